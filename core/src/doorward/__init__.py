@@ -1,0 +1,72 @@
+"""Doorward: APIs and MCP servers as Python functions that AI agents call from a sandbox, through one door.
+
+What plugin authors and library users import stands here. Names are loaded when first used, so that
+`import doorward` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+PLUGIN_API = 1
+"""The plugin interface that this core speaks. A plugin may state its own `PLUGIN_API`; another number is refused."""
+
+__version__ = "0.1.0"
+
+_EXPORTS = {
+    "config": ("Config", "Settings", "module_name"),
+    "drivers": ("Auth", "Cache", "Capabilities", "Door", "Executor", "PluginContext", "Sandbox", "ServerContext", "Source"),
+    "errors": (
+        "ApiError", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused", "InvalidArguments", "InvalidProgram",
+        "LimitExceeded", "MissingSecret", "PluginError", "Refused", "ServerError", "UnknownName", "Unsupported",
+    ),
+    "gateway": ("Gateway",),
+    "hookspecs": ("hookimpl",),
+    "names": ("python_name", "unique_names"),
+    "programs": ("parameters", "awaited"),
+    "secrets": ("Secret", "Template"),
+    "signatures": ("signature",),
+    "types": (
+        "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "Ended", "Failure", "Finding", "Frame", "Function",
+        "Limits", "Outcome", "Program", "Schema", "Skipped",
+    ),
+}  # fmt: skip
+_HOME = {name: module for module, names in _EXPORTS.items() for name in names}
+__all__ = ["PLUGIN_API", "__version__", *_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"doorward.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'doorward' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+if TYPE_CHECKING:
+    from doorward.config import Config as Config
+    from doorward.config import Settings as Settings
+    from doorward.config import module_name as module_name
+    from doorward.drivers import Auth as Auth
+    from doorward.drivers import Cache as Cache
+    from doorward.drivers import Capabilities as Capabilities
+    from doorward.drivers import Door as Door
+    from doorward.drivers import Executor as Executor
+    from doorward.drivers import PluginContext as PluginContext
+    from doorward.drivers import Sandbox as Sandbox
+    from doorward.drivers import ServerContext as ServerContext
+    from doorward.drivers import Source as Source
+    from doorward.errors import *  # noqa: F403
+    from doorward.gateway import Gateway as Gateway
+    from doorward.hookspecs import hookimpl as hookimpl
+    from doorward.names import python_name as python_name
+    from doorward.names import unique_names as unique_names
+    from doorward.programs import awaited as awaited
+    from doorward.programs import parameters as parameters
+    from doorward.secrets import Secret as Secret
+    from doorward.secrets import Template as Template
+    from doorward.signatures import signature as signature
+    from doorward.types import *  # noqa: F403

@@ -1,0 +1,114 @@
+"""stevedore finds, pluggy calls. Drivers are asked for by name; hook plugins are loaded in the configured order."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pluggy
+from stevedore import DriverManager, NamedExtensionManager
+
+from doorward import PLUGIN_API, hookspecs
+from doorward.errors import PluginError
+from doorward.index import GROUPS, Entry, Index
+
+
+class _FromIndex:
+    """Makes a stevedore manager read our index in place of its cache file."""
+
+    index: Index
+
+    def list_entry_points(self) -> list[Any]:
+        return [e.point for e in self.index.entries if GROUPS[e.kind] == self.namespace]  # type: ignore[attr-defined]
+
+
+class Plugins:
+    """The plugins of one gateway: drivers by kind and name, and the hooks of the configured hook plugins."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self.manager = pluggy.PluginManager("doorward")
+        for spec in hookspecs.SPECS:
+            self.manager.add_hookspecs(spec)
+
+    @property
+    def hook(self) -> Any:
+        """pluggy's relay: `plugins.hook.guard_call(call=…)`."""
+        return self.manager.hook
+
+    def driver(self, kind: str, name: str) -> Any:
+        """The driver class of a kind by its word in the configuration. Imports it, and nothing else.
+
+        Raises: PluginError if it is missing, given twice, does not import or is for another plugin API.
+        """
+        entry = self._entry(kind, name)
+        manager = type("Drivers", (_FromIndex, DriverManager), {"index": Index([entry])})
+        loaded = self._load(entry, lambda: manager(GROUPS[kind], name, on_load_failure_callback=_reraise).driver)
+        missing = [m for m in _MEMBERS.get(kind, ()) if not hasattr(loaded, m)]
+        if missing:
+            raise PluginError(f"{kind} {name!r} of {entry.given_by} lacks {', '.join(missing)}")
+        return loaded
+
+    def load_hooks(self, names: Sequence[str], make: Callable[[str, Any], Any]) -> None:
+        """Load hook plugins in this order; `make(name, loaded)` turns a class into its instance.
+
+        Raises: PluginError at the first that cannot be used: a guard that is configured must guard.
+        """
+        for name in names:
+            entry = self._entry("plugin", name)
+            kind = type("Hooks", (_FromIndex, NamedExtensionManager), {"index": Index([entry])})
+            loaded = self._load(
+                entry, lambda kind=kind, name=name: kind(GROUPS["plugin"], [name], on_load_failure_callback=_reraise)[name].plugin  # type: ignore[misc]
+            )
+            try:
+                self.manager.register(make(name, loaded), name)
+                self.manager.check_pending()
+            except pluggy.PluginValidationError as error:
+                raise PluginError(f"plugin {name!r} of {entry.given_by} does not fit its hook: {error}") from None
+
+    def _entry(self, kind: str, name: str) -> Entry:
+        found = self.index.named(kind, name)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            both = " and by ".join(e.given_by for e in found)
+            raise PluginError(f"{kind} {name!r} is given by {both}", hint="Uninstall one of them.")
+        for entry in self.index.refused:
+            if (entry.kind, entry.name) == (kind, name):
+                raise PluginError(f"{kind} {name!r} of {entry.given_by} is not allowed by the installed distribution")
+        have = ", ".join(e.name for e in self.index.of(kind)) or "none"
+        raise PluginError(f"no {kind} named {name!r}; installed: {have}", hint=f"{_package(kind, name)} may bring it.")
+
+    def _load(self, entry: Entry, load: Callable[[], Any]) -> Any:
+        what = f"{entry.kind} {entry.name!r} of {entry.given_by}"
+        try:
+            loaded = load()
+        except Exception as error:  # a plugin may fail in any way; the message names it
+            raise PluginError(f"{what} does not import: {type(error).__name__}: {error}", hint=f"Reinstall or upgrade {entry.distribution}.") from error
+        wanted = getattr(loaded, "PLUGIN_API", getattr(inspect.getmodule(loaded), "PLUGIN_API", PLUGIN_API))
+        if wanted != PLUGIN_API:
+            raise PluginError(f"{what} is for plugin API {wanted}, this is {PLUGIN_API}", hint=f"Upgrade {entry.distribution} or doorward.")
+        return loaded
+
+
+_MEMBERS = {
+    "source": ("Settings", "fingerprint", "compile", "call", "close"),
+    "auth": ("Settings", "create_auth"),
+    "cache": ("Settings", "put", "get", "close"),
+    "executor": ("Settings", "capabilities", "open", "close"),
+}
+_PREFIX = {"source": "", "auth": "auth-", "cache": "cache-", "executor": "sandbox-", "plugin": "", "command": ""}
+
+
+def _package(kind: str, name: str) -> str:
+    """A guess, after our naming rule, at what to install."""
+    return f"`pip install doorward-{_PREFIX.get(kind, '')}{name.replace('_', '-')}`"
+
+
+def _reraise(manager: Any, point: Any, error: BaseException) -> None:
+    raise error
+
+
+warnings.filterwarnings("ignore", module="stevedore")

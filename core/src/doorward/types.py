@@ -1,0 +1,210 @@
+"""The words of Doorward as frozen dataclasses: what crosses a hook, a driver or the broker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from doorward.errors import Kind
+
+Schema = Mapping[str, Any]
+"""A JSON Schema 2020-12. `{"$ref": "#/$defs/NAME"}` means the definition NAME of the function's server."""
+
+LOCAL = "local"
+"""The principal of everyone who is not on the HTTP transport: the user who started the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One callable operation of a server.
+
+    `name` is a Python identifier, unique in its server; `id` is what the upstream calls it. `parameters` is a
+    JSON Schema of type object whose properties are the keyword arguments. `returns` is the schema of the
+    result, `None` if nobody knows it. `route` (`"GET /repos/{owner}"`) is for patterns and search. `data` is
+    the source's own: whatever it needs to perform the call; plain JSON, never a secret.
+    """
+
+    server: str
+    name: str
+    id: str = ""
+    summary: str = ""
+    description: str = ""
+    parameters: Schema = field(default_factory=lambda: {"type": "object", "properties": {}})
+    returns: Schema | None = None
+    read_only: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+    deprecated: bool = False
+    tags: tuple[str, ...] = ()
+    route: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def qualified(self) -> str:
+        """`server.name`: the one name in catalog, policy and audit."""
+        return f"{self.server}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """An operation that did not become a function: where it stands and why."""
+
+    where: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What a source made of its server. `definitions` are the schemas that `$ref`s name, by NAME."""
+
+    functions: Sequence[Function]
+    definitions: Mapping[str, Schema] = field(default_factory=dict)
+    skipped: Sequence[Skipped] = ()
+    warnings: Sequence[str] = ()
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one run may use. Seconds, bytes and counts; `rate` is executions a minute and principal."""
+
+    timeout: float = 30.0
+    max_timeout: float = 300.0
+    memory: int = 512 * 2**20
+    output: int = 2**20
+    code: int = 64 * 2**10
+    calls: int = 1000
+    processes: int = 128
+    rate: int = 60
+    result: int = 50 * 2**20
+    inline: int = 16 * 2**10
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What an agent wants run. `params` are values for the program's parameters; `functions` narrows, by
+    names and wildcards, what it may call (`None`: all that policy allows); `deadline` is a `time.monotonic()`.
+    """
+
+    code: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    description: str = ""
+    functions: tuple[str, ...] | None = None
+    principal: str = LOCAL
+    limits: Limits = field(default_factory=Limits)
+    run: str = ""
+    deadline: float = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call out of a sandbox (or of the command line) on its way to a source."""
+
+    function: Function
+    arguments: Mapping[str, Any]
+    run: str = ""
+    principal: str = LOCAL
+    deadline: float = float("inf")
+
+    @property
+    def time_left(self) -> float:
+        """Seconds until the run must be over; never below zero."""
+        return max(0.0, self.deadline - time.monotonic())
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """How a call went: sizes and times, never contents."""
+
+    ok: bool
+    ms: float
+    bytes_in: int = 0
+    bytes_out: int = 0
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a guard says of a program. `line` counts from 1; `instead` is what to do instead. `refuse` decides
+    whether the program is stopped or the author only told."""
+
+    message: str
+    line: int | None = None
+    instead: str = ""
+    refuse: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame of the agent's own code in a traceback."""
+
+    line: int
+    function: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a run failed. `line` is in the agent's own code, counted from 1."""
+
+    kind: Kind
+    type: str
+    message: str
+    line: int | None = None
+    frames: tuple[Frame, ...] = ()
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a program ended inside its sandbox: a plain JSON value, or a failure."""
+
+    value: Any = None
+    error: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Artefact:
+    """A large value or bytes kept on the host: `doorward://results/…`, a media type and a size in bytes."""
+
+    uri: str
+    type: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What `execute_code`, `run_cached_code`, `doorward run --json` and `Gateway.execute` answer."""
+
+    ok: bool
+    value: Any = None
+    printed: str = ""
+    cache_id: str = ""
+    next: str = ""
+    session_id: str = ""
+    calls: tuple[Mapping[str, Any], ...] = ()
+    artefacts: tuple[Artefact, ...] = ()
+    truncated: Mapping[str, Any] | None = None
+    error: Failure | None = None
+    notes: tuple[str, ...] = ()
+    executor: str = ""
+    ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CachedProgram:
+    """A program kept for `run_cached_code`. `params` are its parameters with the values of the run that was
+    kept; `uses` maps each function that it called to the hash of its schema then. `digest` is the same for the
+    same code and narrowing, so that a program kept twice keeps its id."""
+
+    cache_id: str
+    principal: str
+    code: str
+    description: str
+    params: Mapping[str, Any]
+    functions: tuple[str, ...] | None
+    uses: Mapping[str, str]
+    digest: str
+    created: float
