@@ -24,7 +24,7 @@ _EXPORTS = {
     "gateway": ("Gateway",),
     "hookspecs": ("hookimpl",),
     "names": ("python_name", "unique_names"),
-    "programs": ("parameters", "awaited"),
+    "programs": ("awaited", "bind", "parameters"),
     "secrets": ("Secret", "Template"),
     "signatures": ("signature",),
     "types": (
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from doorward.names import python_name as python_name
     from doorward.names import unique_names as unique_names
     from doorward.programs import awaited as awaited
+    from doorward.programs import bind as bind
     from doorward.programs import parameters as parameters
     from doorward.secrets import Secret as Secret
     from doorward.secrets import Template as Template

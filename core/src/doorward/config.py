@@ -91,6 +91,13 @@ class LimitSettings(Settings):
         return types.Limits(**{f: getattr(self, f) for f in types.Limits.__dataclass_fields__})
 
 
+class PolicySettings(Settings):
+    """`[policy]`: what programs may call, as patterns of `server.function`; `deny` wins."""
+
+    allow: list[str] = ["*"]
+    deny: list[str] = []
+
+
 class HttpSettings(Settings):
     """`[http]`: where `serve --transport http` listens."""
 
@@ -120,6 +127,7 @@ class Config(Settings):
     state: Path = Path()
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     limits: LimitSettings = LimitSettings()
+    policy: PolicySettings = PolicySettings()
     http: HttpSettings = HttpSettings()
     servers: dict[str, dict[str, Any]] = {}
     executors: dict[str, dict[str, Any]] = {}

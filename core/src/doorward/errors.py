@@ -84,7 +84,12 @@ class ExecutorError(DoorwardError):
 
 
 class Unsupported(ExecutorError):
-    """This executor cannot run this program; another one may. Raised only for what it cannot do at all."""
+    """This executor cannot run this program; another one may. Raised only for what it cannot do at all. `line` is
+    where in the program."""
+
+    def __init__(self, message: str, *, hint: str | None = None, line: int | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.line = line
 
 
 class ServerError(DoorwardError):

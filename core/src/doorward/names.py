@@ -9,8 +9,22 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-_TAKEN = {*keyword.kwlist, *keyword.softkwlist, *dir(builtins)} - {"_", "type", "id", "format", "filter", "range", "input", "hash", "match", "case"}
+_TAKEN = {*keyword.kwlist, *keyword.softkwlist, *dir(builtins)} - {
+    "_",
+    "type",
+    "id",
+    "format",
+    "filter",
+    "range",
+    "input",
+    "hash",
+    "match",
+    "case",
+}
 """Names that a function may not hide. Everyday parameter names that happen to be builtins are left alone."""
+
+_LONGEST = 400
+"""Characters of an id that are looked at: a name is cut to 100."""
 
 
 def python_name(text: str, *, fallback: str = "unnamed") -> str:
@@ -18,7 +32,7 @@ def python_name(text: str, *, fallback: str = "unnamed") -> str:
 
     Keywords and builtins get a trailing underscore, a leading digit a leading one.
     """
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    plain = unicodedata.normalize("NFKD", text[:_LONGEST]).encode("ascii", "ignore").decode()
     if not re.search(r"[A-Za-z0-9]", plain):
         plain = f"{fallback}_{_digest(text)}" if text else fallback
     apart = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", plain)
@@ -37,13 +51,29 @@ def unique_names(ids: Iterable[str]) -> dict[str, str]:
     for text in ids:
         if text in names:
             continue
-        name = python_name(text)
-        if name in taken:
-            name = f"{name}_{_digest(text)}"
+        plain = name = python_name(text)
+        again = ""
+        while name in taken:
+            name = f"{plain}_{_digest(text + again)}"
+            again += "+"
         names[text] = name
         taken.add(name)
     return names
 
 
+def is_plain(name: object) -> bool:
+    """Whether this can be written as it is, as a parameter or a field. (Other alphabets Python would normalise.)"""
+    if not isinstance(name, str) or len(name) > 110 or name == "__debug__":
+        return False
+    return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
+
+
+def class_name(text: str) -> str:
+    """`nullable-simple-user` → `NullableSimpleUser`; of a dotted name, the last part."""
+    parts = re.findall(r"[A-Za-z0-9]+", text[:_LONGEST].rstrip(".").rpartition(".")[2])
+    name = "".join(part[0].upper() + part[1:] for part in parts)[:60]
+    return name if name[:1].isalpha() else f"Model{name}"
+
+
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:4]
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:4]

@@ -1,0 +1,77 @@
+"""Large values and bytes that programs made or received: kept in memory for a while, handed out in pages.
+
+Memory, because they may hold what an API answered, and must be gone with the process.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from doorward.errors import UnknownName
+from doorward.types import Artefact
+
+PREFIX = "doorward://results/"
+PAGE = 32 * 2**10
+"""Characters (or bytes) of a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of an artefact: `content` from `offset` on, of `total`; `next` is the URI of the part behind it."""
+
+    content: str | bytes
+    type: str
+    offset: int
+    total: int
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    content: str | bytes
+    type: str
+    principal: str
+    until: float
+
+    @property
+    def size(self) -> int:
+        return len(self.content)
+
+
+class Artefacts:
+    """What is kept, bounded by bytes altogether and by seconds each; the oldest go first."""
+
+    def __init__(self, *, most: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = most
+        self._seconds = seconds
+        self._clock = clock
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+
+    def keep(self, content: str | bytes, type: str, principal: str) -> Artefact:
+        """Keep it and say where. The id cannot be guessed and works for its principal only."""
+        name = secrets.token_urlsafe(16)
+        self._kept[name] = _Kept(content, type, principal, self._clock() + self._seconds)
+        total = sum(k.size for k in self._kept.values())
+        for old in list(self._kept):
+            if old == name or (total <= self._most and self._kept[old].until > self._clock()):
+                break
+            total -= self._kept.pop(old).size
+        return Artefact(PREFIX + name, type, len(content.encode() if isinstance(content, str) else content))
+
+    def page(self, uri: str, principal: str) -> Page:
+        """The page that `doorward://results/ID?offset=N` names.
+
+        Raises: UnknownName if there is nothing of that name for that principal (any more).
+        """
+        name, _, query = uri.removeprefix(PREFIX).partition("?")
+        kept = self._kept.get(name)
+        if kept is None or kept.principal != principal or kept.until <= self._clock():
+            raise UnknownName(f"there is no result {uri}", hint="Results are kept for a while only: run the program again.")
+        start = query.removeprefix("offset=")
+        offset = min(int(start), kept.size) if start.isdecimal() else 0
+        end = offset + PAGE
+        return Page(kept.content[offset:end], kept.type, offset, kept.size, f"{PREFIX}{name}?offset={end}" if end < kept.size else None)

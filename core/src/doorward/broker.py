@@ -1,0 +1,129 @@
+"""One call, from the sandbox to its source and back. Every call takes this road, whatever its source."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from doorward import arguments
+from doorward.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, ServerError, UnknownName
+from doorward.types import Call, CallRecord, Function
+from doorward.values import dump, plain
+
+if TYPE_CHECKING:
+    from doorward.catalog import Catalog
+    from doorward.door import RunDoor
+    from doorward.plugins import Plugins
+    from doorward.policy import Policy
+    from doorward.secrets import Secrets
+    from doorward.servers import Servers
+
+
+class Broker:
+    """The host side of the door. It trusts nothing that comes out of a sandbox."""
+
+    def __init__(self, catalog: Catalog, servers: Servers, policy: Policy, plugins: Plugins, secrets: Secrets) -> None:
+        self._catalog = catalog
+        self._servers = servers
+        self._policy = policy
+        self._hook = plugins.hook
+        self._secrets = secrets
+
+    def find(self, name: str) -> Function:
+        """The function that a name means: `server.name`, `server.original-id`, `mcp__server__name`.
+
+        Raises: UnknownName with near names.
+        """
+        text = str(name)[:300]
+        if text.startswith("mcp__"):
+            text = text[5:].replace("__", ".", 1)
+        server, _, bare = text.partition(".")
+        usable = self._servers.names()
+        module = server if server in usable else server.replace("-", "_")
+        function = self._catalog.function(module, bare) if module in usable else None
+        if function is None:
+            near = self._catalog.near(f"{module}.{bare}" if bare else text, usable)
+            raise UnknownName(f"there is no function {text!r}", hint=f"Near: {', '.join(near)}." if near else "Use search_functions to find one.")
+        return function
+
+    async def call(self, run: RunDoor, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Make one call for a run.
+
+        Returns: a plain JSON value, scrubbed, bounded in size.
+        Raises: DoorwardError; what an upstream says in it is scrubbed.
+        """
+        function = self.find(name)
+        started = time.perf_counter()
+        call = Call(function, {}, run.program.run, run.program.principal, run.program.deadline)
+        error: BaseException | None = None
+        sent = received = 0
+        try:
+            bound = arguments.bind(function, args, kwargs, self._catalog)
+            call = Call(function, bound, call.run, call.principal, call.deadline)
+            sent = len(dump(bound))
+            self._allow(run, call)
+            result = await self._perform(call)
+            value, received = self._checked(call, result, run)
+            return value
+        except BaseException as raised:
+            error = raised if isinstance(raised, DoorwardError) or not isinstance(raised, Exception) else _defect(function, raised)
+            if isinstance(error, DoorwardError):
+                self._scrub(error)
+            raise error from None
+        finally:
+            ms = (time.perf_counter() - started) * 1000
+            run.count(function.qualified, ok=error is None, ms=ms)
+            self._hook.call_finished(call=call, record=CallRecord(error is None, round(ms, 3), sent, received, type(error).__name__ if error else ""))
+
+    def _allow(self, run: RunDoor, call: Call) -> None:
+        """Policy, guards and limits, in this order.
+
+        Raises: Refused, GuardRefused, LimitExceeded.
+        """
+        if refusal := self._policy.refusal(run.program, call.function):
+            raise Refused(refusal)
+        if refusal := self._hook.guard_call(call=call):
+            raise GuardRefused(f"{call.function.qualified}: {refusal}")
+        if run.made > run.program.limits.calls:
+            raise LimitExceeded(f"a run may make {run.program.limits.calls} calls", hint="Ask for more at once (pages, filters), or split the work into several runs.")
+        if call.time_left <= 0:
+            raise LimitExceeded("the run's time is over")
+
+    async def _perform(self, call: Call) -> Any:
+        source = self._servers.source(call.function.server)
+        with anyio.move_on_after(call.time_left) as scope:
+            return await source.call(call)
+        if scope.cancelled_caught:
+            raise LimitExceeded(f"{call.function.qualified} did not answer before the run's time was over")
+
+    def _checked(self, call: Call, result: Any, run: RunDoor) -> tuple[Any, int]:
+        """The result as the sandbox may see it, and its size in bytes."""
+        if refusal := self._hook.guard_result(call=call, result=result):
+            raise GuardRefused(f"{call.function.qualified}: {refusal}")
+        if isinstance(result, bytes):
+            content = self._secrets.scrub_value(result)
+            artefact = run.keep(content, "application/octet-stream")
+            return {"artefact": artefact.uri, "type": artefact.type, "bytes": artefact.bytes}, len(result)
+        value = plain(result)
+        dumped = dump(value)
+        if len(dumped) > run.program.limits.result:
+            raise LimitExceeded(f"{call.function.qualified} answered {len(dumped)} bytes, more than {run.program.limits.result}", hint="Ask for less: pages, filters, fields.")
+        return self._secrets.scrub_value(value, dumped), len(dumped)
+
+    def _scrub(self, error: DoorwardError) -> None:
+        error.message = self._secrets.scrub(error.message)
+        error.hint = self._secrets.scrub(error.hint) if error.hint else None
+        error.args = (error.message,)
+        if getattr(error, "body", None) is not None:
+            error.body = self._secrets.scrub_value(plain(error.body))  # type: ignore[attr-defined]
+
+
+def _defect(function: Function, error: Exception) -> ServerError:
+    """A source raised what it should not: the call fails, nothing else does."""
+    import structlog
+
+    structlog.get_logger().error("source_defect", function=function.qualified, error=repr(error)[:500])
+    return ServerError(f"{function.qualified} failed inside Doorward: {type(error).__name__}", hint="Tell the operator: the log has the details.")

@@ -1,0 +1,139 @@
+"""What there is to call: listed, searched, described. The MCP tools, the CLI and programs (`import doorward`) all
+ask here."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from doorward import signatures
+from doorward.errors import DoorwardError, InvalidArguments
+from doorward.types import Function, Program
+
+if TYPE_CHECKING:
+    from doorward.broker import Broker
+    from doorward.catalog import Catalog
+    from doorward.door import RunDoor
+    from doorward.servers import Servers
+
+MOST_AT_ONCE = 5
+"""Functions that `get_functions` shows in one answer."""
+
+
+class Discovery:
+    """Read-only views of the catalog, bounded however large it is."""
+
+    def __init__(self, catalog: Catalog, servers: Servers, broker: Broker, capabilities: Callable[[], str]) -> None:
+        self._catalog = catalog
+        self._servers = servers
+        self._broker = broker
+        self.capabilities = capabilities
+        self.helpers: dict[str, Callable[..., Awaitable[Any]]] = {
+            "servers": self._help_servers,
+            "search": self._help_search,
+            "describe": self._help_describe,
+            "call": self._help_call,
+            "capabilities": self._help_capabilities,
+        }
+
+    def servers(self) -> list[dict[str, Any]]:
+        """Every configured server: how many functions, some of their names, or what is wrong with it."""
+        reports = self._catalog.reports()
+        found: list[dict[str, Any]] = []
+        for name in self._servers.names():
+            report = reports.get(name)
+            names = self._catalog.names(name)
+            shown = {"name": name, "functions": len(names), "first": list(names[:10])}
+            found.append(shown | ({"about": report.description[:200]} if report and report.description else {}))
+        found += [{"name": name, "functions": 0, "broken": f"{error}{f' {error.hint}' if error.hint else ''}"} for name, error in self._servers.broken.items()]
+        return found
+
+    def search(self, query: str, *, server: str | None = None, read_only: bool | None = None, limit: int = 10, cursor: str | None = None) -> dict[str, Any]:
+        """`{"functions": [{"function", "summary", …}], "total": N, "cursor": …}`, best first.
+
+        Raises: InvalidArguments for a cursor that is none; UnknownName for a server that is none.
+        """
+        usable = self._servers.names()
+        if server is not None:
+            server = server if server in usable else server.replace("-", "_")
+            self._servers.source(server)
+            usable = [server]
+        limit, offset = max(1, min(limit, 50)), _offset(cursor)
+        functions, total = self._catalog.search(query, servers=usable, read_only=read_only, limit=limit, offset=offset)
+        answer: dict[str, Any] = {"functions": [_hit(f) for f in functions], "total": total}
+        if offset + len(functions) < total:
+            answer["cursor"] = base64.urlsafe_b64encode(str(offset + len(functions)).encode()).decode()
+        return answer
+
+    def describe(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """One to five functions in full: `{"function", "import", "signature", "text"}`, or `{"function", "error"}`.
+
+        Raises: InvalidArguments for none or more than five.
+        """
+        if not 1 <= len(names) <= MOST_AT_ONCE:
+            raise InvalidArguments(f"one to {MOST_AT_ONCE} functions at a time, got {len(names)}", hint='For example ["github.issues_create"].')
+        return [self._card(name) for name in names]
+
+    def _card(self, name: str) -> dict[str, Any]:
+        try:
+            function = self._broker.find(name)
+        except DoorwardError as error:
+            return {"function": str(name)[:200], "error": f"{error}. {error.hint or ''}".strip()}
+        definitions = self._definitions(function.server)
+        return {
+            "function": function.qualified,
+            "import": f"from {function.server} import {function.name}",
+            "signature": signatures.signature(function, definitions),
+            "text": signatures.describe(function, definitions, module=function.server),
+        }
+
+    def _definitions(self, server: str) -> signatures.Definitions:
+        return lambda name: self._catalog.definition(server, name)
+
+    def members(self, server: str, program: Program) -> Sequence[str] | None:
+        """The names that `import server` may give a program."""
+        if server == "doorward":
+            return list(self.helpers)
+        return self._catalog.names(server) if server in self._servers.names() else None
+
+    def stub(self, server: str, names: Sequence[str]) -> str:
+        """A `.pyi` text for some functions of a server."""
+        if server == "doorward":
+            return "from typing import Any\n" + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in self.helpers)
+        functions = [f for n in names if (f := self._catalog.function(server, n)) is not None]
+        return signatures.stub(functions, self._definitions(server))
+
+    # What `import doorward` offers inside a sandbox
+
+    async def _help_servers(self, run: RunDoor) -> Any:
+        return self.servers()
+
+    async def _help_search(self, run: RunDoor, query: str = "", server: str | None = None, read_only: bool | None = None, limit: int = 10, cursor: str | None = None) -> Any:
+        return self.search(str(query), server=server, read_only=read_only, limit=int(limit), cursor=cursor)
+
+    async def _help_describe(self, run: RunDoor, *names: str) -> Any:
+        flat = [n for name in names for n in ([name] if isinstance(name, str) else name)]
+        return "\n\n".join(card.get("text") or f"{card['function']}: {card['error']}" for card in self.describe(flat))
+
+    async def _help_call(self, run: RunDoor, function: str, arguments: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
+        run.made -= 1  # the call itself is counted, not the asking for it
+        return await run.call(function, (), {**(arguments or {}), **kwargs})
+
+    async def _help_capabilities(self, run: RunDoor) -> Any:
+        return self.capabilities()
+
+
+def _hit(function: Function) -> dict[str, Any]:
+    hit: dict[str, Any] = {"function": function.qualified, "summary": (function.summary or function.description)[:160]}
+    hit |= {"read_only": True} if function.read_only else {}
+    return hit | ({"deprecated": True} if function.deprecated else {})
+
+
+def _offset(cursor: str | None) -> int:
+    if not cursor:
+        return 0
+    try:
+        return max(0, int(base64.urlsafe_b64decode(cursor)))
+    except ValueError:
+        raise InvalidArguments("the cursor is none of ours", hint="Give the cursor of the answer before, or none.") from None

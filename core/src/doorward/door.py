@@ -1,0 +1,92 @@
+"""The door of one run: what its sandbox may import, call and print, and what it has used of its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from doorward.errors import DoorwardError, LimitExceeded, UnknownName
+from doorward.types import Artefact, Program
+
+if TYPE_CHECKING:
+    from doorward.artefacts import Artefacts
+    from doorward.broker import Broker
+    from doorward.discovery import Discovery
+
+IN_FLIGHT = 64
+"""Calls of one run at once; more of them wait."""
+
+
+class RunDoor:
+    """A `Door` for one run. Lives on the host; what it keeps survives the sandbox."""
+
+    def __init__(self, program: Program, broker: Broker, discovery: Discovery, artefacts: Artefacts) -> None:
+        import anyio
+
+        self.program = program
+        self.made = 0
+        self.failures: dict[str, DoorwardError] = {}
+        self.artefacts: list[Artefact] = []
+        self._broker = broker
+        self._discovery = discovery
+        self._store = artefacts
+        self._slots = anyio.Semaphore(IN_FLIGHT)
+        self._printed: list[str] = []
+        self._room = program.limits.output
+        self._counts: dict[tuple[str, bool], list[float]] = {}
+
+    def members(self, server: str) -> Sequence[str] | None:
+        return self._discovery.members(server, self.program)
+
+    def stub(self, server: str, names: Sequence[str]) -> str:
+        return self._discovery.stub(server, names)
+
+    async def call(self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        self.made += 1
+        try:
+            if self.made > 10 * self.program.limits.calls:
+                raise LimitExceeded("the run makes nothing but calls that are refused")
+            server, _, name = str(function).partition(".")
+            if server == "doorward":
+                return await self._helper(name)(self, *args, **kwargs)
+            async with self._slots:
+                return await self._broker.call(self, function, args, kwargs)
+        except DoorwardError as error:
+            if len(self.failures) < 100:
+                self.failures[error.message] = error
+            raise
+
+    def _helper(self, name: str) -> Callable[..., Awaitable[Any]]:
+        helper = self._discovery.helpers.get(name)
+        if helper is None:
+            raise UnknownName(f"there is no doorward.{name}", hint=f"There are: {', '.join(self._discovery.helpers)}.")
+        return helper
+
+    def print(self, text: str) -> bool:
+        if self._room <= 0:
+            return False
+        self._printed.append(text[: self._room])
+        self._room -= len(text)
+        if self._room <= 0:
+            self._printed.append(f"\n… more than {self.program.limits.output} characters of output; the rest was dropped")
+        return self._room > 0
+
+    @property
+    def printed(self) -> str:
+        return "".join(self._printed)
+
+    def keep(self, content: str | bytes, type: str) -> Artefact:
+        """Keep a large value of this run for its principal."""
+        artefact = self._store.keep(content, type, self.program.principal)
+        self.artefacts.append(artefact)
+        return artefact
+
+    def count(self, function: str, *, ok: bool, ms: float) -> None:
+        """Add a call that was made to the run's account."""
+        at = self._counts.setdefault((function, ok), [0, 0.0])
+        at[0] += 1
+        at[1] += ms
+
+    def calls(self) -> tuple[Mapping[str, Any], ...]:
+        """The calls made: by function and result, how many, and the milliseconds they took together."""
+        return tuple({"function": f, "ok": ok, "count": int(n), "ms": round(ms, 1)} for (f, ok), (n, ms) in self._counts.items())

@@ -1,0 +1,80 @@
+"""The configured executors, made when first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from doorward.config import Config, Loaded, validate
+from doorward.drivers import Executor, PluginContext
+from doorward.errors import DoorwardError, ExecutorError, PluginError
+
+if TYPE_CHECKING:
+    from doorward.plugins import Plugins
+
+log = structlog.get_logger()
+
+
+class Executors:
+    """Executors by name, in the order in which programs try them."""
+
+    def __init__(self, loaded: Loaded, plugins: Plugins, state: Path) -> None:
+        config: Config = loaded.config
+        installed = {e.name for e in plugins.index.of("executor")}
+        chosen = "executor" in loaded.named
+        self.names: Sequence[str] = [n for n in config.executor if chosen or n in installed]
+        self._options: dict[str, Any] = {n: config.executors.get(n, {}) for n in self.names}
+        self._loaded = loaded
+        self._plugins = plugins
+        self._state = state
+        self._made: dict[str, Executor] = {}
+
+    def get(self, name: str) -> Executor:
+        """The executor, made now if need be; starts nothing.
+
+        Raises: PluginError as an ExecutorError, ConfigError.
+        """
+        if name not in self._made:
+            try:
+                driver = self._plugins.driver("executor", name)
+            except PluginError as error:
+                raise ExecutorError(str(error), hint=error.hint) from None
+            place = f"{self._loaded.file} [executors.{name}]"
+            settings = validate(driver.Settings, self._options[name], secrets=self._loaded.secrets, place=place)
+            self._made[name] = driver(PluginContext(name, settings, self._state))
+        return self._made[name]
+
+    def may_skip(self, error: ExecutorError) -> bool:
+        """Whether another executor may be tried after this error."""
+        return len(self.names) > 1
+
+    def advice(self) -> str:
+        """What to do when no executor could run a program."""
+        others = [e.name for e in self._plugins.index.of("executor") if e.name not in self.names]
+        if others:
+            return f"Installed but not configured: {', '.join(others)}; the operator can add it to `executor`."
+        if not self.names:
+            return "The operator must install one: `pip install doorward-sandbox-monty`."
+        return "Or ask the operator for an executor that runs full CPython (nsjail, docker)."
+
+    def describe(self) -> list[dict[str, Any]]:
+        """What each executor can do, as it says itself."""
+        found: list[dict[str, Any]] = []
+        for name in self.names:
+            try:
+                can = self.get(name).capabilities()
+                found.append({"executor": name, "language": can.language, "isolation": can.isolation, "packages": list(can.packages), "sessions": can.sessions, "notes": can.notes})
+            except DoorwardError as error:
+                found.append({"executor": name, "broken": str(error)})
+        return found
+
+    async def close(self) -> None:
+        """End every sandbox of every executor."""
+        for name, executor in self._made.items():
+            try:
+                await executor.close()
+            except Exception:  # the others must be closed as well
+                log.exception("close_failed", executor=name)

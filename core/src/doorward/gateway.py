@@ -1,0 +1,329 @@
+"""The façade: list, search, get, execute, run cached, call. The MCP server, the CLI and library users call this.
+
+    async with Gateway.open("doorward.toml") as gate:
+        outcome = await gate.execute("import weather\\nresult = weather.get_forecast(city='Oslo')")
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets as tokens
+import time
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import structlog
+
+from doorward import config, programs
+from doorward.artefacts import Artefacts, Page
+from doorward.broker import Broker
+from doorward.catalog import Catalog, Report
+from doorward.config import Loaded
+from doorward.discovery import Discovery
+from doorward.distribution import find_index
+from doorward.door import RunDoor
+from doorward.drivers import Cache, PluginContext
+from doorward.errors import DoorwardError, InvalidArguments, InvalidProgram, LimitExceeded, UnknownName
+from doorward.executors import Executors
+from doorward.plugins import Plugins
+from doorward.policy import Policy
+from doorward.runs import Runs, again, failure
+from doorward.servers import Servers
+from doorward.sessions import Session, Sessions
+from doorward.types import LOCAL, CachedProgram, Limits, Outcome, Program
+
+log = structlog.get_logger()
+
+
+class Gateway:
+    """One configuration at work. Made by `Gateway.open`; safe for concurrent use in one event loop."""
+
+    def __init__(self, loaded: Loaded, plugins: Plugins) -> None:
+        self.loaded = loaded
+        self.config = loaded.config
+        self.plugins = plugins
+        self.secrets = loaded.secrets
+        self.state = state_folder(loaded)
+        self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.limits: Limits = self.config.limits.of_run()
+        self.secrets.resolve = lambda scheme, name: plugins.hook.resolve_secret(scheme=scheme, name=name)
+        plugins.load_hooks(self._hook_names(), self._hook_plugin)
+        self.catalog = Catalog(self.state / "catalog.db")
+        self.servers = Servers(loaded, plugins, self.catalog, self.state)
+        self.executors = Executors(loaded, plugins, self.state)
+        self.broker = Broker(self.catalog, self.servers, Policy(self.config.policy.allow, self.config.policy.deny), plugins, self.secrets)
+        self.discovery = Discovery(self.catalog, self.servers, self.broker, self.capabilities)
+        self._artefacts = Artefacts(most=self.config.limits.kept, seconds=self.config.limits.kept_seconds)
+        self._sessions = Sessions(most=self.config.limits.sessions, idle=self.config.limits.session_idle)
+        self._runs = Runs(self.executors, plugins, self.secrets)
+        self._starts: defaultdict[str, deque[float]] = defaultdict(deque)
+        self._cache: Cache | None = None
+        self._compiled = anyio.Event()
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(cls, path: Path | str | Loaded | None = None, *, env_file: Path | str | None = None, compile: bool = True) -> AsyncIterator[Gateway]:
+        """Open a configuration (default `doorward.toml`), and close everything at the end.
+
+        Servers whose configuration or document has changed are compiled in the background (`compile`): whoever asks
+        for functions waits for those that have none yet.
+
+        Raises: ConfigError, PluginError. A broken server does not raise; `servers()` tells.
+        """
+        loaded = path if isinstance(path, Loaded) else config.load(path, env_file=env_file)
+        gate = cls(loaded, Plugins(find_index()))
+        failed: Exception | None = None
+        async with anyio.create_task_group() as background:
+            try:
+                if compile:
+                    background.start_soon(gate._compile_changed)
+                    background.start_soon(gate._sweep)
+                else:
+                    gate._compiled.set()
+                yield gate
+            except Exception as error:  # raised below: the task group would wrap the caller's own error
+                failed = error
+            finally:
+                background.cancel_scope.cancel()
+                with anyio.CancelScope(shield=True):
+                    await gate._close()
+        if failed is not None:
+            raise failed
+
+    async def _close(self) -> None:
+        await self._sessions.close()
+        await self.executors.close()
+        await self.servers.close()
+        if self._cache is not None:
+            await self._cache.close()
+        self.catalog.close()
+
+    # Discovery
+
+    async def list_servers(self) -> dict[str, Any]:
+        """The servers with their functions (some names, the count) or what is wrong with them, and the executors."""
+        await self._ready()
+        return {"servers": self.discovery.servers(), "executors": self.executors.describe()}
+
+    async def search_functions(
+        self, query: str, *, server: str | None = None, read_only: bool | None = None, limit: int = 10, cursor: str | None = None
+    ) -> dict[str, Any]:
+        """Functions that fit the words, best first. Raises: UnknownName, InvalidArguments."""
+        await self._ready()
+        return self.discovery.search(query, server=server, read_only=read_only, limit=limit, cursor=cursor)
+
+    async def get_functions(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """One to five functions in full. Raises: InvalidArguments."""
+        await self._ready()
+        return self.discovery.describe(names)
+
+    def capabilities(self) -> str:
+        """What can be done here, in a paragraph."""
+        able = "; ".join(f"{e['executor']}: {e.get('language', e.get('broken'))}" for e in self.executors.describe())
+        servers = self.servers.names()
+        listed = ", ".join(servers[:20]) + (f" and {len(servers) - 20} more" if len(servers) > 20 else "")
+        return (
+            f"Programs run in a sandbox without network and credentials ({able or 'no executor is installed'}). "
+            f"What they may call are the functions of these servers: {listed or 'none'}. "
+            "`import SERVER` and call SERVER.FUNCTION(name=value); find functions with search, see one with describe. "
+            f"Limits of a run: {self.limits.timeout:g} s, {self.limits.calls} calls, {self.limits.output} bytes of output. "
+            "The value of a program is `result`, or its last expression."
+        )
+
+    async def compile(self, *, force: bool = False, dry_run: bool = False, tell: Callable[[str], None] = lambda name: None) -> dict[str, Report]:
+        """Compile what has changed; see `Servers.compile`."""
+        return await self.servers.compile(force=force, dry_run=dry_run, tell=tell)
+
+    # Running
+
+    async def execute(
+        self,
+        code: str,
+        *,
+        description: str = "",
+        params: Mapping[str, Any] | None = None,
+        functions: Sequence[str] | None = None,
+        session_id: str = "",
+        timeout: float | None = None,
+        principal: str = LOCAL,
+    ) -> Outcome:
+        """Run a program. `params` are values for its parameters; `functions` narrows what it may call; `session_id`
+        is that of an open session, or `"new"`. What goes wrong is in the outcome, never raised.
+        """
+        try:
+            self._admit(principal)
+            known = _parameters(code)
+            programs.check({k: v for k, v in (params or {}).items() if k in known}, known)
+            _check_names(params or {})
+            program = self._program(code, params or {}, description, functions, timeout, principal)
+            session = await self._sessions.get(session_id, principal) if session_id else None
+        except DoorwardError as error:
+            return Outcome(False, error=failure(error))
+        return await self._run(program, {**known, **program.params}, session)
+
+    async def run_cached(self, cache_id: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None, principal: str = LOCAL) -> Outcome:
+        """Run a kept program again with other values for its parameters. Refused if a function that it uses has
+        changed since."""
+        try:
+            self._admit(principal)
+            await self._ready()
+            kept = await self._kept(cache_id, principal)
+            programs.check(params or {}, kept.params)
+            program = self._program(kept.code, {**kept.params, **(params or {})}, kept.description, kept.functions, timeout, principal)
+        except DoorwardError as error:
+            return Outcome(False, error=failure(error))
+        return await self._run(program, program.params, None)
+
+    async def call(self, function: str, arguments: Mapping[str, Any] | None = None, *, principal: str = LOCAL) -> Any:
+        """Make one call through the door, without a sandbox: for the command line and for tools that are shown
+        directly. Raises: DoorwardError."""
+        await self._ready()
+        program = self._program("", {}, "", None, None, principal)
+        return await RunDoor(program, self.broker, self.discovery, self._artefacts).call(function, (), dict(arguments or {}))
+
+    def result(self, uri: str, *, principal: str = LOCAL) -> Page:
+        """A page of an artefact. Raises: UnknownName."""
+        return self._artefacts.page(uri, principal)
+
+    async def _run(self, program: Program, known: Mapping[str, Any], session: Session | None) -> Outcome:
+        await self._ready()
+        door = RunDoor(program, self.broker, self.discovery, self._artefacts)
+        outcome = await self._runs.run(program, door, session)
+        if session is not None:
+            outcome = replace(outcome, session_id="" if session.dead else session.id)
+        elif outcome.ok and self._keeps(program, outcome):
+            outcome = await self._keep(program, known, outcome)
+        return outcome
+
+    def _program(
+        self, code: str, params: Mapping[str, Any], description: str, functions: Sequence[str] | None, timeout: float | None, principal: str
+    ) -> Program:
+        limits = self.limits
+        if timeout is not None:
+            if not 0 < timeout <= limits.max_timeout:
+                raise InvalidArguments(f"timeout is {timeout:g} s; at most {limits.max_timeout:g} s are allowed")
+            limits = replace(limits, timeout=float(timeout))
+        deadline = time.monotonic() + limits.timeout
+        narrowed = None if functions is None else tuple(functions)
+        return Program(code, params, description, narrowed, principal, limits, tokens.token_hex(8), deadline)
+
+    def _admit(self, principal: str) -> None:
+        """Count this run. Raises: LimitExceeded if the principal had its runs of this minute."""
+        now, starts = time.monotonic(), self._starts[principal]
+        while starts and starts[0] < now - 60:
+            starts.popleft()
+        if len(starts) >= self.limits.rate:
+            raise LimitExceeded(f"{self.limits.rate} runs a minute are allowed", hint=f"Try again in {60 - (now - starts[0]):.0f} s, or do more in one run.")
+        starts.append(now)
+
+    # Kept programs
+
+    def _keeps(self, program: Program, outcome: Outcome) -> bool:
+        return self._program_cache() is not None and self.plugins.hook.keep_program(program=program, outcome=outcome) is not False
+
+    async def _keep(self, program: Program, known: Mapping[str, Any], outcome: Outcome) -> Outcome:
+        cache = self._program_cache()
+        assert cache is not None
+        kept = CachedProgram(
+            tokens.token_urlsafe(9), program.principal, program.code, program.description, dict(known), program.functions,
+            {c["function"]: self._hash(c["function"]) for c in outcome.calls},
+            programs.digest(program.code, program.functions, sorted(known)), time.time(),
+        )  # fmt: skip
+        try:
+            cache_id = await cache.put(kept)
+        except Exception as error:  # the run succeeded; that it could not be kept must not undo it
+            log.error("cache_failed", error=repr(error))
+            return replace(outcome, notes=(*outcome.notes, "this program could not be kept for run_cached_code"))
+        return replace(outcome, cache_id=cache_id, next=again(kept, cache_id))
+
+    async def _kept(self, cache_id: str, principal: str) -> CachedProgram:
+        """Raises: UnknownName, InvalidProgram if it no longer fits the catalog."""
+        cache = self._program_cache()
+        kept = await cache.get(cache_id, principal) if cache else None
+        if kept is None:
+            raise UnknownName(f"there is no cached program {cache_id[:80]!r} (any more)", hint="Run it with execute_code, and use the cache_id of the answer.")
+        changed = [name for name, then in kept.uses.items() if self._hash(name) != then]
+        if changed:
+            raise InvalidProgram(f"{', '.join(changed)} changed since this program was kept", hint="See get_functions, and run the program anew with execute_code.")
+        return kept
+
+    def _hash(self, qualified: str) -> str:
+        server, _, name = qualified.partition(".")
+        function = self.catalog.function(server, name)
+        return programs.digest(function.parameters, function.returns) if function else ""
+
+    def _program_cache(self) -> Cache | None:
+        name = self.config.cache
+        if self._cache is None and name and name != "none" and (("cache" in self.loaded.named) or self.plugins.index.named("cache", name)):
+            driver = self.plugins.driver("cache", name)
+            place = f"{self.loaded.file} [caches.{name}]"
+            settings = config.validate(driver.Settings, self.config.caches.get(name, {}), secrets=self.secrets, place=place)
+            self._cache = driver(PluginContext(name, settings, self.state))
+        return self._cache
+
+    # The background
+
+    async def _ready(self) -> None:
+        """Wait until every server has been compiled once under the present configuration."""
+        if not self._compiled.is_set():
+            await self._compiled.wait()
+        self.catalog.refresh()
+
+    async def _compile_changed(self) -> None:
+        """First what has no compile under this configuration, which callers wait for; then what may have changed."""
+        stale = self.servers.stale()
+        try:
+            for name in stale:
+                await self.servers.compile_one(name)
+        finally:
+            self._compiled.set()
+        for name in self.servers.configured.keys() - set(stale):
+            await self.servers.compile_one(name)
+
+    async def _sweep(self) -> None:
+        while True:
+            await anyio.sleep(30)
+            await self._sessions.sweep()
+
+    # Hook plugins
+
+    def _hook_names(self) -> list[str]:
+        """The configured hook plugins; one that is only a default may be missing."""
+        chosen = "plugins" in self.loaded.named
+        return [n for n in self.config.plugins if chosen or self.plugins.index.named("plugin", n)]
+
+    def _hook_plugin(self, name: str, loaded: Any) -> Any:
+        if not isinstance(loaded, type):
+            return loaded
+        place = f"{self.loaded.file} [hooks.{name}]"
+        model = getattr(loaded, "Settings", config.Settings)
+        settings = config.validate(model, self.config.hooks.get(name, {}), secrets=self.secrets, place=place)
+        return loaded(PluginContext(name, settings, self.state))
+
+
+def state_folder(loaded: Loaded) -> Path:
+    """Where the catalog, kept programs and the audit log lie: the configured `state`, else a folder of this
+    configuration's own below the user's state directory."""
+    if loaded.config.state != Path():
+        return (loaded.folder / loaded.config.state.expanduser()).resolve()
+    from platformdirs import user_state_path
+
+    return user_state_path("doorward") / f"{loaded.folder.name}-{programs.digest(str(loaded.folder), loaded.file)[:8]}"
+
+
+def _parameters(code: str) -> dict[str, Any]:
+    try:
+        return programs.parameters(code)
+    except InvalidProgram:
+        return {}  # the guards or the executor say what is wrong, with the line
+
+
+def _check_names(params: Mapping[str, Any]) -> None:
+    """Raises: InvalidProgram for a parameter that cannot be a variable."""
+    for name in params:
+        if not (name.isidentifier() and name.isascii()) or name.startswith("__"):
+            raise InvalidProgram(f"{name!r} cannot be a parameter", hint="Use a Python variable name.")

@@ -1,0 +1,59 @@
+"""The MCP resources: what Doorward can do, each function, and results that were too large to show."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import mcp_types as t
+from mcp import MCPError
+
+from doorward.artefacts import PREFIX
+from doorward.errors import DoorwardError
+from doorward.gateway import Gateway
+from doorward.types import LOCAL
+
+CAPABILITIES = "doorward://capabilities"
+FUNCTIONS = "doorward://functions/"
+
+LISTED = [t.Resource(name="capabilities", title="Capabilities", uri=CAPABILITIES, mime_type="text/plain", description="What can be done here.")]
+TEMPLATES = [
+    t.ResourceTemplate(
+        name="function", title="Function", uri_template="doorward://functions/{server}/{function}", mime_type="text/plain",
+        description="Signature, response type, docs and an example of a function.",
+    ),
+    t.ResourceTemplate(
+        name="result", title="Result", uri_template="doorward://results/{id}{?offset}", description="A result that was too large to show, in pages.",
+    ),
+]  # fmt: skip
+
+
+async def read(gate: Gateway, uri: str) -> t.ReadResourceResult:
+    """The contents of a resource. Raises: MCPError (-32602) if there is none, with our advice."""
+    try:
+        if uri == CAPABILITIES:
+            return _text(uri, gate.capabilities())
+        if uri.startswith(FUNCTIONS):
+            card = (await gate.get_functions([uri.removeprefix(FUNCTIONS).replace("/", ".", 1)]))[0]
+            if "text" in card:
+                return _text(uri, card["text"])
+            raise MCPError(t.INVALID_PARAMS, f"Resource not found: {card['error']}")
+        if uri.startswith(PREFIX):
+            return _page(gate, uri)
+    except DoorwardError as error:
+        raise MCPError(t.INVALID_PARAMS, f"Resource not found: {error}. {error.hint or ''}".strip()) from None
+    raise MCPError(t.INVALID_PARAMS, f"Resource not found: {uri[:200]}")
+
+
+def _page(gate: Gateway, uri: str) -> t.ReadResourceResult:
+    page = gate.result(uri, principal=LOCAL)
+    meta: dict[str, Any] = {"doorward/offset": page.offset, "doorward/total": page.total} | ({"doorward/next": page.next} if page.next else {})
+    if isinstance(page.content, bytes):
+        blob = t.BlobResourceContents(uri=uri, mime_type=page.type, blob=base64.b64encode(page.content).decode(), _meta=meta)
+        return t.ReadResourceResult(contents=[blob])
+    text = page.content + (f"\n[{page.offset + len(page.content)} of {page.total} characters; next: {page.next}]" if page.next else "")
+    return t.ReadResourceResult(contents=[t.TextResourceContents(uri=uri, mime_type=page.type, text=text, _meta=meta)])
+
+
+def _text(uri: str, text: str) -> t.ReadResourceResult:
+    return t.ReadResourceResult(contents=[t.TextResourceContents(uri=uri, mime_type="text/plain", text=text)])

@@ -1,0 +1,59 @@
+"""The SDK's low-level server with our tools, prompt and resources. It speaks every protocol version of the SDK."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mcp_types as t
+from mcp import MCPError
+from mcp.server.lowlevel import Server
+
+from doorward import __version__
+from doorward.gateway import Gateway
+from doorward.mcp import guides, resources
+from doorward.mcp.tools import Tools
+
+_PROMPT = t.Prompt(name="reusable_code_guide", title="Reusable code", description="How to write programs that can be run again with other parameters.")
+
+
+def build(gate: Gateway) -> Server[Any]:
+    """A server of this gateway, to be run over a transport."""
+    tools = Tools(gate)
+
+    async def list_tools(ctx: Any, params: Any) -> t.ListToolsResult:
+        return t.ListToolsResult(tools=tools.list())
+
+    async def call_tool(ctx: Any, params: t.CallToolRequestParams) -> Any:
+        return await tools.call(ctx, params.name, params.arguments or {})
+
+    async def list_resources(ctx: Any, params: Any) -> t.ListResourcesResult:
+        return t.ListResourcesResult(resources=resources.LISTED)
+
+    async def list_templates(ctx: Any, params: Any) -> t.ListResourceTemplatesResult:
+        return t.ListResourceTemplatesResult(resource_templates=resources.TEMPLATES)
+
+    async def read_resource(ctx: Any, params: t.ReadResourceRequestParams) -> t.ReadResourceResult:
+        return await resources.read(gate, str(params.uri))
+
+    async def list_prompts(ctx: Any, params: Any) -> t.ListPromptsResult:
+        return t.ListPromptsResult(prompts=[_PROMPT])
+
+    async def get_prompt(ctx: Any, params: t.GetPromptRequestParams) -> t.GetPromptResult:
+        if params.name != _PROMPT.name:
+            raise MCPError(t.INVALID_PARAMS, f"There is no prompt {params.name!r}; there is {_PROMPT.name}.")
+        message = t.PromptMessage(role="user", content=t.TextContent(text=guides.REUSE))
+        return t.GetPromptResult(description=_PROMPT.description, messages=[message])
+
+    return Server(
+        "doorward",
+        version=__version__,
+        title="Doorward",
+        instructions=guides.STANDARD if gate.config.surface == "standard" else None,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+    )

@@ -1,0 +1,112 @@
+"""MCP over our standard input and output on asyncio pipes: one line, one message, no worker threads.
+
+The SDK's own transport takes every line through a thread, which doubles the latency of a small call. While we
+serve, descriptor 0 is the null device and descriptor 1 is standard error, so that nothing else can reach the wire.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Any
+
+import anyio
+import mcp_types
+from mcp.shared.message import SessionMessage
+
+LONGEST = 64 * 2**20
+"""Bytes of one message."""
+
+
+@contextlib.asynccontextmanager
+async def streams() -> AsyncIterator[tuple[Any, Any]]:
+    """The read and the write stream of the session. Where pipes cannot be polled, the SDK's own."""
+    if sys.platform == "win32" or not (_pollable(0) and _pollable(1)):
+        from mcp.server.stdio import stdio_server
+
+        async with stdio_server() as both:
+            yield both
+        return
+    sys.stdout.flush()
+    wire_in, wire_out = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(2, 1)
+    os.close(null)
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=LONGEST)
+    incoming, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(wire_in, "rb", 0))
+    outgoing, flow = await loop.connect_write_pipe(lambda: asyncio.streams.FlowControlMixin(loop), os.fdopen(wire_out, "wb", 0))
+    try:
+        yield _Incoming(reader), _Outgoing(asyncio.StreamWriter(outgoing, flow, None, loop))
+    finally:
+        incoming.close()
+        outgoing.close()
+
+
+def _pollable(descriptor: int) -> bool:
+    """Whether it is a pipe, a socket or a terminal; regular files cannot be waited for."""
+    import stat
+
+    try:
+        return not stat.S_ISREG(os.fstat(descriptor).st_mode)
+    except OSError:
+        return False
+
+
+class _Stream:
+    async def __aenter__(self) -> Any:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Closed by `streams`."""
+
+
+class _Incoming(_Stream):
+    """Messages of the client; a line that is none is handed on as an exception, blank lines are passed over."""
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+
+    async def receive(self) -> SessionMessage | Exception:
+        while True:
+            try:
+                line = await self._reader.readline()
+            except ValueError as error:  # longer than LONGEST: what follows cannot be trusted to be a message
+                raise anyio.EndOfStream from error
+            if not line:
+                raise anyio.EndOfStream
+            if line.strip():
+                break
+        try:
+            return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+        except ValueError as error:
+            return error
+
+    def __aiter__(self) -> _Incoming:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+
+class _Outgoing(_Stream):
+    """Messages to the client. A client that is gone is noticed at the reading end."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+
+    async def send(self, item: SessionMessage) -> None:
+        self._writer.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+        with contextlib.suppress(ConnectionError):
+            await self._writer.drain()

@@ -1,0 +1,196 @@
+"""The MCP tools: their definitions, and each as a call of the gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import anyio
+import mcp_types as t
+
+from doorward.errors import DoorwardError, InvalidArguments
+from doorward.gateway import Gateway
+from doorward.mcp.guides import MINIMAL
+from doorward.results import as_dict, as_text
+from doorward.types import LOCAL
+
+PROGRESS_EVERY = 5.0
+"""Seconds between signs of life of a long run: clients give up on silent servers."""
+
+Answer = tuple[str, Any, bool]
+"""The text that stands alone, the structured content, and whether it is an error."""
+
+
+def _object(required: str = "", **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties} | ({"required": required.split()} if required else {})
+
+
+_STRING, _OBJECT = {"type": "string"}, {"type": "object"}
+_NAMES = {"type": "array", "items": _STRING}
+_FOUND = _object("function", function=_STRING, summary=_STRING, text=_STRING, error=_STRING)
+_OUTCOME = _object(
+    "ok ms", ok={"type": "boolean"}, value={}, printed=_STRING, error=_OBJECT, cache_id=_STRING, next=_STRING, session_id=_STRING,
+    truncated=_OBJECT, calls={"type": "array"}, ms={"type": "number"},
+)  # fmt: skip
+_TIMEOUT = {"type": "number", "description": "Seconds"}
+_READS = t.ToolAnnotations(read_only_hint=True, open_world_hint=False)
+_RUNS = t.ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True)
+
+LIST = t.Tool(
+    name="list_servers", title="List servers", annotations=_READS,
+    description="The servers whose functions can be called, and what the sandbox can do.",
+    input_schema=_object(), output_schema=_object("servers", servers={"type": "array"}, executors={"type": "array"}),
+)  # fmt: skip
+SEARCH = t.Tool(
+    name="search_functions", title="Search functions", annotations=_READS,
+    description="Find functions by what they do. Best first.",
+    input_schema=_object(
+        "query", query=_STRING, server=_STRING, read_only={"type": "boolean"}, limit={"type": "integer", "default": 10}, cursor=_STRING
+    ),
+    output_schema=_object("functions total", functions={"type": "array", "items": _FOUND}, total={"type": "integer"}, cursor=_STRING),
+)  # fmt: skip
+GET = t.Tool(
+    name="get_functions", title="Get functions", annotations=_READS,
+    description="Signature, response type, docs, import line and an example of 1 to 5 functions. Use it before writing code.",
+    input_schema=_object("functions", functions=_NAMES | {"minItems": 1, "maxItems": 5, "description": '["server.function"]'}),
+    output_schema=_object("functions", functions={"type": "array", "items": _FOUND}),
+)  # fmt: skip
+EXECUTE = t.Tool(
+    name="execute_code", title="Execute code", annotations=_RUNS,
+    description="Run a Python program in the sandbox. Its value is `result`, or the last expression.",
+    input_schema=_object(
+        "code",
+        code=_STRING,
+        description=_STRING | {"description": "What it does, in general words"},
+        params=_OBJECT | {"description": "Values for top-level variables"},
+        functions=_NAMES | {"description": "Narrow what it may call; wildcards work"},
+        session_id=_STRING | {"description": '"new" keeps variables for further runs'},
+        timeout=_TIMEOUT,
+    ),
+    output_schema=_OUTCOME,
+)  # fmt: skip
+CACHED = t.Tool(
+    name="run_cached_code", title="Run cached code", annotations=_RUNS,
+    description="Run a program that succeeded again, with other values for its top-level literals.",
+    input_schema=_object("cache_id", cache_id=_STRING, params=_OBJECT, timeout=_TIMEOUT),
+    output_schema=_OUTCOME,
+)  # fmt: skip
+SURFACES = {"standard": [LIST, SEARCH, GET, EXECUTE, CACHED], "minimal": [EXECUTE]}
+
+
+class Tools:
+    """The tools of the configured surface, and what plugins add."""
+
+    def __init__(self, gate: Gateway) -> None:
+        self._gate = gate
+        surface = SURFACES[gate.config.surface]
+        if gate.config.surface == "minimal":
+            surface = [t.Tool.model_validate({**EXECUTE.model_dump(), "description": MINIMAL})]
+        self._tools = surface
+        run: dict[str, Callable[..., Awaitable[Answer]]] = {
+            "list_servers": self._list, "search_functions": self._search, "get_functions": self._get,
+            "execute_code": self._execute, "run_cached_code": self._cached,
+        }  # fmt: skip
+        self._run = {tool.name: run[tool.name] for tool in surface}
+        self._known = {tool.name: tool.input_schema for tool in surface}
+
+    def list(self) -> list[t.Tool]:
+        """In an order that never changes: clients cache by it."""
+        return [*self._tools, *(raw.tool for raw in self._raw().values())]
+
+    async def call(self, ctx: Any, name: str, arguments: Mapping[str, Any]) -> Any:
+        """The answer of a tool. What goes wrong is an answer too, for the agent to read."""
+        if name not in self._run:
+            raw = self._raw().get(name)
+            if raw is None:
+                return _result((f"There is no tool {name!r}. There are: {', '.join(tool.name for tool in self.list())}.", None, True))
+            return await raw.call(ctx, arguments)
+        try:
+            self._check(name, arguments)
+            async with _signs_of_life(ctx):
+                return _result(await self._run[name](**arguments))
+        except DoorwardError as error:
+            return _result((f"{type(error).__name__}: {error}" + (f"\nhint: {error.hint}" if error.hint else ""), None, True))
+
+    def _raw(self) -> dict[str, Any]:
+        added = {raw.tool.name: raw for found in self._gate.plugins.hook.mcp_tools() for raw in found or ()}
+        return {name: raw for name, raw in sorted(added.items()) if name not in self._run}
+
+    def _check(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Raises: InvalidArguments, for the agent to read. JSON types only: the gateway checks what they mean."""
+        schema = self._known[name]
+        known, types = schema["properties"], {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict}
+        usage = f"{name}({', '.join(f'{k}: {v.get("type")}' if k in schema.get('required', ()) else f'{k}?: {v.get("type")}' for k, v in known.items())})"
+        for key, value in arguments.items():
+            if key not in known:
+                raise InvalidArguments(f"{name} has no argument {key!r}", hint=usage)
+            if not isinstance(value, types[known[key]["type"]]) or (isinstance(value, bool) and known[key]["type"] != "boolean"):
+                raise InvalidArguments(f"{name}: {key} must be of type {known[key]['type']}", hint=usage)
+        for key in schema.get("required", ()):
+            if key not in arguments:
+                raise InvalidArguments(f"{name} needs {key!r}", hint=usage)
+
+    async def _list(self) -> Answer:
+        found = await self._gate.list_servers()
+        lines = [
+            f"{s['name']}: {s.get('broken') or str(s['functions']) + ' functions: ' + ', '.join(s['first']) + (', …' if s['functions'] > len(s['first']) else '')}"
+            for s in found["servers"]
+        ] or ["No servers are configured."]
+        lines += [f"executor {e['executor']}: {e.get('broken') or e['language']}" + (f"; packages: {', '.join(e['packages'])}" if e.get("packages") else "") for e in found["executors"]]
+        return "\n".join(lines), found, False
+
+    async def _search(self, query: str, **options: Any) -> Answer:
+        found = await self._gate.search_functions(query, **options)
+        lines = [f"{f['function']}: {f['summary']}{' (read-only)' if f.get('read_only') else ''}" for f in found["functions"]] or ["Nothing found. Try other words."]
+        if "cursor" in found:
+            lines.append(f"{found['total']} in all; more with cursor={found['cursor']!r}")
+        return "\n".join(lines), found, False
+
+    async def _get(self, functions: list[str]) -> Answer:
+        cards = await self._gate.get_functions(functions)
+        text = "\n\n".join(card.get("text") or f"{card['function']}: {card['error']}" for card in cards)
+        structured = [{k: v for k, v in card.items() if k in ("function", "text", "error")} for card in cards]
+        return text, {"functions": structured}, all("error" in card for card in cards)
+
+    async def _execute(self, code: str, **options: Any) -> Answer:
+        return _answer(await self._gate.execute(code, principal=LOCAL, **options))
+
+    async def _cached(self, cache_id: str, **options: Any) -> Answer:
+        return _answer(await self._gate.run_cached(cache_id, principal=LOCAL, **options))
+
+
+def _answer(outcome: Any) -> Answer:
+    return as_text(outcome), as_dict(outcome), not outcome.ok
+
+
+def _result(answer: Answer) -> t.CallToolResult:
+    text, structured, is_error = answer
+    return t.CallToolResult(content=[t.TextContent(text=text)], structured_content=structured, is_error=is_error)
+
+
+class _signs_of_life:
+    """Reports progress every few seconds while the body runs."""
+
+    def __init__(self, ctx: Any) -> None:
+        self._ctx = ctx
+
+    async def __aenter__(self) -> None:
+        self._group = anyio.create_task_group()
+        await self._group.__aenter__()
+        self._group.start_soon(self._tell)
+
+    async def __aexit__(self, *raised: Any) -> bool | None:
+        self._group.cancel_scope.cancel()
+        try:
+            return await self._group.__aexit__(*raised)
+        except BaseExceptionGroup as group:
+            raise group.exceptions[0] from None
+
+    async def _tell(self) -> None:
+        beats = 0
+        while True:
+            await anyio.sleep(PROGRESS_EVERY)
+            beats += 1
+            await self._ctx.session.report_progress(beats, None, f"running for {beats * PROGRESS_EVERY:g} s")
+
+

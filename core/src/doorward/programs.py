@@ -1,0 +1,232 @@
+"""What the host reads in a program's source, without ever running it: parameters, awaited calls.
+
+Source text is data here. A parameter's new value never becomes text; see `bind`.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from doorward.errors import InvalidProgram
+
+PARAMETER_PREFIX = "__param_"
+"""What an overridden literal reads as in `bind`'s text; executors bind the value to this name."""
+
+
+def parse(code: str) -> ast.Module:
+    """The syntax tree.
+
+    Raises: InvalidProgram with line and source if it is no Python, or nested too deeply to be read.
+    """
+    try:
+        return ast.parse(code)
+    except SyntaxError as error:
+        source = (error.text or "").strip()
+        raise InvalidProgram(f"line {error.lineno}: {error.msg}" + (f": {source}" if source else "")) from None
+    except (RecursionError, MemoryError, ValueError) as error:
+        raise InvalidProgram(f"the program cannot be parsed: {error or 'it is nested too deeply'}") from None
+
+
+def parameters(code: str) -> dict[str, Any]:
+    """The parameters of a program with their defaults: top-level assignments of JSON literals, plain or annotated,
+    to a name that no other top-level literal is assigned to.
+
+    Raises: InvalidProgram.
+    """
+    return {name: value for name, (_, value) in _literals(parse(code)).items()}
+
+
+def _literals(tree: ast.Module) -> dict[str, tuple[ast.expr, Any]]:
+    found: dict[str, tuple[ast.expr, Any]] = {}
+    again: set[str] = set()
+    for statement in tree.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=node) | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as node):
+                pass
+            case _:
+                continue
+        try:
+            value = ast.literal_eval(node)
+            json.dumps(value, allow_nan=False)
+        except (ValueError, TypeError, RecursionError, MemoryError, SyntaxError):
+            continue
+        again |= {name} & found.keys()
+        found[name] = (node, value)
+    return {name: literal for name, literal in found.items() if name not in again and name != "result"}
+
+
+def check(given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Whether new values fit a program's parameters, by name and by the JSON type of their defaults.
+
+    Raises: InvalidProgram naming the parameter, near names, and what is expected.
+    """
+    for name, value in given.items():
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            listing = ", ".join(f"{k}: {json_type(v)}" for k, v in known.items()) or "none"
+            raise InvalidProgram(
+                f"the program has no parameter {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
+                hint=f"Its parameters: {listing}.",
+            )
+        expected, got = json_type(known[name]), json_type(value)
+        if expected not in ("null", got) and not (expected == "number" and got == "integer"):
+            raise InvalidProgram(f"parameter {name!r} is of type {expected}, got {got}", hint=f"Its default is {json.dumps(known[name])[:100]}.")
+
+
+def json_type(value: Any) -> str:
+    """The JSON Schema name of a value's type."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list() | tuple():
+            return "array"
+        case _:
+            return "object"
+
+
+def bind(code: str, params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """For executors that take only text: the program with each overridden literal replaced by a reserved name, and
+    the values to bind before it starts. Lines stay where they are. Parameters that the program does not assign are
+    bound under their own names.
+    """
+    literals = _literals(parse(code)) if params else {}
+    text, names = code.encode(), {}
+    starts = _line_starts(text)
+    spans = []
+    for name, value in params.items():
+        if name in literals:
+            node = literals[name][0]
+            spans.append((starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset, name))  # type: ignore[operator]
+        names[PARAMETER_PREFIX + name if name in literals else name] = value
+    for start, end, name in sorted(spans, reverse=True):
+        lines = text[start:end].count(b"\n")
+        text = text[:start] + f"({PARAMETER_PREFIX}{name}{chr(10) * lines})".encode() + text[end:]
+    return text.decode(), names
+
+
+def awaited(code: str) -> set[tuple[int, int]]:
+    """Where the calls stand whose value is awaited or handed to asyncio, as (start, end) in bytes of UTF-8.
+
+    A catalog function is called plainly or with `await`; an executor that cannot hand out a value that is both
+    asks here which one a call is. Followed are `await f()`, the arguments of `asyncio.…(…)`, names and lists that
+    reach those, and plain functions that return such a call.
+    """
+    if "await" not in code and "asyncio" not in code:
+        return set()
+    tree, text = parse(code), code.encode()
+    starts = _line_starts(text)
+    found: dict[int, ast.Call] = {}
+    wanted = [e for node in ast.walk(tree) for e in _awaiting(node)]
+    names: set[str] = set()
+    while wanted:
+        node = wanted.pop()
+        if isinstance(node, ast.Call):
+            if id(node) in found:
+                continue
+            found[id(node)] = node
+            if isinstance(node.func, ast.Name) and node.func.id not in names:
+                names.add(node.func.id)
+                wanted += _returned(tree, node.func.id)
+        elif isinstance(node, ast.Name):
+            if node.id not in names:
+                names.add(node.id)
+                wanted += _assigned(tree, node.id)
+        else:
+            wanted += _parts(node)
+    return {(starts[c.lineno - 1] + c.col_offset, starts[c.end_lineno - 1] + c.end_col_offset) for c in found.values()}  # type: ignore[operator]
+
+
+def _awaiting(node: ast.AST) -> list[ast.expr]:
+    """The expressions that this node wants to be awaitable."""
+    match node:
+        case ast.Await(value=value):
+            return [value]
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="asyncio")), args=args):
+            return args
+        case ast.Call(func=ast.Name(id="gather" | "create_task" | "ensure_future" | "wait_for" | "as_completed"), args=args):
+            return args
+        case ast.Call(func=ast.Attribute(attr="create_task"), args=args):
+            return args
+        case _:
+            return []
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    """The elements through which an awaitable flows: lists, comprehensions, conditionals, stars."""
+    match node:
+        case ast.Starred(value=value) | ast.Subscript(value=value) | ast.NamedExpr(value=value):
+            return [value]
+        case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements):
+            return elements
+        case ast.ListComp(elt=element) | ast.GeneratorExp(elt=element) | ast.SetComp(elt=element):
+            return [element]
+        case ast.DictComp(value=value):
+            return [value]
+        case ast.Dict(values=values):
+            return list(values)
+        case ast.IfExp(body=body, orelse=other):
+            return [body, other]
+        case ast.BinOp(left=left, right=right):
+            return [left, right]
+        case ast.Attribute(value=value):
+            return [value]
+        case _:
+            return []
+
+
+def _assigned(tree: ast.AST, name: str) -> Iterator[ast.expr]:
+    """What is assigned, appended or looped into a name."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=targets, value=value) if any(isinstance(t, ast.Name) and t.id == name for t in targets):
+                yield value
+            case ast.AnnAssign(target=ast.Name(id=n), value=ast.expr() as value) if n == name:
+                yield value
+            case ast.AugAssign(target=ast.Name(id=n), value=value) | ast.NamedExpr(target=ast.Name(id=n), value=value) if n == name:
+                yield value
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=n))], value=value) if n == name:
+                yield value
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=n), attr="append" | "add" | "extend" | "insert"), args=args) if n == name:
+                yield from args
+            case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value) if name in _targets(target):
+                yield value
+
+
+def _targets(node: ast.expr) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _returned(tree: ast.AST, name: str) -> Iterator[ast.expr]:
+    """What a plain (not async) function of this name returns; an async one awaits for itself."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=n) if n == name:
+                yield from (r.value for r in ast.walk(node) if isinstance(r, ast.Return) and r.value)
+            case ast.Assign(targets=[ast.Name(id=n)], value=ast.Lambda(body=body)) if n == name:
+                yield body
+
+
+def _line_starts(text: bytes) -> list[int]:
+    starts, at = [0], 0
+    for line in text.split(b"\n"):
+        at += len(line) + 1
+        starts.append(at)
+    return starts
+
+
+def digest(*parts: Any) -> str:
+    """A stable hash of JSON values."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,0 +1,46 @@
+"""One `Outcome` in the shapes it is answered in: a dictionary without empty fields, and compact text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from doorward.types import Outcome
+
+
+def as_dict(outcome: Outcome) -> dict[str, Any]:
+    """The answer as JSON: empty fields left out, the value of a run that succeeded always there."""
+    fields = asdict(outcome)
+    if outcome.error:
+        fields["error"] = _filled(fields["error"])
+    return {k: v for k, v in fields.items() if k in ("ok", "ms") or (k == "value" and outcome.ok) or v not in (None, "", (), {})}
+
+
+def _filled(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in fields.items() if v not in (None, "", ())}
+
+
+def as_text(outcome: Outcome) -> str:
+    """The answer for a reader who gets no structured content: the same, most important first."""
+    parts = []
+    if outcome.error:
+        error = outcome.error
+        parts.append(f"{error.type}: {error.message}" + (f"\nin line {error.line} of your code" if error.line else ""))
+        parts += [f"  line {f.line}, in {f.function}: {f.source}" for f in error.frames]
+        parts += [f"hint: {error.hint}"] if error.hint else []
+    else:
+        parts.append(outcome.value if isinstance(outcome.value, str) else json.dumps(outcome.value, ensure_ascii=False, separators=(", ", ": ")))
+    if outcome.truncated:
+        parts.append(f"[cut: {outcome.truncated['shape']}, {outcome.truncated['bytes']} bytes; the rest: {outcome.truncated['rest']}]")
+    if outcome.printed:
+        parts.append(f"printed:\n{outcome.printed.rstrip()}")
+    parts += [f"artefact: {a.uri} ({a.type}, {a.bytes} bytes)" for a in outcome.artefacts]
+    if outcome.calls:
+        parts.append("calls: " + ", ".join(f"{c['function']} ×{c['count']}{'' if c['ok'] else ' failed'} ({c['ms']} ms)" for c in outcome.calls))
+    parts += [f"note: {note}" for note in outcome.notes]
+    parts += [f"session: {outcome.session_id}"] if outcome.session_id else []
+    parts += [f"again: {outcome.next}"] if outcome.next else []
+    parts.append(f"{outcome.executor or 'not run'}, {outcome.ms} ms")
+    return "\n".join(parts)

@@ -1,0 +1,137 @@
+"""Running a program: the executor that can, within the limits, and what came of it as an `Outcome`."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import structlog
+from pydantic_core import to_json
+
+from doorward import hints, values
+from doorward.door import RunDoor
+from doorward.errors import DoorwardError, ExecutorError, LimitExceeded, Unsupported
+from doorward.types import CachedProgram, Ended, Failure, Outcome, Program
+
+if TYPE_CHECKING:
+    from doorward.executors import Executors
+    from doorward.plugins import Plugins
+    from doorward.secrets import Secrets
+    from doorward.sessions import Session
+
+log = structlog.get_logger()
+
+
+class Runs:
+    """Runs programs, one `Outcome` each; nothing that a program does makes this raise."""
+
+    def __init__(self, executors: Executors, plugins: Plugins, secrets: Secrets) -> None:
+        self._executors = executors
+        self._hook = plugins.hook
+        self._secrets = secrets
+
+    async def run(self, program: Program, door: RunDoor, session: Session | None = None) -> Outcome:
+        """Guards, then the first executor that can run it, then the value made plain, scrubbed and cut."""
+        started = time.perf_counter()
+        notes: list[str] = []
+        executor = ""
+        try:
+            refused = self._guard(program, notes)
+            if refused:
+                ended = Ended(error=refused)
+            else:
+                self._hook.run_started(program=program)
+                executor, ended = await self._execute(program, door, session)
+        except DoorwardError as error:
+            ended = Ended(error=failure(error))
+        except Exception as error:
+            log.exception("executor_defect", executor=executor)
+            ended = Ended(error=Failure("executor", type(error).__name__, "the executor failed inside Doorward", hint="Tell the operator: the log has the details."))
+        outcome = self._finish(program, door, ended, notes, executor, (time.perf_counter() - started) * 1000)
+        self._hook.run_finished(program=program, outcome=outcome)
+        return outcome
+
+    def _guard(self, program: Program, notes: list[str]) -> Failure | None:
+        size = len(program.code.encode())
+        if size > program.limits.code:
+            return Failure("guard", "InvalidProgram", f"the program has {size} bytes, more than {program.limits.code}", hint="Send less code; pass data as params.")
+        findings = [f for found in self._hook.guard_program(program=program) for f in found or ()]
+        for finding in findings:
+            if finding.refuse:
+                return Failure("guard", "GuardRefused", finding.message, finding.line, hint=finding.instead or None)
+            notes.append(f"line {finding.line}: {finding.message}. {finding.instead}".strip() if finding.line else f"{finding.message}. {finding.instead}".strip())
+        return None
+
+    async def _execute(self, program: Program, door: RunDoor, session: Session | None) -> tuple[str, Ended]:
+        """The name of the executor, and how the program ended in it. A program moves on to the next executor only
+        if it has made no call yet."""
+        declined: list[tuple[str, ExecutorError]] = []
+        for name in [session.executor] if session and session.executor else self._executors.names:
+            try:
+                with anyio.move_on_after(program.limits.timeout) as scope:
+                    if session:
+                        return name, await session.run(self._executors.get(name), name, program, door)
+                    sandbox = await self._executors.get(name).open(program)
+                    try:
+                        return name, await sandbox.run(program, door)
+                    finally:
+                        with anyio.CancelScope(shield=True):
+                            await sandbox.close()
+                if scope.cancelled_caught:
+                    late = LimitExceeded(f"the run took more than {program.limits.timeout:g} s", hint="Do less in one run, or ask for a longer `timeout`.")
+                    return name, Ended(error=failure(late, type="TimeoutError"))
+            except Unsupported as error:
+                declined.append((name, error))
+                if door.made:
+                    break
+            except ExecutorError as error:
+                declined.append((name, error))
+                if door.made or not self._executors.may_skip(error):
+                    raise
+        hints_given = [e.hint for _, e in declined if e.hint]
+        lines = [e.line for _, e in declined if isinstance(e, Unsupported) and e.line]
+        message = "; ".join(f"{name}: {error}" for name, error in declined) or "no executor is configured"
+        raise Unsupported(message, hint=" ".join([*hints_given, self._executors.advice()]), line=lines[0] if lines else None)
+
+    def _finish(self, program: Program, door: RunDoor, ended: Ended, notes: list[str], executor: str, ms: float) -> Outcome:
+        common: dict[str, Any] = {"printed": self._secrets.scrub(door.printed), "calls": door.calls(), "notes": tuple(notes), "executor": executor, "ms": round(ms, 2)}
+        if ended.error:
+            error = hints.complete(self._scrubbed(ended.error), door, program)
+            return Outcome(False, error=error, artefacts=tuple(door.artefacts), **common)
+        value = values.plain(ended.value)
+        dumped = values.dump(value)
+        value = self._secrets.scrub_value(value, dumped)
+        truncated = None
+        if len(dumped) > program.limits.inline:
+            whole = door.keep(to_json(value, indent=1).decode(), "application/json")
+            truncated = {"shape": values.shape(value), "bytes": len(dumped), "rest": whole.uri}
+            door.artefacts.remove(whole)
+            value = values.cut(value, program.limits.inline)
+        printed = common["printed"]
+        if len(printed) > program.limits.inline:
+            whole = door.keep(printed, "text/plain")
+            common["printed"] = f"{printed[: program.limits.inline]}\n… {len(printed) - program.limits.inline} more characters: {whole.uri}"
+        return Outcome(True, value=value, truncated=truncated, artefacts=tuple(door.artefacts), **common)
+
+    def _scrubbed(self, error: Failure) -> Failure:
+        from dataclasses import replace
+
+        scrub = self._secrets.scrub
+        return replace(error, message=scrub(error.message)[:8000], hint=scrub(error.hint)[:4000] if error.hint else None)
+
+
+def failure(error: DoorwardError, type: str = "") -> Failure:
+    """An error of ours as the failure of a run."""
+    return Failure(error.kind, type or error.__class__.__name__, error.message, getattr(error, "line", None), hint=error.hint)
+
+
+def again(program: CachedProgram | Program, cache_id: str) -> str:
+    """The exact call to make next time."""
+    return f"run_cached_code({json.dumps(cache_id)}, {json.dumps(shown(program.params), ensure_ascii=False)})"
+
+
+def shown(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: values.cut(v, 200) for k, v in params.items()}

@@ -1,0 +1,55 @@
+"""Words as agents ask and as APIs name them: split, stripped of filler, joined with what means the same."""
+
+from __future__ import annotations
+
+import re
+
+_SAME = (
+    "list get fetch show read retrieve find view",
+    "create add new make post insert open",
+    "update edit modify change set patch put",
+    "delete remove destroy erase drop",
+    "repository repo",
+    "organization organisation org",
+    "pull pr merge",
+    "user account member person",
+    "config configuration settings",
+    "message email mail",
+    "directory folder",
+    "image picture photo",
+    "customer client buyer",
+    "search query lookup",
+    "cancel abort stop",
+    "start run launch execute trigger",
+    "auth authentication authorization",
+    "pod container",
+    "ticket issue",
+)
+_SYNONYMS: dict[str, set[str]] = {}
+for _group in _SAME:
+    for _word in _group.split():
+        _SYNONYMS.setdefault(_word, set()).update(_group.split())
+
+_FILLER = frozenset(
+    "a an and any are as at be by can do does for from has have how i in into is it its me my of on or our please that the their them "
+    "this to via want we what when where which who with you your need all given one some specific api endpoint function".split()
+)
+
+
+def split_words(text: str) -> str:
+    """`issuesListForRepo /repos/{owner}` → `issues List For Repo repos owner`: camelCase and signs apart."""
+    apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text)
+    apart = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1 \2", apart)
+    return " ".join(re.findall(r"\w+", apart.replace("_", " ")))
+
+
+def match_expression(query: str) -> str:
+    """An FTS5 expression: any of the words, or what means the same. Empty if there are no words. Nothing of the
+    query is syntax: each word is quoted."""
+    words = [w.lower() for w in split_words(query).split()][:32]
+    words = [w for w in words if w not in _FILLER] or words
+    terms: dict[str, None] = {}
+    for word in words:
+        singular = word[:-1] if word.endswith("s") else word
+        terms.update(dict.fromkeys([word, *sorted(_SYNONYMS.get(word) or _SYNONYMS.get(singular) or ())]))
+    return " OR ".join(f'"{t}"' for t in terms)

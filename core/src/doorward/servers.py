@@ -1,0 +1,203 @@
+"""The configured servers at work: their sources, made when first needed, and their compile into the catalog."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import structlog
+
+from doorward.catalog import Catalog, Report
+from doorward.config import Loaded, Server, module_name, validate
+from doorward.drivers import PluginContext, ServerContext, Source
+from doorward.errors import ConfigError, DoorwardError, ServerError, UnknownName
+from doorward.plugins import Plugins
+from doorward.policy import selected
+from doorward.programs import digest
+from doorward.types import Compiled, Function, Skipped
+
+log = structlog.get_logger()
+
+
+class Servers:
+    """Everything that is configured under `[servers]` and can be used; `broken` says what is wrong with the rest."""
+
+    def __init__(self, loaded: Loaded, plugins: Plugins, catalog: Catalog, state: Path) -> None:
+        self._loaded = loaded
+        self._plugins = plugins
+        self._catalog = catalog
+        self._state = state
+        self._sources: dict[str, Source] = {}
+        self._options: dict[str, Any] = {}
+        self._locks: dict[str, anyio.Lock] = {}
+        self.broken: dict[str, DoorwardError] = dict(loaded.broken)
+        self.configured: dict[str, Server] = {n: s for n, s in loaded.servers.items() if not s.settings.disabled}
+        self._modules = {module_name(n): n for n in self.configured}
+
+    def names(self) -> list[str]:
+        """The servers that can be used, by their module names, in the order of the configuration."""
+        return [module for module, name in self._modules.items() if name not in self.broken]
+
+    def drop(self, name: str, error: DoorwardError) -> None:
+        """Take a server out of use, and remember why."""
+        self.broken[name] = error
+        log.warning("server_broken", server=name, why=str(error), hint=error.hint)
+
+    def source(self, module: str) -> Source:
+        """The source of a server, made now if need be. Imports the plugin, opens nothing.
+
+        Raises: UnknownName, PluginError, ConfigError.
+        """
+        name = self._modules.get(module)
+        if name is None:
+            raise UnknownName(f"there is no server {module!r}", hint=f"Servers: {', '.join(self.names()) or 'none'}.")
+        if name not in self._sources:
+            server = self.configured[name]
+            driver = self._plugins.driver("source", server.settings.source)
+            settings = self._validated(server, driver.Settings)
+            state = self._state / "servers" / name
+            context = ServerContext(module, settings, self._loaded.folder, state, lambda: self._auth(server))
+            self._sources[name] = driver(context)
+        return self._sources[name]
+
+    def _validated(self, server: Server, model: Any) -> Any:
+        if server.name not in self._options:
+            self._options[server.name] = validate(model, dict(server.options), secrets=self._loaded.secrets, place=server.place)
+        return self._options[server.name]
+
+    def settings(self) -> dict[str, list[Any]]:
+        """The validated settings that a server has (its source's, its auth's), for `doctor`.
+
+        Raises: nothing; what does not validate is in `broken`.
+        """
+        found: dict[str, list[Any]] = {}
+        for name, server in self.configured.items():
+            try:
+                parts = [self._validated(server, self._plugins.driver("source", server.settings.source).Settings)]
+                if server.settings.auth:
+                    parts.append(self._auth_driver(server)[1])
+                found[name] = parts
+            except ConfigError as error:
+                self.broken.setdefault(name, error)
+        return found
+
+    def _auth_driver(self, server: Server) -> tuple[Any, Any]:
+        options = dict(server.settings.auth or {})
+        place = f"{server.place} auth"
+        kind = options.pop("type", None)
+        if not isinstance(kind, str):
+            raise ConfigError("has no type", place=place, hint='For example: auth = { type = "jwt", token = "${TOKEN}" }')
+        driver = self._plugins.driver("auth", kind)
+        return driver, validate(driver.Settings, options, secrets=self._loaded.secrets, place=place)
+
+    def _auth(self, server: Server) -> Any:
+        """The server's `httpx2.Auth`, or `None` for a public one."""
+        if server.settings.auth is None:
+            return None
+        driver, settings = self._auth_driver(server)
+        self._plugins.hook.auth_chosen(server=server.name, auth=server.settings.auth["type"])
+        return driver(PluginContext(server.name, settings, self._state)).create_auth()
+
+    async def compile(self, *, force: bool = False, dry_run: bool = False, tell: Callable[[str], None] = lambda name: None) -> dict[str, Report]:
+        """Compile what has changed (`force`: everything) into the catalog (`dry_run`: into nothing).
+
+        One server that fails is in `broken`, or goes on with its last compile; the others are not touched by it.
+        """
+        if not dry_run:
+            self._catalog.drop(self._catalog.reports().keys() - {module_name(n) for n in self.configured})
+        reports = {}
+        for name in list(self.configured):
+            tell(name)
+            report = await self.compile_one(name, force=force, dry_run=dry_run)
+            if report is not None:
+                reports[name] = report
+        return reports
+
+    async def compile_one(self, name: str, *, force: bool = False, dry_run: bool = False) -> Report | None:
+        """Compile one server if its document or its configuration has changed. `None`: it is broken."""
+        module, settings = module_name(name), self.fingerprint(name)
+        async with self._locks.setdefault(name, anyio.Lock()):
+            before = self._catalog.reports().get(module)
+            try:
+                source = self.source(module)
+                fingerprint = await source.fingerprint()
+                if before and not force and (before.fingerprint, before.settings) == (fingerprint, settings):
+                    self.broken.pop(name, None)
+                    return before
+                started = time.perf_counter()
+                compiled = self._narrowed(name, await source.compile())
+                ms = (time.perf_counter() - started) * 1000
+                if dry_run:
+                    return Report(module, len(compiled.functions), [vars_of(s) for s in compiled.skipped], compiled.warnings, ms, compiled.description)
+                report = self._catalog.store(module, compiled, fingerprint=fingerprint, settings=settings, ms=round(ms, 1))
+                self.broken.pop(name, None)
+                self._catalog.refresh()
+                return report
+            except DoorwardError as error:
+                if before and before.settings == settings and isinstance(error, ServerError):
+                    log.warning("compile_failed", server=name, why=str(error), serving="the last compile")
+                    return before
+                self.drop(name, error)
+            except Exception as error:  # a defect of one source must not stop the others
+                log.exception("compile_crashed", server=name)
+                self.drop(name, ServerError(f"{name}: the source {self.configured[name].settings.source!r} failed: {type(error).__name__}: {error}"))
+            return None
+
+    def stale(self) -> list[str]:
+        """Servers of which the catalog has no compile under the present configuration."""
+        reports = self._catalog.reports()
+        return [
+            name
+            for name in self.configured
+            if name not in self.broken and ((report := reports.get(module_name(name))) is None or report.settings != self.fingerprint(name))
+        ]
+
+    def fingerprint(self, name: str) -> str:
+        """A hash of the server's configuration (references unresolved) and of what compiles it."""
+        server = self.configured[name]
+        entries = self._plugins.index.named("source", server.settings.source)
+        return digest(server.settings.model_dump(mode="json"), dict(server.options), str(self._loaded.folder), [e.given_by for e in entries])
+
+    def _narrowed(self, name: str, compiled: Compiled) -> Compiled:
+        """What hooks and the server's own configuration leave of a compile; nothing is stored that may not be used."""
+        settings = self.configured[name].settings
+        functions = list(compiled.functions)
+        self._plugins.hook.source_compiled(server=name, functions=functions)
+        warnings = list(compiled.warnings)
+        for key, patterns in (("include", settings.include or ()), ("exclude", settings.exclude)):
+            warnings += [f"{key}: {p!r} fits no function" for p in patterns if not any(selected(f, [p]) for f in functions)]
+        kept = [f for f in functions if _wanted(f, settings)]
+        skipped = list(compiled.skipped)
+        seen: set[str] = set()
+        unique = []
+        for function in kept:
+            if function.name in seen:
+                skipped.append(Skipped(function.id, f"the name {function.name} is taken"))
+            else:
+                seen.add(function.name)
+                unique.append(function)
+        return replace(compiled, functions=unique, warnings=warnings, skipped=skipped)
+
+    async def close(self) -> None:
+        """Close every source that was opened."""
+        for name, source in self._sources.items():
+            try:
+                await source.close()
+            except Exception:  # the others must be closed as well
+                log.exception("close_failed", server=name)
+
+
+def _wanted(function: Function, settings: Any) -> bool:
+    if settings.read_only and not function.read_only:
+        return False
+    if settings.include is not None and not selected(function, settings.include):
+        return False
+    return not selected(function, settings.exclude)
+
+
+def vars_of(skipped: Skipped) -> Mapping[str, str]:
+    return {"where": skipped.where, "why": skipped.why}

@@ -1,0 +1,88 @@
+"""Values on their way to the agent: made plain, measured, and cut when they are too large."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_core import to_json
+
+DEEPEST = 100
+"""Nesting beyond which a value is shown as text: JSON readers of clients are not made for more."""
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """A value as plain JSON: tuples and sets become lists, keys text, dates ISO 8601, bytes base64 text, NaN and
+    infinities text; everything else its `repr`."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) < 2**63 else str(value) if value.bit_length() < 10_000 else f"an integer of {value.bit_length()} bits"
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if depth > DEEPEST:
+        return "…"
+    if isinstance(value, Mapping):
+        return {k if isinstance(k, str) else str(k): plain(v, depth + 1) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v, depth + 1) for v in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((plain(v, depth + 1) for v in value), key=str)
+    if isinstance(value, (bytes, bytearray)):
+        return base64.b64encode(value).decode()
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    return repr(value)[:1000]
+
+
+def dump(value: Any) -> bytes:
+    """A plain value as compact JSON."""
+    return to_json(value, inf_nan_mode="strings")
+
+
+def shape(value: Any) -> str:
+    """What a value is, in a few words: `list[1042] of dict with id, title, …`."""
+    match value:
+        case dict():
+            keys = ", ".join(str(k)[:40] for k in list(value)[:8])
+            return f"dict with {keys}{', …' if len(value) > 8 else ''}" if value else "empty dict"
+        case list():
+            return f"list[{len(value)}] of {shape(value[0])}" if value else "empty list"
+        case str():
+            return f"str of {len(value)} characters"
+        case _:
+            return type(value).__name__
+
+
+def cut(value: Any, budget: int) -> Any:
+    """The beginning of a value whose JSON fits in about `budget` bytes; what is left out is told in its place."""
+    return _cut(value, budget)[0]
+
+
+def _cut(value: Any, budget: int) -> tuple[Any, int]:
+    """The cut value and what of the budget is left."""
+    match value:
+        case str():
+            kept = value[: max(budget - 2, 20)]
+            return (value if kept == value else f"{kept}… ({len(value) - len(kept)} more characters)"), budget - len(kept) - 2
+        case list():
+            items: list[Any] = []
+            for item in value:
+                if budget <= 0:
+                    items.append(f"… {len(value) - len(items)} more")
+                    break
+                item, budget = _cut(item, budget - 1)
+                items.append(item)
+            return items, budget
+        case dict():
+            fields: dict[str, Any] = {}
+            for key, item in value.items():
+                if budget <= 0:
+                    fields["…"] = f"{len(value) - len(fields)} more"
+                    break
+                fields[key], budget = _cut(item, budget - len(key) - 4)
+            return fields, budget
+        case _:
+            return value, budget - 6

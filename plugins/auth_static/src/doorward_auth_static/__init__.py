@@ -1,0 +1,228 @@
+"""Credentials that need no fetching: a fixed header, a JWT, HTTP basic, an API key.
+
+Each driver makes an `httpx2.Auth` that reveals its secrets for every request, so that a rotated value is used at once.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote, unquote_plus
+
+from doorward import ConfigError, Secret, ServerError, Settings, Template
+from pydantic import Field, model_validator
+
+if TYPE_CHECKING:
+    import httpx2
+    from doorward import PluginContext
+
+PLUGIN_API = 1
+
+WARN_BEFORE = 300.0
+"""Seconds before a JWT's `exp` from which on its end is announced."""
+
+TOKEN = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"  # noqa: S105
+"""A header or cookie name (RFC 9110 section 5.6.2, RFC 6265 section 4.1.1)."""
+
+
+class StaticSettings(Settings):
+    """`auth = { type = "static", value = "Bearer ${X}" }`"""
+
+    value: Secret = Field(description='The whole header value, for example "Bearer ${X}"')
+    header: str = Field("Authorization", pattern=TOKEN, description="The header that carries it")
+
+
+class StaticAuth:
+    """Sets one header to a fixed value."""
+
+    Settings = StaticSettings
+
+    def __init__(self, context: PluginContext) -> None:
+        self._name, self._settings = context.name, context.settings
+
+    def create_auth(self) -> httpx2.Auth:
+        return _auth(self._name, self._add)
+
+    def _add(self, request: httpx2.Request) -> None:
+        request.headers[self._settings.header] = _header_value(self._settings.value)
+
+
+class JwtSettings(Settings):
+    """`auth = { type = "jwt", token = "${X}" }`"""
+
+    token: Secret = Field(description='The token; "Bearer " is put before it, unless it is there')
+
+
+class JwtAuth:
+    """Sets `Authorization: Bearer …` (RFC 6750 section 2.1) and warns once, through structlog, before a token ends."""
+
+    Settings = JwtSettings
+
+    def __init__(self, context: PluginContext, *, clock: Callable[[], float] = time.time) -> None:
+        self._name, self._settings, self._clock = context.name, context.settings, clock
+        self._token = ""
+        self._ends: float | None = None
+
+    def create_auth(self) -> httpx2.Auth:
+        return _auth(self._name, self._add)
+
+    def _add(self, request: httpx2.Request) -> None:
+        token = _header_value(self._settings.token).removeprefix("Bearer ")
+        value = f"Bearer {token}"
+        self._settings.token.remember(value)
+        self._watch(token)
+        request.headers["Authorization"] = value
+
+    def _watch(self, token: str) -> None:
+        """Warn, once a token, when it has ended or is about to."""
+        if token != self._token:
+            self._token, self._ends = token, expiry(token)
+        left = float("inf") if self._ends is None else self._ends - self._clock()
+        if left > WARN_BEFORE:
+            return
+        self._ends = None
+        import structlog
+
+        event = "jwt_ended" if left <= 0 else "jwt_ends_soon"
+        structlog.get_logger().warning(event, server=self._name, seconds_left=round(left), hint="Put a new token in its place.")
+
+
+def expiry(token: str) -> float | None:
+    """When a JWT says that it ends (`exp`, RFC 7519 section 4.1.4), in seconds since the epoch. Its signature is not
+    checked: this is for a warning. `None` if it does not say, or is no JWT at all.
+    """
+    try:
+        payload = token.split(".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        return float(claims["exp"])
+    except (IndexError, KeyError, TypeError, ValueError, OverflowError, RecursionError, binascii.Error):
+        return None
+
+
+class BasicSettings(Settings):
+    """`auth = { type = "basic", username = "me", password = "${X}" }`"""
+
+    username: Template = Field(description="The user; scrubbed from outputs only where it comes from a ${…}")
+    password: Secret = Field(description="The password; may be empty, where an API wants its key as the username")
+
+
+class BasicAuth:
+    """HTTP basic authentication in UTF-8 (RFC 7617)."""
+
+    Settings = BasicSettings
+
+    def __init__(self, context: PluginContext) -> None:
+        self._name, self._settings = context.name, context.settings
+
+    def create_auth(self) -> httpx2.Auth:
+        return _auth(self._name, self._add)
+
+    def _add(self, request: httpx2.Request) -> None:
+        username, password = self._settings.username.reveal(), self._settings.password.reveal()
+        if re.search(r"[\x00-\x1f\x7f:]", username):
+            raise ConfigError("the username holds a colon or a control character", place=self._settings.username.place)
+        if re.search(r"[\x00-\x1f\x7f]", password):
+            raise ConfigError("the password holds a line break or another control character", place=self._settings.password.place)
+        both = base64.b64encode(f"{username}:{password}".encode()).decode()
+        self._settings.password.remember(both)
+        request.headers["Authorization"] = f"Basic {both}"
+
+
+class ApiKeySettings(Settings):
+    """`auth = { type = "api_key", name = "X-Api-Key", value = "${X}", in = "header" }`"""
+
+    name: str = Field(min_length=1, description="The header, query parameter or cookie")
+    value: Secret = Field(description="The key")
+    location: Literal["header", "query", "cookie"] = Field("header", alias="in", description="Where the key goes")
+
+    @model_validator(mode="after")
+    def _sendable(self) -> ApiKeySettings:
+        if self.location != "query" and not re.fullmatch(TOKEN, self.name):
+            raise ValueError(f"name: {self.name!r} cannot name a {self.location}")
+        return self
+
+
+class ApiKeyAuth:
+    """Sends a key as OpenAPI's `apiKey` schemes want it: in a header, a query parameter or a cookie. What the request
+    held under the same name is replaced.
+    """
+
+    Settings = ApiKeySettings
+
+    def __init__(self, context: PluginContext) -> None:
+        self._name, self._settings = context.name, context.settings
+
+    def create_auth(self) -> httpx2.Auth:
+        return _auth(self._name, getattr(self, f"_add_{self._settings.location}"))
+
+    def _add_header(self, request: httpx2.Request) -> None:
+        request.headers[self._settings.name] = _header_value(self._settings.value)
+
+    def _add_query(self, request: httpx2.Request) -> None:
+        value = self._settings.value.reveal()
+        if not value:
+            raise ConfigError("the key is empty", place=self._settings.value.place)
+        # The raw text is kept as it is: decoding and encoding it again would change what the source wrote.
+        others = [
+            part
+            for part in request.url.query.decode("ascii").split("&")
+            if part and unquote_plus(part.partition("=")[0]) != self._settings.name
+        ]
+        own = f"{quote(self._settings.name, safe='')}={quote(value, safe='')}"
+        request.url = request.url.copy_with(query="&".join([*others, own]).encode("ascii"))
+
+    def _add_cookie(self, request: httpx2.Request) -> None:
+        value = _header_value(self._settings.value)
+        if re.search(r'[\s",;\\]', value):
+            raise ConfigError(
+                "the key holds a character that no cookie may hold (RFC 6265 section 4.1.1)", place=self._settings.value.place
+            )
+        cookies = [c.strip() for c in request.headers.get("Cookie", "").split(";")]
+        others = [c for c in cookies if c and c.partition("=")[0].strip() != self._settings.name]
+        request.headers["Cookie"] = "; ".join([*others, f"{self._settings.name}={value}"])
+
+
+def _auth(server: str, add: Callable[[httpx2.Request], Any]) -> httpx2.Auth:
+    """An `httpx2.Auth` that passes each request through `add`, and stays with the origin of its first one: a source that
+    would carry credentials elsewhere is stopped.
+    """
+    import httpx2
+
+    home: list[httpx2.Origin] = []
+
+    def flow(request: httpx2.Request) -> httpx2.Request:
+        origin = request.url.origin
+        if origin != (home[:1] or [origin])[0]:
+            raise ServerError(
+                f"the credentials of {server!r} are for {_text(home[0])} and were not sent to {_text(origin)}",
+                hint="Configure the other origin as a server of its own.",
+            )
+        add(request)
+        home[:] = [origin]
+        return request
+
+    return httpx2.FunctionAuth(flow)
+
+
+def _text(origin: httpx2.Origin) -> str:
+    return f"{origin.scheme}://{origin.host}:{origin.port}"
+
+
+def _header_value(secret: Secret) -> str:
+    """The secret, now, as a header value (RFC 9110 section 5.5).
+
+    Raises: MissingSecret; ConfigError, which does not show the value, if it is empty or cannot stand in a header.
+    """
+    value = secret.reveal()
+    if not value.strip():
+        raise ConfigError("the credential is empty", place=secret.place)
+    if re.search(r"[\r\n]", value):
+        raise ConfigError("the credential holds a line break, which would start another header", place=secret.place)
+    if value != value.strip() or not re.fullmatch(r"[\x20-\x7e\t]+", value):
+        raise ConfigError("the credential holds a character that no header may hold, or begins or ends with a blank", place=secret.place)
+    return value

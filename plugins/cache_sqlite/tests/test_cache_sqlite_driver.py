@@ -1,0 +1,305 @@
+"""The SQLite cache: whose program, how long, how many, and what no crash or bad file may do to it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from doorward import CachedProgram, ConfigError, PluginContext
+from doorward_cache_sqlite import SqliteCache
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+class Clock:
+    now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def cache(state: Path, clock: Any = time.time, **settings: Any) -> SqliteCache:
+    return SqliteCache(PluginContext("sqlite", SqliteCache.Settings.model_validate(settings), state), clock=clock)
+
+
+def program(cache_id: str, principal: str = "ann", digest: str = "", **more: Any) -> CachedProgram:
+    base = CachedProgram(
+        cache_id=cache_id,
+        principal=principal,
+        code="city = 'Bath'\nresult = city",
+        description="a city",
+        params={"city": "Bath", "deep": {"a": [1, None, 2.5, "ü\ud800"]}},
+        functions=("weather.*",),
+        uses={"weather.get": "abc"},
+        digest=digest or f"digest-{cache_id}",
+        created=12.5,
+    )
+    return replace(base, **more)
+
+
+async def test_what_is_put_is_got(tmp_path: Path) -> None:
+    """CONTRACT: CAC-03. A program comes back whole, also after the process that kept it is gone."""
+    kept = program("one")
+    first = cache(tmp_path)
+    assert await first.put(kept) == "one"
+    assert await first.get("one", "ann") == kept
+    await first.close()
+    everything = program("two", functions=None)
+    again = cache(tmp_path)
+    assert await again.put(everything) == "two"
+    assert await again.get("one", "ann") == kept
+    assert await again.get("two", "ann") == everything
+    await again.close()
+
+
+async def test_nobody_else_can_name_a_program(tmp_path: Path) -> None:
+    """A program belongs to its principal: for others its id does not exist, and does not stand in their way."""
+    kept = cache(tmp_path)
+    await kept.put(program("one"))
+    assert await kept.get("one", "bob") is None
+    assert await kept.get("one", "") is None
+    assert await kept.put(program("one", "bob", "other", code="pass")) == "one"
+    assert (await kept.get("one", "ann")).code == program("one").code  # type: ignore[union-attr]
+    assert (await kept.get("one", "bob")).code == "pass"  # type: ignore[union-attr]
+    await kept.close()
+
+
+async def test_an_equal_program_keeps_its_id(tmp_path: Path) -> None:
+    """The same principal and digest get the id of the first put, with what was learnt last; another principal does not."""
+    kept = cache(tmp_path)
+    await kept.put(program("one", digest="same"))
+    assert await kept.put(program("two", digest="same", uses={"weather.get": "new"})) == "one"
+    assert await kept.get("two", "ann") is None
+    assert (await kept.get("one", "ann")).uses == {"weather.get": "new"}  # type: ignore[union-attr]
+    assert await kept.put(program("three", "bob", "same")) == "three"
+    await kept.close()
+
+
+async def test_time_counts_from_the_last_use(tmp_path: Path) -> None:
+    """CONTRACT: CAC-03. A put and a get each start the time anew; unused for `ttl` seconds, the program is gone."""
+    clock = Clock()
+    kept = cache(tmp_path, clock, ttl=100)
+    await kept.put(program("one"))
+    clock.now += 99
+    await kept.put(program("again", digest="digest-one"))
+    clock.now += 99
+    assert await kept.get("one", "ann")
+    clock.now += 99
+    assert await kept.get("one", "ann")
+    clock.now += 100
+    assert await kept.get("one", "ann") is None
+    await kept.close()
+
+
+async def test_an_expired_id_stays_dead(tmp_path: Path) -> None:
+    """A program put again after its time gets the new id, and the old one names nothing."""
+    clock = Clock()
+    kept = cache(tmp_path, clock, ttl=100)
+    await kept.put(program("old", digest="same"))
+    clock.now += 101
+    assert await kept.put(program("new", digest="same")) == "new"
+    assert await kept.get("old", "ann") is None
+    await kept.close()
+
+
+async def test_the_longest_unused_goes_first(tmp_path: Path) -> None:
+    """CONTRACT: CAC-03. Above `max_entries`, of all principals together, the least recently used program is dropped."""
+    clock = Clock()
+    kept = cache(tmp_path, clock, max_entries=2)
+    for name, principal in (("one", "ann"), ("two", "bob")):
+        await kept.put(program(name, principal))
+        clock.now += 1
+    assert await kept.get("one", "ann")
+    clock.now += 1
+    await kept.put(program("three"))
+    assert await kept.get("two", "bob") is None
+    assert await kept.get("one", "ann")
+    assert await kept.get("three", "ann")
+    await kept.close()
+
+
+async def test_a_clock_that_goes_back_loses_nothing_new(tmp_path: Path) -> None:
+    """A program that was just put is not the one to go, also when the others seem to be of tomorrow."""
+    clock = Clock()
+    kept = cache(tmp_path, clock, max_entries=1)
+    await kept.put(program("one"))
+    clock.now -= 86400
+    assert await kept.put(program("two")) == "two"
+    assert await kept.get("two", "ann")
+    await kept.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX modes")
+async def test_only_the_user_can_read_the_file(tmp_path: Path) -> None:
+    """Code may be confidential: the file and its log have mode 0600, also when the file was there before."""
+    path = tmp_path / "deep" / "programs.db"
+    kept = cache(tmp_path, path=path)
+    await kept.put(program("one"))
+    assert {stat.S_IMODE(f.stat().st_mode) for f in path.parent.iterdir()} == {0o600}
+    await kept.close()
+    path.chmod(0o644)
+    await (again := cache(tmp_path, path=path)).get("one", "ann")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    await again.close()
+
+
+def _foreign(path: Path, version: int) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE other (x)")
+        db.execute(f"PRAGMA user_version = {version}")
+    db.close()
+
+
+BROKEN = {
+    "text": lambda path: path.write_text("this is no database\n" * 100),
+    "noise": lambda path: path.write_bytes(bytes(range(256)) * 64),
+    "foreign": lambda path: _foreign(path, 0),
+    "foreign of our version": lambda path: _foreign(path, 1),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+async def test_a_bad_file_is_moved_aside(tmp_path: Path, kind: str) -> None:
+    """A file that is no database, or not ours, is kept under another name; the cache is begun anew with a warning."""
+    path = tmp_path / "programs.db"
+    BROKEN[kind](path)
+    before = path.read_bytes()
+    kept = cache(tmp_path, Clock())
+    with structlog.testing.capture_logs() as logs:
+        assert await kept.get("one", "ann") is None
+    assert await kept.put(program("one")) == "one"
+    aside = tmp_path / "programs.db.broken-19700112T134640"
+    assert aside.read_bytes() == before
+    assert [(e["log_level"], e["event"], e["moved_to"]) for e in logs] == [("warning", "cache_begun_anew", str(aside))]
+    await kept.close()
+
+
+async def test_a_file_that_breaks_while_in_use(tmp_path: Path) -> None:
+    """Pages overwritten under the running process are noticed, and the call still succeeds."""
+    kept = cache(tmp_path)
+    for n in range(50):
+        await kept.put(program(f"p{n}", code="x" * 5000))
+    await kept.close()
+    path = tmp_path / "programs.db"
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom(size - 4096))
+    with structlog.testing.capture_logs() as logs:
+        assert await kept.put(program("new")) == "new"
+        assert await kept.get("new", "ann")
+    assert len(logs) == 1
+    await kept.close()
+
+
+async def test_a_place_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    """Where no file can be made, the error says which path and why; nothing is moved."""
+    folder = tmp_path / "programs.db"
+    folder.mkdir()
+    with pytest.raises(ConfigError, match=r"programs\.db: the program cache cannot be used"):
+        await cache(tmp_path).get("one", "ann")
+    assert folder.is_dir()
+    with pytest.raises(ConfigError, match="cannot be used"):
+        await cache(tmp_path, path="/dev/null/programs.db").put(program("one"))
+
+
+async def test_a_busy_file_is_waited_for_and_never_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that holds the lock for too long makes an error, not a new cache."""
+    monkeypatch.setattr("doorward_cache_sqlite.WAIT", 0.01)
+    await (first := cache(tmp_path)).put(program("one"))
+    await first.close()
+    holder = sqlite3.connect(tmp_path / "programs.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(ConfigError, match="locked"):
+        await (second := cache(tmp_path)).put(program("two"))
+    holder.execute("ROLLBACK")
+    holder.close()
+    assert await second.get("one", "ann")
+    assert not list(tmp_path.glob("*.broken-*"))
+    await second.close()
+
+
+WRITER = """
+import sys, anyio
+from pathlib import Path
+from doorward import CachedProgram, PluginContext
+from doorward_cache_sqlite import SqliteCache
+state, who, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+async def main():
+    cache = SqliteCache(PluginContext("sqlite", SqliteCache.Settings(), state))
+    sys.stdin.readline()
+    for n in range(count):
+        await cache.put(CachedProgram(f"{who}-{n}", who, "x" * 3000, "", {}, None, {}, f"d{n}", 0.0))
+        print(n, flush=True)
+anyio.run(main)
+"""
+
+
+def writer(state: Path, who: str, count: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(state), who, str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+
+async def test_processes_share_the_file(tmp_path: Path) -> None:
+    """Processes that start on the same new file at the same moment lose nothing of one another."""
+    names = ["ann", "bob", "cyd"]
+    writers = [writer(tmp_path, name, 30) for name in names]
+    for each in writers:
+        each.stdin.write("go\n")  # type: ignore[union-attr]
+        each.stdin.flush()  # type: ignore[union-attr]
+    assert [(each.communicate()[0].count("\n"), each.returncode) for each in writers] == [(30, 0)] * 3
+    kept = cache(tmp_path)
+    assert all([await kept.get(f"{name}-{n}", name) for name in names for n in range(30)])
+    await kept.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
+async def test_a_kill_at_any_time_leaves_a_sound_file(tmp_path: Path) -> None:
+    """After kill -9 in the middle of writing, all that was reported as kept is there."""
+    for stop in (0, 1, 25):
+        victim = writer(tmp_path, f"p{stop}", 10_000)
+        assert victim.stdin
+        assert victim.stdout
+        victim.stdin.write("go\n")
+        victim.stdin.flush()
+        while int(victim.stdout.readline()) < stop:
+            pass
+        victim.send_signal(signal.SIGKILL)
+        victim.communicate()
+        kept = cache(tmp_path)
+        with structlog.testing.capture_logs() as logs:
+            assert await kept.get(f"p{stop}-{stop}", f"p{stop}")
+        assert logs == []
+        await kept.close()
+
+
+async def test_put_and_get_are_quick(tmp_path: Path) -> None:
+    """A put and a get together typically take less than a millisecond (the bound here is wide, for busy machines)."""
+    kept = cache(tmp_path)
+    await kept.put(program("warm"))
+    times = []
+    for n in range(100):
+        start = time.perf_counter()
+        await kept.put(program(f"p{n}"))
+        await kept.get(f"p{n}", "ann")
+        times.append(time.perf_counter() - start)
+    await kept.close()
+    median = sorted(times)[50]
+    print(f"put + get: median {median * 1000:.2f} ms")
+    assert median < 0.01

@@ -1,0 +1,56 @@
+"""The modules that a Monty session may import: the servers of the catalog, looked up when a program imports one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any
+
+import pydantic_monty as monty
+
+from doorward import Door
+
+
+class Modules(Mapping[str, Any]):
+    """Import names to factories of `ExternalModule`. Only names that a program mentions are handed over, for a server
+    may have thousands; a session, whose later programs may mention others, gets `everything`."""
+
+    def __init__(self, *, everything: bool) -> None:
+        self.functions: dict[str, str] = {}
+        self._everything = everything
+        self._door: Door | None = None
+        self._mentioned: set[str] = set()
+
+    def begin(self, door: Door, code: str) -> None:
+        """From now on it is this door that answers, for this program."""
+        self._door = door
+        self._mentioned = set(re.findall(r"\w+", code))
+
+    def __getitem__(self, name: str) -> Callable[[], Awaitable[Any]]:
+        door = self._door
+        members = door.members(name) if door else None
+        if door is None or members is None:
+            raise KeyError(name)
+
+        async def module() -> Any:
+            names = [m for m in members if self._everything or m in self._mentioned]
+            functions = {n: self._function(f"{name}.{n}") for n in names}
+            return monty.ExternalModule(functions, stubs=door.stub(name, names))
+
+        return module
+
+    def _function(self, qualified: str) -> Callable[..., None]:
+        """A stand-in that carries the name by which the worker asks; it is never run."""
+
+        def function(*args: Any, **kwargs: Any) -> None:
+            raise AssertionError(qualified)
+
+        function.__name__ = qualified
+        self.functions[qualified] = qualified
+        return function
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0

@@ -1,0 +1,217 @@
+"""One Monty session: feeds programs, answers what they ask, and ends them in time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+from collections.abc import Awaitable, Coroutine, Mapping
+from typing import Any
+
+import anyio
+import pydantic_monty as monty
+
+from doorward import Door, DoorwardError, Ended, ExecutorError, Failure, Frame, InvalidArguments, LimitExceeded, Program, Unsupported, awaited, bind
+from doorward_sandbox_monty.modules import Modules
+
+_GRACE = 2.0
+"""Seconds past the deadline after which a worker that does not stop by itself is killed from outside."""
+
+
+class MontySandbox:
+    """A `Sandbox`: one worker, checked out for one run or one session."""
+
+    def __init__(self, session: Any, modules: Modules, pid: int | None) -> None:
+        self._session = session
+        self._modules = modules
+        self._pid = pid
+        self._calls = _Calls()
+        self._running = False
+        self._open = True
+
+    @classmethod
+    async def open(cls, pool: Any, program: Program, *, session: bool, type_check: bool) -> MontySandbox:
+        """Check a worker out. Raises: ExecutorError if none gets free in time."""
+        modules = Modules(everything=session)
+        limits = program.limits
+        checked_out = pool.checkout(
+            script_name="program.py",
+            limits={
+                # Of a session each run is bounded by its own deadline, of a single run the interpreter knows it too.
+                "max_feed_duration_secs": limits.max_timeout if session else limits.timeout,
+                "max_memory": limits.memory,
+                "max_suspensions": 1_000_000_000 if session else 20 * limits.calls + 1000,
+            },
+            type_check=type_check,
+            type_check_format="concise",
+            os_policy={"sleep": "call_host"},
+            external_modules=modules,
+        )
+        try:
+            await checked_out.__aenter__()
+        except TimeoutError as error:
+            raise ExecutorError("all Monty workers are busy", hint="Try again, end sessions, or set [executors.monty] workers.") from error
+        except monty.MontyError as error:
+            raise ExecutorError(f"a Monty worker does not start: {error}") from error
+        return cls(checked_out, modules, checked_out.worker_pid)
+
+    async def run(self, program: Program, door: Door) -> Ended:
+        """See `doorward.Sandbox.run`. The feed runs in a task of its own that is never cancelled: a worker is ended
+        by killing it, which the feed then reports; cancelling a feed could abort this process at its exit."""
+        self._running = True
+        feed = asyncio.ensure_future(self._feed(program, door))
+        try:
+            return await asyncio.shield(feed)
+        except asyncio.CancelledError:
+            self._kill()
+            self._calls.cancel()
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait([feed], timeout=_GRACE)
+            if feed.done() and not feed.cancelled():
+                feed.exception()  # that the worker is gone is no news
+            raise
+        finally:
+            self._running = False
+
+    async def close(self) -> None:
+        if self._open:
+            self._open = False
+            if self._running:
+                self._kill()
+            try:
+                await self._session.__aexit__(None, None, None)
+            except monty.MontyError:
+                pass  # the worker is gone already; the pool replaces it
+
+    def _kill(self) -> None:
+        if self._pid is not None:
+            try:
+                os.kill(self._pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+    async def _feed(self, program: Program, door: Door) -> Ended:
+        code, inputs = bind(program.code, program.params)
+        calls = self._calls = _Calls(door, _awaited(code))
+        self._modules.begin(door, code)
+        try:
+            value = await self._drive(code, inputs, calls, door)
+            if re.search(r"^result\b", code, re.MULTILINE):
+                value = await self._drive("result", {}, calls, door, default=value)
+            return Ended(value=value)
+        except monty.MontyCrashedError as error:
+            self._pid = None
+            if error.timed_out:
+                raise LimitExceeded("the program did not stop at its time limit and was killed") from None
+            raise ExecutorError(f"the sandbox died: {error}", hint="The program may have exhausted it; do less at once.") from None
+        except monty.MontyError as error:
+            return _ended(error, code, made=calls.made)
+        finally:
+            calls.cancel()
+
+    async def _drive(self, code: str, inputs: Mapping[str, Any], calls: _Calls, door: Door, *, default: Any = None) -> Any:
+        """Feed one text and answer the worker's questions until it has a value."""
+        step = await self._session.feed_start(code, inputs=dict(inputs), print_callback=lambda stream, text: door.print(text))
+        while not isinstance(step, monty.MontyComplete):
+            match step:
+                case monty.AsyncFunctionSnapshot(is_os_function=False) if step.function_name in self._modules.functions:
+                    step = await step.resume(await calls.answer(step, self._modules.functions[step.function_name]))
+                case monty.AsyncFunctionSnapshot(function_name="time.sleep" | "asyncio.sleep"):
+                    step = await step.resume(await calls.sleep(step))
+                case monty.AsyncFutureSnapshot():
+                    step = await step.resume(await calls.settled(step.pending_call_ids))
+                case monty.AsyncNameLookupSnapshot(variable_name="result") if code == "result":
+                    return default
+                case _:
+                    step = await step.resume_auto()
+        return step.output
+
+
+class _Calls:
+    """The calls of one feed: answered at once, or as futures where the program awaits them."""
+
+    def __init__(self, door: Door | None = None, awaited_at: set[tuple[int, int]] = frozenset()) -> None:  # type: ignore[assignment]
+        self._door = door
+        self._awaited_at = awaited_at
+        self._running: set[asyncio.Future[Any]] = set()
+        self._pending: dict[int, asyncio.Task[Any]] = {}
+        self.made = False
+
+    async def answer(self, step: Any, function: str) -> Any:
+        self.made = True
+        call = self._call(function, step.args, step.kwargs)
+        if (step.position.start, step.position.end) not in self._awaited_at:
+            return await call
+        return self._later(step.call_id, call)
+
+    async def sleep(self, step: Any) -> Any:
+        """The host waits for a program that sleeps: the deadline of the run bounds it."""
+        seconds = max(0.0, float(step.args[0])) if step.args else 0.0
+        waiting = self._value(asyncio.sleep(min(seconds, 3600)))
+        if (step.position.start, step.position.end) in self._awaited_at:
+            return self._later(step.call_id, waiting)
+        return await waiting
+
+    async def settled(self, ids: list[int]) -> dict[int, Any]:
+        """The answers that are there, after at least one of these calls has ended."""
+        tasks = [self._pending[i] for i in ids if i in self._pending]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        return {i: self._pending.pop(i).result() for i in ids if i in self._pending and self._pending[i].done()}
+
+    def cancel(self) -> None:
+        """End what is under way for a program that is over."""
+        for task in self._running:
+            task.cancel()
+
+    def _later(self, call_id: int, call: Awaitable[Any]) -> Any:
+        self._pending[call_id] = asyncio.ensure_future(call)
+        return {"future": ...}
+
+    async def _call(self, function: str, args: Any, kwargs: Any) -> Any:
+        assert self._door is not None
+        return await self._value(self._door.call(function, args, kwargs))
+
+    async def _value(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """What came of the work, as the worker wants to be told."""
+        task = asyncio.ensure_future(work)
+        self._running.add(task)
+        try:
+            await asyncio.wait([task])
+            return {"return_value": task.result()}
+        except DoorwardError as error:
+            kind = "TypeError" if isinstance(error, InvalidArguments) else "RuntimeError"
+            return {"exc_type": kind, "message": error.message}
+        except asyncio.CancelledError:
+            return {"exc_type": "RuntimeError", "message": "the run is over"}
+        finally:
+            self._running.discard(task)
+
+
+def _awaited(code: str) -> set[tuple[int, int]]:
+    try:
+        return awaited(code)
+    except DoorwardError:
+        return set()
+
+
+def _ended(error: monty.MontyError, code: str, *, made: bool) -> Ended:
+    """What a program raised; or `Unsupported`, if it is what Monty cannot run."""
+    inner = error.exception()
+    if isinstance(error, monty.MontyTypingError):
+        return Ended(error=Failure("program", "TypeError", error.display().replace("main.py", "program.py")[:4000], hint="Nothing has run. Mend the types first."))
+    frames = [f for f in error.traceback()] if hasattr(error, "traceback") else []
+    line = frames[-1].line if frames else None
+    name = type(inner).__name__
+    message = error.display("msg") if isinstance(error, (monty.MontyRuntimeError, monty.MontySyntaxError)) else str(error)
+    if name == "NotImplementedError" and "monty" in message and not made:
+        hint = "Write it plainly: lists in place of generators, functions in place of subclasses."
+        raise Unsupported(message.replace("The monty syntax parser", "monty"), hint=hint, line=line)
+    if name == "ModuleNotFoundError" and not made and (module := re.search(r"No module named '([\w.]+)'", message)):
+        raise Unsupported(f"monty has no module {module[1]!r}", line=line)
+    if name == "TimeoutError" and "time limit exceeded" in message:
+        raise LimitExceeded("the program computed for longer than its time limit", hint="Do less in one run, or ask for a longer `timeout`.")
+    if name == "MemoryError" and "limit exceeded" in message:
+        raise LimitExceeded(f"the program needed more memory than its limit ({message})", hint="Work on smaller pieces.")
+    shown = tuple(Frame(f.line, getattr(f, "function_name", "") or "<module>") for f in frames[-20:])
+    return Ended(error=Failure("program", name, message, line, shown))
