@@ -82,7 +82,7 @@ def _explain(error: Any, names: Sequence[str]) -> str:
     path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.instance_path).lstrip(".")
     message = str(error.message)[:400]
     if not path and "Additional properties" in message:
-        unknown = [part for part in message.split("'")[1::2]]
+        unknown = message.split("'")[1::2]
         near = [n for u in unknown for n in difflib.get_close_matches(u, names, n=1)]
         return f"has no parameter {', '.join(map(repr, unknown))}" + (f"; did you mean {', '.join(map(repr, near))}?" if near else "")
     if not path and "is a required property" in message:

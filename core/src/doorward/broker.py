@@ -46,7 +46,9 @@ class Broker:
         function = self._catalog.function(module, bare) if module in usable else None
         if function is None:
             near = self._catalog.near(f"{module}.{bare}" if bare else text, usable)
-            raise UnknownName(f"there is no function {text!r}", hint=f"Near: {', '.join(near)}." if near else "Use search_functions to find one.")
+            raise UnknownName(
+                f"there is no function {text!r}", hint=f"Near: {', '.join(near)}." if near else "Use search_functions to find one."
+            )
         return function
 
     async def call(self, run: RunDoor, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -76,7 +78,9 @@ class Broker:
         finally:
             ms = (time.perf_counter() - started) * 1000
             run.count(function.qualified, ok=error is None, ms=ms)
-            self._hook.call_finished(call=call, record=CallRecord(error is None, round(ms, 3), sent, received, type(error).__name__ if error else ""))
+            self._hook.call_finished(
+                call=call, record=CallRecord(error is None, round(ms, 3), sent, received, type(error).__name__ if error else "")
+            )
 
     def _allow(self, run: RunDoor, call: Call) -> None:
         """Policy, guards and limits, in this order.
@@ -88,16 +92,18 @@ class Broker:
         if refusal := self._hook.guard_call(call=call):
             raise GuardRefused(f"{call.function.qualified}: {refusal}")
         if run.made > run.program.limits.calls:
-            raise LimitExceeded(f"a run may make {run.program.limits.calls} calls", hint="Ask for more at once (pages, filters), or split the work into several runs.")
+            raise LimitExceeded(
+                f"a run may make {run.program.limits.calls} calls",
+                hint="Ask for more at once (pages, filters), or split the work into several runs.",
+            )
         if call.time_left <= 0:
             raise LimitExceeded("the run's time is over")
 
     async def _perform(self, call: Call) -> Any:
         source = self._servers.source(call.function.server)
-        with anyio.move_on_after(call.time_left) as scope:
+        with anyio.move_on_after(call.time_left):
             return await source.call(call)
-        if scope.cancelled_caught:
-            raise LimitExceeded(f"{call.function.qualified} did not answer before the run's time was over")
+        raise LimitExceeded(f"{call.function.qualified} did not answer before the run's time was over")
 
     def _checked(self, call: Call, result: Any, run: RunDoor) -> tuple[Any, int]:
         """The result as the sandbox may see it, and its size in bytes."""
@@ -110,7 +116,10 @@ class Broker:
         value = plain(result)
         dumped = dump(value)
         if len(dumped) > run.program.limits.result:
-            raise LimitExceeded(f"{call.function.qualified} answered {len(dumped)} bytes, more than {run.program.limits.result}", hint="Ask for less: pages, filters, fields.")
+            raise LimitExceeded(
+                f"{call.function.qualified} answered {len(dumped)} bytes, more than {run.program.limits.result}",
+                hint="Ask for less: pages, filters, fields.",
+            )
         return self._secrets.scrub_value(value, dumped), len(dumped)
 
     def _scrub(self, error: DoorwardError) -> None:
@@ -126,4 +135,6 @@ def _defect(function: Function, error: Exception) -> ServerError:
     import structlog
 
     structlog.get_logger().error("source_defect", function=function.qualified, error=repr(error)[:500])
-    return ServerError(f"{function.qualified} failed inside Doorward: {type(error).__name__}", hint="Tell the operator: the log has the details.")
+    return ServerError(
+        f"{function.qualified} failed inside Doorward: {type(error).__name__}", hint="Tell the operator: the log has the details."
+    )

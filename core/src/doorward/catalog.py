@@ -74,11 +74,11 @@ class Catalog:
         from sqlite_utils import Database
 
         db = Database(self.path)
-        db["servers"].create({"name": str, "report": str}, pk="name")
-        db["definitions"].create({"server": str, "name": str, "schema": str}, pk=("server", "name"))
-        functions = db["functions"].create(
+        db.table("servers").create({"name": str, "report": str}, pk="name")
+        db.table("definitions").create({"server": str, "name": str, "schema": str}, pk=("server", "name"))
+        functions = db.table("functions").create(
             {"id": int, "server": str, "name": str, "original": str, "read_only": int, "record": str}
-            | {c: str for c in ("words", "summary", "description", "tags", "parameters")},
+            | dict.fromkeys(("words", "summary", "description", "tags", "parameters"), str),
             pk="id",
         )
         functions.create_index(["server", "name"], unique=True)
@@ -138,9 +138,13 @@ class Catalog:
         close = difflib.get_close_matches(name, everything, n=most, cutoff=0.6)
         if not close and bare:
             close = sorted(q for q in everything if q.endswith(f".{bare}"))[:most]
-        return close or [f.qualified for f in self.search(bare.replace("_", " "), servers=[server] if server in servers else servers, limit=most)[0]]
+        return close or [
+            f.qualified for f in self.search(bare.replace("_", " "), servers=[server] if server in servers else servers, limit=most)[0]
+        ]
 
-    def search(self, query: str, *, servers: Sequence[str], read_only: bool | None = None, limit: int = 10, offset: int = 0) -> tuple[list[Function], int]:
+    def search(
+        self, query: str, *, servers: Sequence[str], read_only: bool | None = None, limit: int = 10, offset: int = 0
+    ) -> tuple[list[Function], int]:
         """Functions that fit the words, best first, and how many fit altogether. No words: all of them."""
         where, values = f"f.server IN ({','.join('?' * len(servers))})", list[Any](servers)
         if read_only is not None:
@@ -174,11 +178,12 @@ class Catalog:
             with db.conn:
                 for table in ("functions", "definitions"):
                     db.execute(f"DELETE FROM {table} WHERE server = ?", [server])  # noqa: S608
-                db["functions"].insert_all(map(_row, compiled.functions), batch_size=500)
-                db["definitions"].insert_all(
-                    ({"server": server, "name": name, "schema": to_json(schema).decode()} for name, schema in compiled.definitions.items()), batch_size=500
+                db.table("functions").insert_all(map(_row, compiled.functions), batch_size=500)
+                db.table("definitions").insert_all(
+                    ({"server": server, "name": name, "schema": to_json(schema).decode()} for name, schema in compiled.definitions.items()),
+                    batch_size=500,
                 )
-                db["servers"].upsert({"name": server, "report": to_json(asdict(report)).decode()}, pk="name")
+                db.table("servers").upsert({"name": server, "report": to_json(asdict(report)).decode()}, pk="name")
         finally:
             db.close()
         return report

@@ -208,7 +208,9 @@ def module_name(server: str) -> str:
 def _server(name: str, table: Mapping[str, Any], file: Path, secrets: Secrets) -> Server:
     place = f"{file.name} [servers.{name}]"
     if not module_name(name).isidentifier() or module_name(name) in RESERVED or not name.isascii():
-        raise ConfigError(f"{name!r} cannot name a server", place=place, hint="Use letters, digits, - and _, and no name of a standard module.")
+        raise ConfigError(
+            f"{name!r} cannot name a server", place=place, hint="Use letters, digits, - and _, and no name of a standard module."
+        )
     known = {k: v for k, v in table.items() if k in ServerSettings.model_fields}
     options = {k: v for k, v in table.items() if k not in known}
     return Server(name, validate(ServerSettings, known, secrets=secrets, place=place), options, place)
@@ -231,7 +233,9 @@ def _read(file: Path) -> tuple[dict[str, Any], dict[str, ConfigError]]:
             if not found:
                 raise ConfigError(str(error), place=file.name, hint="Mend the TOML.") from None
             name, line = found[1], int(found[2])
-            repeated[name] = ConfigError(f"[servers.{name}] is given twice, again in line {line}", place=file.name, hint="Rename or remove one.")
+            repeated[name] = ConfigError(
+                f"[servers.{name}] is given twice, again in line {line}", place=file.name, hint="Rename or remove one."
+            )
             end = next((i for i in range(line, len(lines)) if lines[i].lstrip().startswith("[")), len(lines))
             lines[line - 1 : end] = [""] * (end - line + 1)
 

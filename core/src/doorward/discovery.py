@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward import signatures
 from doorward.errors import DoorwardError, InvalidArguments
+from doorward.schemas import Definitions
 from doorward.types import Function, Program
 
 if TYPE_CHECKING:
@@ -46,10 +47,15 @@ class Discovery:
             names = self._catalog.names(name)
             shown = {"name": name, "functions": len(names), "first": list(names[:10])}
             found.append(shown | ({"about": report.description[:200]} if report and report.description else {}))
-        found += [{"name": name, "functions": 0, "broken": f"{error}{f' {error.hint}' if error.hint else ''}"} for name, error in self._servers.broken.items()]
+        found += [
+            {"name": name, "functions": 0, "broken": f"{error}{f' {error.hint}' if error.hint else ''}"}
+            for name, error in self._servers.broken.items()
+        ]
         return found
 
-    def search(self, query: str, *, server: str | None = None, read_only: bool | None = None, limit: int = 10, cursor: str | None = None) -> dict[str, Any]:
+    def search(
+        self, query: str, *, server: str | None = None, read_only: bool | None = None, limit: int = 10, cursor: str | None = None
+    ) -> dict[str, Any]:
         """`{"functions": [{"function", "summary", …}], "total": N, "cursor": …}`, best first.
 
         Raises: InvalidArguments for a cursor that is none; UnknownName for a server that is none.
@@ -72,7 +78,9 @@ class Discovery:
         Raises: InvalidArguments for none or more than five.
         """
         if not 1 <= len(names) <= MOST_AT_ONCE:
-            raise InvalidArguments(f"one to {MOST_AT_ONCE} functions at a time, got {len(names)}", hint='For example ["github.issues_create"].')
+            raise InvalidArguments(
+                f"one to {MOST_AT_ONCE} functions at a time, got {len(names)}", hint='For example ["github.issues_create"].'
+            )
         return [self._card(name) for name in names]
 
     def _card(self, name: str) -> dict[str, Any]:
@@ -88,7 +96,7 @@ class Discovery:
             "text": signatures.describe(function, definitions, module=function.server),
         }
 
-    def _definitions(self, server: str) -> signatures.Definitions:
+    def _definitions(self, server: str) -> Definitions:
         return lambda name: self._catalog.definition(server, name)
 
     def members(self, server: str, program: Program) -> Sequence[str] | None:
@@ -109,7 +117,15 @@ class Discovery:
     async def _help_servers(self, run: RunDoor) -> Any:
         return self.servers()
 
-    async def _help_search(self, run: RunDoor, query: str = "", server: str | None = None, read_only: bool | None = None, limit: int = 10, cursor: str | None = None) -> Any:
+    async def _help_search(
+        self,
+        run: RunDoor,
+        query: str = "",
+        server: str | None = None,
+        read_only: bool | None = None,
+        limit: int = 10,
+        cursor: str | None = None,
+    ) -> Any:
         return self.search(str(query), server=server, read_only=read_only, limit=int(limit), cursor=cursor)
 
     async def _help_describe(self, run: RunDoor, *names: str) -> Any:

@@ -27,9 +27,8 @@ def find_index() -> Index:
 
     def allowed(entry: Entry) -> bool:
         name = _normal(entry.distribution)
-        return (
-            name in {_normal(active.distribution), *map(_normal, extra)}
-            or any(_normal(pin.name) == name and pin.specifier.contains(version(pin.name), prereleases=True) for pin in pins)
+        return name in {_normal(active.distribution), *map(_normal, extra)} or any(
+            _normal(pin.name) == name and pin.specifier.contains(version(pin.name), prereleases=True) for pin in pins
         )
 
     return Index(entries, allowed)
@@ -48,7 +47,10 @@ def layers(file: Mapping[str, Any], secrets: Secrets) -> tuple[dict[str, Any], f
     for key, value in _leaves(manifest.get("locked", {})):
         if (given := _at(chosen, key)) not in (None, value):
             assert active is not None
-            raise ConfigError(f"{'.'.join(key)} = {given!r} may not be changed: {active.given_by} locks it to {value!r}", hint="Remove it from the file and the environment.")
+            raise ConfigError(
+                f"{'.'.join(key)} = {given!r} may not be changed: {active.given_by} locks it to {value!r}",
+                hint="Remove it from the file and the environment.",
+            )
     chosen = merge(chosen, manifest.get("locked", {}))
     required = manifest.get("required", {}).get("plugins", [])
     if required:
@@ -75,7 +77,9 @@ def _active(entries: list[Entry]) -> Entry | None:
         if not found:
             raise ConfigError(f"DOORWARD_DISTRO={wanted}: no such distribution is installed")
     if len(found) > 1:
-        raise ConfigError(f"several distributions are installed: {', '.join(e.name for e in found)}", hint="Set DOORWARD_DISTRO to one of them.")
+        raise ConfigError(
+            f"several distributions are installed: {', '.join(e.name for e in found)}", hint="Set DOORWARD_DISTRO to one of them."
+        )
     return found[0] if found else None
 
 

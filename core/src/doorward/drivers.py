@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from doorward.types import Call, CachedProgram, Compiled, Ended, Program
+from doorward.types import CachedProgram, Call, Compiled, Ended, Program
 
 if TYPE_CHECKING:
     import httpx2

@@ -66,7 +66,16 @@ class Executors:
         for name in self.names:
             try:
                 can = self.get(name).capabilities()
-                found.append({"executor": name, "language": can.language, "isolation": can.isolation, "packages": list(can.packages), "sessions": can.sessions, "notes": can.notes})
+                found.append(
+                    {
+                        "executor": name,
+                        "language": can.language,
+                        "isolation": can.isolation,
+                        "packages": list(can.packages),
+                        "sessions": can.sessions,
+                        "notes": can.notes,
+                    }
+                )
             except DoorwardError as error:
                 found.append({"executor": name, "broken": str(error)})
         return found

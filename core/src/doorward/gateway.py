@@ -1,7 +1,7 @@
 """The façade: list, search, get, execute, run cached, call. The MCP server, the CLI and library users call this.
 
-    async with Gateway.open("doorward.toml") as gate:
-        outcome = await gate.execute("import weather\\nresult = weather.get_forecast(city='Oslo')")
+async with Gateway.open("doorward.toml") as gate:
+    outcome = await gate.execute("import weather\\nresult = weather.get_forecast(city='Oslo')")
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from doorward.door import RunDoor
 from doorward.drivers import Cache, PluginContext
 from doorward.errors import DoorwardError, InvalidArguments, InvalidProgram, LimitExceeded, UnknownName
 from doorward.executors import Executors
+from doorward.index import Index
 from doorward.plugins import Plugins
 from doorward.policy import Policy
 from doorward.runs import Runs, again, failure
@@ -66,16 +67,23 @@ class Gateway:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def open(cls, path: Path | str | Loaded | None = None, *, env_file: Path | str | None = None, compile: bool = True) -> AsyncIterator[Gateway]:
+    async def open(
+        cls,
+        path: Path | str | Loaded | None = None,
+        *,
+        env_file: Path | str | None = None,
+        compile: bool = True,
+        index: Index | None = None,
+    ) -> AsyncIterator[Gateway]:
         """Open a configuration (default `doorward.toml`), and close everything at the end.
 
         Servers whose configuration or document has changed are compiled in the background (`compile`): whoever asks
-        for functions waits for those that have none yet.
+        for functions waits for those that have none yet. `index` replaces what is installed, for tests.
 
         Raises: ConfigError, PluginError. A broken server does not raise; `servers()` tells.
         """
         loaded = path if isinstance(path, Loaded) else config.load(path, env_file=env_file)
-        gate = cls(loaded, Plugins(find_index()))
+        gate = cls(loaded, Plugins(index or find_index()))
         failed: Exception | None = None
         async with anyio.create_task_group() as background:
             try:
@@ -134,7 +142,9 @@ class Gateway:
             "The value of a program is `result`, or its last expression."
         )
 
-    async def compile(self, *, force: bool = False, dry_run: bool = False, tell: Callable[[str], None] = lambda name: None) -> dict[str, Report]:
+    async def compile(
+        self, *, force: bool = False, dry_run: bool = False, tell: Callable[[str], None] = lambda name: None
+    ) -> dict[str, Report]:
         """Compile what has changed; see `Servers.compile`."""
         return await self.servers.compile(force=force, dry_run=dry_run, tell=tell)
 
@@ -165,7 +175,9 @@ class Gateway:
             return Outcome(False, error=failure(error))
         return await self._run(program, {**known, **program.params}, session)
 
-    async def run_cached(self, cache_id: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None, principal: str = LOCAL) -> Outcome:
+    async def run_cached(
+        self, cache_id: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None, principal: str = LOCAL
+    ) -> Outcome:
         """Run a kept program again with other values for its parameters. Refused if a function that it uses has
         changed since."""
         try:
@@ -217,7 +229,9 @@ class Gateway:
         while starts and starts[0] < now - 60:
             starts.popleft()
         if len(starts) >= self.limits.rate:
-            raise LimitExceeded(f"{self.limits.rate} runs a minute are allowed", hint=f"Try again in {60 - (now - starts[0]):.0f} s, or do more in one run.")
+            raise LimitExceeded(
+                f"{self.limits.rate} runs a minute are allowed", hint=f"Try again in {60 - (now - starts[0]):.0f} s, or do more in one run."
+            )
         starts.append(now)
 
     # Kept programs
@@ -245,10 +259,16 @@ class Gateway:
         cache = self._program_cache()
         kept = await cache.get(cache_id, principal) if cache else None
         if kept is None:
-            raise UnknownName(f"there is no cached program {cache_id[:80]!r} (any more)", hint="Run it with execute_code, and use the cache_id of the answer.")
+            raise UnknownName(
+                f"there is no cached program {cache_id[:80]!r} (any more)",
+                hint="Run it with execute_code, and use the cache_id of the answer.",
+            )
         changed = [name for name, then in kept.uses.items() if self._hash(name) != then]
         if changed:
-            raise InvalidProgram(f"{', '.join(changed)} changed since this program was kept", hint="See get_functions, and run the program anew with execute_code.")
+            raise InvalidProgram(
+                f"{', '.join(changed)} changed since this program was kept",
+                hint="See get_functions, and run the program anew with execute_code.",
+            )
         return kept
 
     def _hash(self, qualified: str) -> str:

@@ -60,7 +60,8 @@ class Plugins:
             entry = self._entry("plugin", name)
             kind = type("Hooks", (_FromIndex, NamedExtensionManager), {"index": Index([entry])})
             loaded = self._load(
-                entry, lambda kind=kind, name=name: kind(GROUPS["plugin"], [name], on_load_failure_callback=_reraise)[name].plugin  # type: ignore[misc]
+                entry,
+                lambda kind=kind, name=name: kind(GROUPS["plugin"], [name], on_load_failure_callback=_reraise)[name].plugin,  # type: ignore[misc]
             )
             try:
                 self.manager.register(make(name, loaded), name)
@@ -86,7 +87,9 @@ class Plugins:
         try:
             loaded = load()
         except Exception as error:  # a plugin may fail in any way; the message names it
-            raise PluginError(f"{what} does not import: {type(error).__name__}: {error}", hint=f"Reinstall or upgrade {entry.distribution}.") from error
+            raise PluginError(
+                f"{what} does not import: {type(error).__name__}: {error}", hint=f"Reinstall or upgrade {entry.distribution}."
+            ) from error
         wanted = getattr(loaded, "PLUGIN_API", getattr(inspect.getmodule(loaded), "PLUGIN_API", PLUGIN_API))
         if wanted != PLUGIN_API:
             raise PluginError(f"{what} is for plugin API {wanted}, this is {PLUGIN_API}", hint=f"Upgrade {entry.distribution} or doorward.")

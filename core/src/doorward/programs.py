@@ -75,7 +75,9 @@ def check(given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
             )
         expected, got = json_type(known[name]), json_type(value)
         if expected not in ("null", got) and not (expected == "number" and got == "integer"):
-            raise InvalidProgram(f"parameter {name!r} is of type {expected}, got {got}", hint=f"Its default is {json.dumps(known[name])[:100]}.")
+            raise InvalidProgram(
+                f"parameter {name!r} is of type {expected}, got {got}", hint=f"Its default is {json.dumps(known[name])[:100]}."
+            )
 
 
 def json_type(value: Any) -> str:

@@ -31,14 +31,18 @@ def as_text(outcome: Outcome) -> str:
         parts += [f"  line {f.line}, in {f.function}: {f.source}" for f in error.frames]
         parts += [f"hint: {error.hint}"] if error.hint else []
     else:
-        parts.append(outcome.value if isinstance(outcome.value, str) else json.dumps(outcome.value, ensure_ascii=False, separators=(", ", ": ")))
+        parts.append(
+            outcome.value if isinstance(outcome.value, str) else json.dumps(outcome.value, ensure_ascii=False, separators=(", ", ": "))
+        )
     if outcome.truncated:
         parts.append(f"[cut: {outcome.truncated['shape']}, {outcome.truncated['bytes']} bytes; the rest: {outcome.truncated['rest']}]")
     if outcome.printed:
         parts.append(f"printed:\n{outcome.printed.rstrip()}")
     parts += [f"artefact: {a.uri} ({a.type}, {a.bytes} bytes)" for a in outcome.artefacts]
     if outcome.calls:
-        parts.append("calls: " + ", ".join(f"{c['function']} ×{c['count']}{'' if c['ok'] else ' failed'} ({c['ms']} ms)" for c in outcome.calls))
+        parts.append(
+            "calls: " + ", ".join(f"{c['function']} ×{c['count']}{'' if c['ok'] else ' failed'} ({c['ms']} ms)" for c in outcome.calls)
+        )
     parts += [f"note: {note}" for note in outcome.notes]
     parts += [f"session: {outcome.session_id}"] if outcome.session_id else []
     parts += [f"again: {outcome.next}"] if outcome.next else []

@@ -49,7 +49,14 @@ class Runs:
             ended = Ended(error=failure(error))
         except Exception as error:
             log.exception("executor_defect", executor=executor)
-            ended = Ended(error=Failure("executor", type(error).__name__, "the executor failed inside Doorward", hint="Tell the operator: the log has the details."))
+            ended = Ended(
+                error=Failure(
+                    "executor",
+                    type(error).__name__,
+                    "the executor failed inside Doorward",
+                    hint="Tell the operator: the log has the details.",
+                )
+            )
         outcome = self._finish(program, door, ended, notes, executor, (time.perf_counter() - started) * 1000)
         self._hook.run_finished(program=program, outcome=outcome)
         return outcome
@@ -57,12 +64,21 @@ class Runs:
     def _guard(self, program: Program, notes: list[str]) -> Failure | None:
         size = len(program.code.encode())
         if size > program.limits.code:
-            return Failure("guard", "InvalidProgram", f"the program has {size} bytes, more than {program.limits.code}", hint="Send less code; pass data as params.")
+            return Failure(
+                "guard",
+                "InvalidProgram",
+                f"the program has {size} bytes, more than {program.limits.code}",
+                hint="Send less code; pass data as params.",
+            )
         findings = [f for found in self._hook.guard_program(program=program) for f in found or ()]
         for finding in findings:
             if finding.refuse:
                 return Failure("guard", "GuardRefused", finding.message, finding.line, hint=finding.instead or None)
-            notes.append(f"line {finding.line}: {finding.message}. {finding.instead}".strip() if finding.line else f"{finding.message}. {finding.instead}".strip())
+            notes.append(
+                f"line {finding.line}: {finding.message}. {finding.instead}".strip()
+                if finding.line
+                else f"{finding.message}. {finding.instead}".strip()
+            )
         return None
 
     async def _execute(self, program: Program, door: RunDoor, session: Session | None) -> tuple[str, Ended]:
@@ -81,7 +97,9 @@ class Runs:
                         with anyio.CancelScope(shield=True):
                             await sandbox.close()
                 if scope.cancelled_caught:
-                    late = LimitExceeded(f"the run took more than {program.limits.timeout:g} s", hint="Do less in one run, or ask for a longer `timeout`.")
+                    late = LimitExceeded(
+                        f"the run took more than {program.limits.timeout:g} s", hint="Do less in one run, or ask for a longer `timeout`."
+                    )
                     return name, Ended(error=failure(late, type="TimeoutError"))
             except Unsupported as error:
                 declined.append((name, error))
@@ -97,7 +115,13 @@ class Runs:
         raise Unsupported(message, hint=" ".join([*hints_given, self._executors.advice()]), line=lines[0] if lines else None)
 
     def _finish(self, program: Program, door: RunDoor, ended: Ended, notes: list[str], executor: str, ms: float) -> Outcome:
-        common: dict[str, Any] = {"printed": self._secrets.scrub(door.printed), "calls": door.calls(), "notes": tuple(notes), "executor": executor, "ms": round(ms, 2)}
+        common: dict[str, Any] = {
+            "printed": self._secrets.scrub(door.printed),
+            "calls": door.calls(),
+            "notes": tuple(notes),
+            "executor": executor,
+            "ms": round(ms, 2),
+        }
         if ended.error:
             error = hints.complete(self._scrubbed(ended.error), door, program)
             return Outcome(False, error=error, artefacts=tuple(door.artefacts), **common)

@@ -102,7 +102,9 @@ class Servers:
         self._plugins.hook.auth_chosen(server=server.name, auth=server.settings.auth["type"])
         return driver(PluginContext(server.name, settings, self._state)).create_auth()
 
-    async def compile(self, *, force: bool = False, dry_run: bool = False, tell: Callable[[str], None] = lambda name: None) -> dict[str, Report]:
+    async def compile(
+        self, *, force: bool = False, dry_run: bool = False, tell: Callable[[str], None] = lambda name: None
+    ) -> dict[str, Report]:
         """Compile what has changed (`force`: everything) into the catalog (`dry_run`: into nothing).
 
         One server that fails is in `broken`, or goes on with its last compile; the others are not touched by it.
@@ -132,7 +134,9 @@ class Servers:
                 compiled = self._narrowed(name, await source.compile())
                 ms = (time.perf_counter() - started) * 1000
                 if dry_run:
-                    return Report(module, len(compiled.functions), [vars_of(s) for s in compiled.skipped], compiled.warnings, ms, compiled.description)
+                    return Report(
+                        module, len(compiled.functions), [vars_of(s) for s in compiled.skipped], compiled.warnings, ms, compiled.description
+                    )
                 report = self._catalog.store(module, compiled, fingerprint=fingerprint, settings=settings, ms=round(ms, 1))
                 self.broken.pop(name, None)
                 self._catalog.refresh()
@@ -144,7 +148,10 @@ class Servers:
                 self.drop(name, error)
             except Exception as error:  # a defect of one source must not stop the others
                 log.exception("compile_crashed", server=name)
-                self.drop(name, ServerError(f"{name}: the source {self.configured[name].settings.source!r} failed: {type(error).__name__}: {error}"))
+                self.drop(
+                    name,
+                    ServerError(f"{name}: the source {self.configured[name].settings.source!r} failed: {type(error).__name__}: {error}"),
+                )
             return None
 
     def stale(self) -> list[str]:
@@ -160,7 +167,9 @@ class Servers:
         """A hash of the server's configuration (references unresolved) and of what compiles it."""
         server = self.configured[name]
         entries = self._plugins.index.named("source", server.settings.source)
-        return digest(server.settings.model_dump(mode="json"), dict(server.options), str(self._loaded.folder), [e.given_by for e in entries])
+        return digest(
+            server.settings.model_dump(mode="json"), dict(server.options), str(self._loaded.folder), [e.given_by for e in entries]
+        )
 
     def _narrowed(self, name: str, compiled: Compiled) -> Compiled:
         """What hooks and the server's own configuration leave of a compile; nothing is stored that may not be used."""

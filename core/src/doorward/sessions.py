@@ -75,7 +75,9 @@ class Sessions:
         if session_id == "new":
             mine = [s for s in self._open.values() if s.principal == principal]
             if len(mine) >= self._most:
-                raise LimitExceeded(f"{len(mine)} sessions are open, no more are allowed", hint=f"Go on with one of them: {', '.join(s.id for s in mine)}.")
+                raise LimitExceeded(
+                    f"{len(mine)} sessions are open, no more are allowed", hint=f"Go on with one of them: {', '.join(s.id for s in mine)}."
+                )
             session = Session(principal)
             self._open[session.id] = session
         else:

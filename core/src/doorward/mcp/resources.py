@@ -16,7 +16,9 @@ from doorward.types import LOCAL
 CAPABILITIES = "doorward://capabilities"
 FUNCTIONS = "doorward://functions/"
 
-LISTED = [t.Resource(name="capabilities", title="Capabilities", uri=CAPABILITIES, mime_type="text/plain", description="What can be done here.")]
+LISTED = [
+    t.Resource(name="capabilities", title="Capabilities", uri=CAPABILITIES, mime_type="text/plain", description="What can be done here.")
+]
 TEMPLATES = [
     t.ResourceTemplate(
         name="function", title="Function", uri_template="doorward://functions/{server}/{function}", mime_type="text/plain",
@@ -47,7 +49,9 @@ async def read(gate: Gateway, uri: str) -> t.ReadResourceResult:
 
 def _page(gate: Gateway, uri: str) -> t.ReadResourceResult:
     page = gate.result(uri, principal=LOCAL)
-    meta: dict[str, Any] = {"doorward/offset": page.offset, "doorward/total": page.total} | ({"doorward/next": page.next} if page.next else {})
+    meta: dict[str, Any] = {"doorward/offset": page.offset, "doorward/total": page.total} | (
+        {"doorward/next": page.next} if page.next else {}
+    )
     if isinstance(page.content, bytes):
         blob = t.BlobResourceContents(uri=uri, mime_type=page.type, blob=base64.b64encode(page.content).decode(), _meta=meta)
         return t.ReadResourceResult(contents=[blob])

@@ -13,7 +13,9 @@ from doorward.gateway import Gateway
 from doorward.mcp import guides, resources
 from doorward.mcp.tools import Tools
 
-_PROMPT = t.Prompt(name="reusable_code_guide", title="Reusable code", description="How to write programs that can be run again with other parameters.")
+_PROMPT = t.Prompt(
+    name="reusable_code_guide", title="Reusable code", description="How to write programs that can be run again with other parameters."
+)
 
 
 def build(gate: Gateway) -> Server[Any]:
@@ -21,7 +23,7 @@ def build(gate: Gateway) -> Server[Any]:
     tools = Tools(gate)
 
     async def list_tools(ctx: Any, params: Any) -> t.ListToolsResult:
-        return t.ListToolsResult(tools=tools.list())
+        return t.ListToolsResult(tools=tools.listed())
 
     async def call_tool(ctx: Any, params: t.CallToolRequestParams) -> Any:
         return await tools.call(ctx, params.name, params.arguments or {})

@@ -11,6 +11,7 @@ import mcp_types as t
 from doorward.errors import DoorwardError, InvalidArguments
 from doorward.gateway import Gateway
 from doorward.mcp.guides import MINIMAL
+from doorward.programs import json_type
 from doorward.results import as_dict, as_text
 from doorward.types import LOCAL
 
@@ -94,7 +95,7 @@ class Tools:
         self._run = {tool.name: run[tool.name] for tool in surface}
         self._known = {tool.name: tool.input_schema for tool in surface}
 
-    def list(self) -> list[t.Tool]:
+    def listed(self) -> list[t.Tool]:
         """In an order that never changes: clients cache by it."""
         return [*self._tools, *(raw.tool for raw in self._raw().values())]
 
@@ -103,7 +104,7 @@ class Tools:
         if name not in self._run:
             raw = self._raw().get(name)
             if raw is None:
-                return _result((f"There is no tool {name!r}. There are: {', '.join(tool.name for tool in self.list())}.", None, True))
+                return _result((f"There is no tool {name!r}. There are: {', '.join(tool.name for tool in self.listed())}.", None, True))
             return await raw.call(ctx, arguments)
         try:
             self._check(name, arguments)
@@ -118,15 +119,15 @@ class Tools:
 
     def _check(self, name: str, arguments: Mapping[str, Any]) -> None:
         """Raises: InvalidArguments, for the agent to read. JSON types only: the gateway checks what they mean."""
-        schema = self._known[name]
-        known, types = schema["properties"], {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict}
-        usage = f"{name}({', '.join(f'{k}: {v.get("type")}' if k in schema.get('required', ()) else f'{k}?: {v.get("type")}' for k, v in known.items())})"
+        known, required = self._known[name]["properties"], self._known[name].get("required", ())
+        usage = f"{name}({', '.join(k + ('' if k in required else '?') + ': ' + v['type'] for k, v in known.items())})"
         for key, value in arguments.items():
             if key not in known:
                 raise InvalidArguments(f"{name} has no argument {key!r}", hint=usage)
-            if not isinstance(value, types[known[key]["type"]]) or (isinstance(value, bool) and known[key]["type"] != "boolean"):
-                raise InvalidArguments(f"{name}: {key} must be of type {known[key]['type']}", hint=usage)
-        for key in schema.get("required", ()):
+            got, wanted = json_type(value), known[key]["type"]
+            if got != wanted and (got, wanted) != ("integer", "number"):
+                raise InvalidArguments(f"{name}: {key} must be of type {wanted}, not {got}", hint=usage)
+        for key in required:
             if key not in arguments:
                 raise InvalidArguments(f"{name} needs {key!r}", hint=usage)
 
@@ -136,12 +137,18 @@ class Tools:
             f"{s['name']}: {s.get('broken') or str(s['functions']) + ' functions: ' + ', '.join(s['first']) + (', …' if s['functions'] > len(s['first']) else '')}"
             for s in found["servers"]
         ] or ["No servers are configured."]
-        lines += [f"executor {e['executor']}: {e.get('broken') or e['language']}" + (f"; packages: {', '.join(e['packages'])}" if e.get("packages") else "") for e in found["executors"]]
+        lines += [
+            f"executor {e['executor']}: {e.get('broken') or e['language']}"
+            + (f"; packages: {', '.join(e['packages'])}" if e.get("packages") else "")
+            for e in found["executors"]
+        ]
         return "\n".join(lines), found, False
 
     async def _search(self, query: str, **options: Any) -> Answer:
         found = await self._gate.search_functions(query, **options)
-        lines = [f"{f['function']}: {f['summary']}{' (read-only)' if f.get('read_only') else ''}" for f in found["functions"]] or ["Nothing found. Try other words."]
+        lines = [f"{f['function']}: {f['summary']}{' (read-only)' if f.get('read_only') else ''}" for f in found["functions"]] or [
+            "Nothing found. Try other words."
+        ]
         if "cursor" in found:
             lines.append(f"{found['total']} in all; more with cursor={found['cursor']!r}")
         return "\n".join(lines), found, False
@@ -192,5 +199,3 @@ class _signs_of_life:
             await anyio.sleep(PROGRESS_EVERY)
             beats += 1
             await self._ctx.session.report_progress(beats, None, f"running for {beats * PROGRESS_EVERY:g} s")
-
-

@@ -1,1 +1,237 @@
+"""Advice for a program's author, before it runs: what cannot work in a sandbox without network and credentials.
 
+This is no wall. The sandbox and the broker are; a guard that reads source text can be talked round. So it refuses only
+what never works, and says in which line and what to do instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from doorward import Finding, Settings, hookimpl
+from pydantic import Field
+
+from doorward_guard_ast.rules import (
+    BUILTINS,
+    CREDENTIAL,
+    CREDENTIAL_NAME,
+    HOST_FILE,
+    HOST_PATH,
+    NAMES,
+    RETURNS_NOTHING,
+    SYNTAX,
+    Rule,
+)
+
+if TYPE_CHECKING:
+    from doorward import PluginContext, Program
+
+PLUGIN_API = 1
+
+MOST = 20
+"""Findings told of one program; those that refuse come first."""
+
+SHOWN = 200
+"""Characters of a source line in a message."""
+
+_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+
+
+class AstSettings(Settings):
+    """`[hooks.ast]`"""
+
+    allow: list[str] = Field([], description='Names to say nothing of: modules ("socket"), names in them ("os.system"), built-ins ("eval")')
+    refuse: list[str] = Field([], description="More modules, or names in modules, to refuse; stronger than allow")
+
+
+class AstGuard:
+    """The guard, as a hook plugin."""
+
+    Settings = AstSettings
+
+    def __init__(self, context: PluginContext) -> None:
+        self._allow = frozenset(context.settings.allow)
+        self._refuse = frozenset(context.settings.refuse)
+
+    @hookimpl
+    def guard_program(self, program: Program) -> list[Finding]:
+        unreadable = _too_large(program) or _no_text(program.code)
+        if unreadable:
+            return [unreadable]
+        tree = _parse(program.code)
+        if isinstance(tree, Finding):
+            return [tree]
+        return _most_important(self._findings(tree))
+
+    def _findings(self, tree: ast.Module) -> Iterator[tuple[str, Finding]]:
+        """What there is to say, each with the name that it is about."""
+        nodes = list(_walk(tree))
+        names = _Names(node for node, _ in nodes)
+        for node, tried in nodes:
+            match node:
+                case ast.Import() | ast.ImportFrom():
+                    for name in _imported(node):
+                        yield from self._of_name(name, node, advice=tried)
+                case ast.Attribute() if (name := names.resolve(node)) and not self._rule(name.rpartition(".")[0]):
+                    yield from self._of_name(name, node)
+                case ast.Call(func=ast.Name(id=name)) if name in BUILTINS and name not in names.bound | self._allow:
+                    yield name, _finding(BUILTINS[name], node)
+                case ast.Call(func=function, args=[ast.Constant(value=str(text)), *_]):
+                    yield from self._of_text(names.resolve(function), text, node)
+                case ast.Subscript(value=value, slice=ast.Constant(value=str(text)), ctx=ast.Load()):
+                    yield from self._of_text(names.resolve(value), text, node)
+        yield from _uncalled_main(tree, names)
+
+    def _of_name(self, name: str, node: ast.stmt | ast.expr, *, advice: bool = False) -> Iterator[tuple[str, Finding]]:
+        if found := self._rule(name):
+            known, rule = found
+            yield known, _finding(rule, node, advice=advice)
+
+    def _rule(self, name: str) -> tuple[str, Rule] | None:
+        """The rule for a dotted name or what it is in, and the name that the rule is for."""
+        parts = name.split(".")
+        above = [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
+        for known in above:
+            if known in self._refuse:
+                return known, Rule(f"`{known}`: the operator does not allow it", "do without it")
+        if self._allow.isdisjoint(above):
+            for known in above:
+                if known in NAMES:
+                    return known, NAMES[known]
+        return None
+
+    def _of_text(self, name: str | None, text: str, node: ast.expr) -> Iterator[tuple[str, Finding]]:
+        """What a literal says when this is called or looked up with it."""
+        if name is None or name in self._allow or name.partition(".")[0] in self._allow:
+            return
+        if name in ("os.environ", "os.environ.get", "os.getenv", "os.environ.pop") and CREDENTIAL_NAME.search(text):
+            yield f"{name} {text}", _finding(CREDENTIAL, node, text)
+        elif name in ("open", "io.open", "pathlib.Path") and HOST_PATH.match(text):
+            yield f"{name} {text}", _finding(HOST_FILE, node, text)
+
+
+class _Names:
+    """What the names of a program stand for, as far as imports tell."""
+
+    def __init__(self, nodes: Iterator[ast.AST]) -> None:
+        self.bound: set[str] = set()
+        self.loaded: set[str] = set()
+        self._aliases: dict[str, str] = {}
+        for node in nodes:
+            match node:
+                case ast.Name(id=name, ctx=ctx):
+                    (self.loaded if isinstance(ctx, ast.Load) else self.bound).add(name)
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
+                    self.bound.add(name)
+                case ast.Import(names=names):
+                    self._aliases |= {a.asname: a.name for a in names if a.asname}
+                    self._aliases |= {top: top for a in names if not a.asname for top in [a.name.partition(".")[0]]}
+                case ast.ImportFrom(module=str(module), names=names, level=0):
+                    self._aliases |= {a.asname or a.name: f"{module}.{a.name}" for a in names}
+        self.bound |= self._aliases.keys()
+
+    def resolve(self, node: ast.expr) -> str | None:
+        """The dotted name that an expression stands for: `environ.get` is `os.environ.get` after `from os import environ`."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute) and len(parts) < 4:
+            parts.insert(0, node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return None
+        if node.id in self._aliases:
+            return ".".join([self._aliases[node.id], *parts])
+        return "open" if node.id == "open" and not parts and "open" not in self.bound else None
+
+
+def _too_large(program: Program) -> Finding | None:
+    """The size is looked at before anything else, in bytes of UTF-8."""
+    size, most = len(program.code.encode(errors="surrogatepass")), program.limits.code
+    return (
+        Finding(f"the code has {size:,} bytes; {most:,} are allowed", instead="pass data in `params`, not in the code")
+        if size > most
+        else None
+    )
+
+
+def _no_text(code: str) -> Finding | None:
+    for n, line in enumerate(code.split("\n"), 1):
+        if "\0" in line:
+            return Finding("the code holds a NUL character", n, r"write it as \x00")
+        if any("\ud800" <= c <= "\udfff" for c in line):
+            return Finding(
+                "the code holds half of a surrogate pair, which is no character", n, r"write it as \ud800, or the whole character"
+            )
+    return None
+
+
+def _parse(code: str) -> ast.Module | Finding:
+    """The syntax tree, or why there is none. Whatever the compiler makes of hostile text becomes a finding."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = compile(code, "<program>", "exec", flags=_FLAGS | ast.PyCF_ONLY_AST, dont_inherit=True)
+            # What is only known after parsing: `return` outside of a function, names both global and local. Nothing runs.
+            compile(tree, "<program>", "exec", flags=_FLAGS, dont_inherit=True)
+    except SyntaxError as error:
+        return _syntax(error, code)
+    except (RecursionError, MemoryError):
+        return Finding("the code is nested too deeply to be read", instead="split long expressions into several statements")
+    except Exception as error:
+        return Finding(f"the code cannot be read: {type(error).__name__}: {error}"[:SHOWN])
+    assert isinstance(tree, ast.Module)
+    return tree
+
+
+def _syntax(error: SyntaxError, code: str) -> Finding:
+    lines = code.splitlines() if error.text is None else [error.text]
+    at = (error.lineno or 1) - 1 if error.text is None else 0
+    source = lines[at].strip()[:SHOWN] if 0 <= at < len(lines) else ""
+    instead = next((do for words, do in SYNTAX.items() if words in error.msg), "")
+    if "```" in source:
+        instead = "send plain Python, without ``` fences"
+    return Finding(f"{error.msg[:SHOWN]}: {source}" if source else error.msg[:SHOWN], error.lineno, instead)
+
+
+def _walk(tree: ast.Module) -> Iterator[tuple[ast.AST, bool]]:
+    """All nodes, and whether an `except` takes care of what they raise. Not recursive: a tree may be deep."""
+    todo: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while todo:
+        node, tried = todo.pop()
+        yield node, tried
+        if isinstance(node, ast.Try) and node.handlers:
+            todo += [(child, True) for child in node.body]
+            todo += [(child, tried) for child in (*node.handlers, *node.orelse, *node.finalbody)]
+        else:
+            todo += [(child, tried) for child in ast.iter_child_nodes(node)]
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [f"{node.module}.{alias.name}" for alias in node.names] if node.module and not node.level else []
+
+
+def _uncalled_main(tree: ast.Module, names: _Names) -> Iterator[tuple[str, Finding]]:
+    """An author who is used to scripts defines `main` and waits for it to run."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "main" and "main" not in names.loaded:
+            yield "main", _finding(RETURNS_NOTHING, node)
+
+
+def _finding(rule: Rule, node: ast.stmt | ast.expr, text: str = "", *, advice: bool = False) -> Finding:
+    return Finding(rule.message.replace("{}", text[:SHOWN]), node.lineno, rule.instead, rule.refuse and not advice)
+
+
+def _most_important(findings: Iterator[tuple[str, Finding]]) -> list[Finding]:
+    """One finding for each name, the first that refuses if any does; at most `MOST`; by line."""
+    kept: dict[str, Finding] = {}
+    for name, finding in sorted(findings, key=lambda f: _rank(f[1])):
+        kept.setdefault(name, finding)
+    return sorted(sorted(kept.values(), key=_rank)[:MOST], key=lambda f: f.line or 0)
+
+
+def _rank(finding: Finding) -> tuple[bool, int]:
+    return not finding.refuse, finding.line or 0

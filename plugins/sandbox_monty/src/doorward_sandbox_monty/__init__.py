@@ -10,9 +10,8 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from pydantic import Field, PositiveInt
-
 from doorward import Capabilities, ExecutorError, PluginContext, Program, Settings
+from pydantic import Field, PositiveInt
 
 if TYPE_CHECKING:
     import pydantic_monty

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 import pydantic_monty as monty
-
 from doorward import Door
 
 

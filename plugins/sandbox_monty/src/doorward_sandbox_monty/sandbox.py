@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import signal
@@ -11,8 +12,21 @@ from typing import Any
 
 import anyio
 import pydantic_monty as monty
+from doorward import (
+    Door,
+    DoorwardError,
+    Ended,
+    ExecutorError,
+    Failure,
+    Frame,
+    InvalidArguments,
+    LimitExceeded,
+    Program,
+    Unsupported,
+    awaited,
+    bind,
+)
 
-from doorward import Door, DoorwardError, Ended, ExecutorError, Failure, Frame, InvalidArguments, LimitExceeded, Program, Unsupported, awaited, bind
 from doorward_sandbox_monty.modules import Modules
 
 _GRACE = 2.0
@@ -79,17 +93,13 @@ class MontySandbox:
             self._open = False
             if self._running:
                 self._kill()
-            try:
+            with contextlib.suppress(monty.MontyError):  # the worker may be gone already; the pool replaces it
                 await self._session.__aexit__(None, None, None)
-            except monty.MontyError:
-                pass  # the worker is gone already; the pool replaces it
 
     def _kill(self) -> None:
         if self._pid is not None:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
 
     async def _feed(self, program: Program, door: Door) -> Ended:
         code, inputs = bind(program.code, program.params)
@@ -199,8 +209,15 @@ def _ended(error: monty.MontyError, code: str, *, made: bool) -> Ended:
     """What a program raised; or `Unsupported`, if it is what Monty cannot run."""
     inner = error.exception()
     if isinstance(error, monty.MontyTypingError):
-        return Ended(error=Failure("program", "TypeError", error.display().replace("main.py", "program.py")[:4000], hint="Nothing has run. Mend the types first."))
-    frames = [f for f in error.traceback()] if hasattr(error, "traceback") else []
+        return Ended(
+            error=Failure(
+                "program",
+                "TypeError",
+                error.display().replace("main.py", "program.py")[:4000],
+                hint="Nothing has run. Mend the types first.",
+            )
+        )
+    frames = list(error.traceback()) if hasattr(error, "traceback") else []
     line = frames[-1].line if frames else None
     name = type(inner).__name__
     message = error.display("msg") if isinstance(error, (monty.MontyRuntimeError, monty.MontySyntaxError)) else str(error)
@@ -210,8 +227,10 @@ def _ended(error: monty.MontyError, code: str, *, made: bool) -> Ended:
     if name == "ModuleNotFoundError" and not made and (module := re.search(r"No module named '([\w.]+)'", message)):
         raise Unsupported(f"monty has no module {module[1]!r}", line=line)
     if name == "TimeoutError" and "time limit exceeded" in message:
-        raise LimitExceeded("the program computed for longer than its time limit", hint="Do less in one run, or ask for a longer `timeout`.")
-    if name == "MemoryError" and "limit exceeded" in message:
+        raise LimitExceeded(
+            "the program computed for longer than its time limit", hint="Do less in one run, or ask for a longer `timeout`."
+        )
+    if name == "MemoryError" and "memory limit" in message:
         raise LimitExceeded(f"the program needed more memory than its limit ({message})", hint="Work on smaller pieces.")
     shown = tuple(Frame(f.line, getattr(f, "function_name", "") or "<module>") for f in frames[-20:])
     return Ended(error=Failure("program", name, message, line, shown))

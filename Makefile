@@ -1,0 +1,44 @@
+# Each target does all of its own set-up, in .venv, and writes nothing outside this folder.
+PYTHON ?= python3
+BIN := .venv/bin
+export TMPDIR := $(CURDIR)/.venv/tmp
+export PIP_CACHE_DIR := $(CURDIR)/.venv/cache/pip
+export UV_CACHE_DIR := $(CURDIR)/.venv/cache/uv
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export XDG_STATE_HOME := $(CURDIR)/.venv/state
+DISTRIBUTIONS := core $(wildcard plugins/*) examples/demo
+
+.PHONY: setup demo test lint tox bench lock clean
+setup: .venv/ready
+
+.venv/ready: requirements-dev.txt $(DISTRIBUTIONS:%=%/pyproject.toml)
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Doorward needs Python 3.11 or newer: make PYTHON=python3.13 …")'
+	$(PYTHON) -m venv .venv
+	mkdir -p $(TMPDIR)
+	$(BIN)/python -m pip install --quiet --requirement requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps $(DISTRIBUTIONS:%=--editable %)
+	touch $@
+
+demo: setup
+	@$(BIN)/doorward demo
+
+test: setup
+	$(BIN)/python -m pytest
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@for d in $(DISTRIBUTIONS); do $(BIN)/mypy $$d/src || exit 1; done
+
+tox: setup
+	$(BIN)/tox run
+
+bench: setup
+	$(BIN)/python benchmarks/run.py
+
+lock:
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+	  --no-emit-package doorward requirements-dev.in $(DISTRIBUTIONS:%=%/pyproject.toml) -o requirements-dev.txt
+
+clean:
+	rm -rf .venv .tox dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

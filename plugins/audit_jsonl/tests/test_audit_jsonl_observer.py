@@ -1,0 +1,250 @@
+"""The audit log: what a line says, what it never says, and what happens when it cannot be written."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import stat
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pluggy
+import pytest
+import structlog
+from doorward import Call, CallRecord, ConfigError, Failure, Function, Outcome, PluginContext, Program, hookspecs
+from doorward_audit_jsonl import AuditLog
+from pydantic import ValidationError
+
+SECRET = "hunter2-the-content"
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="POSIX modes and limits")
+
+
+def audit(state: Path, **settings: Any) -> AuditLog:
+    return AuditLog(PluginContext("audit_jsonl", AuditLog.Settings.model_validate(settings), state))
+
+
+def lines(state: Path, name: str = "doorward.audit.jsonl") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (state / name).read_text().splitlines()]
+
+
+def call(arguments: Any, run: str = "run-1") -> Call:
+    return Call(Function("github", "issues_create"), arguments, run, "ann")
+
+
+DONE = CallRecord(True, 12.34567, 10, 200)
+
+
+def test_each_event_is_one_line(tmp_path: Path) -> None:
+    """CONTRACT: OBS-02. Run, call and auth events are JSON lines with time, names, outcome, sizes and hashes."""
+    hooks = pluggy.PluginManager("doorward")
+    for spec in hookspecs.SPECS:
+        hooks.add_hookspecs(spec)
+    hooks.register(audit(tmp_path), "audit_jsonl")
+    hooks.check_pending()
+    program = Program("result = 1", params={"a": 1}, principal="ann", run="run-1")
+    hooks.hook.auth_chosen(server="github", auth="jwt")
+    hooks.hook.run_started(program=program)
+    hooks.hook.call_finished(call=call({"title": "t"}), record=DONE)
+    outcome = Outcome(
+        True,
+        value=[1, 2],
+        printed="ü\n",
+        calls=({"function": "github.issues_create", "ok": True, "count": 3, "ms": 1.0},),
+        executor="monty",
+        ms=15.1,
+    )
+    hooks.hook.run_finished(program=program, outcome=outcome)
+
+    auth, started, called, finished = lines(tmp_path)
+    code = {"run": "run-1", "principal": "ann", "code_sha256": hashlib.sha256(b"result = 1").hexdigest(), "code_bytes": 10}
+    for line in (auth, started, called, finished):
+        assert datetime.now(UTC) - datetime.fromisoformat(line.pop("time")) < timedelta(minutes=1)
+    assert auth == {"event": "auth_chosen", "server": "github", "auth": "jwt"}
+    assert started.pop("params_hmac")
+    assert started == {"event": "run_started", **code, "params_bytes": 7}
+    assert called.pop("arguments_hmac")
+    assert called == {
+        "event": "call_finished", "run": "run-1", "principal": "ann", "function": "github.issues_create",
+        "ok": True, "ms": 12.346, "error": "", "bytes_in": 10, "bytes_out": 200,
+    }  # fmt: skip
+    assert finished == {
+        "event": "run_finished", **code, "ok": True, "ms": 15.1, "error": "", "executor": "monty",
+        "calls": 3, "value_bytes": 5, "printed_bytes": 3,
+    }  # fmt: skip
+
+
+def test_no_content_is_written(tmp_path: Path) -> None:
+    """CONTRACT: AUT-12. Code, parameters, arguments, results, prints, messages and handles stay out of log and key."""
+    log = audit(tmp_path)
+    program = Program(f"x = '{SECRET}'", params={SECRET: SECRET}, description=SECRET, run="r")
+    log.run_started(program)
+    log.call_finished(call({"q": SECRET}), DONE)
+    failure = Failure("program", "KeyError", SECRET, 1, (), SECRET)
+    log.run_finished(program, Outcome(False, SECRET, SECRET, SECRET, SECRET, SECRET, error=failure, notes=(SECRET,)))
+    assert SECRET.encode() not in b"".join(f.read_bytes() for f in tmp_path.iterdir())
+    assert lines(tmp_path)[2]["error"] == "program:KeyError"
+
+
+def test_names_that_an_agent_chooses_are_cut(tmp_path: Path) -> None:
+    """The name of an exception class is no place for a long text."""
+    audit(tmp_path).run_finished(Program("x"), Outcome(False, error=Failure("program", "Letter" * 1000, "")))
+    assert len(lines(tmp_path)[0]["error"]) == 200
+
+
+def test_argument_hashes_are_keyed_and_lasting(tmp_path: Path) -> None:
+    """Equal arguments have equal hashes, in any order and after a restart; without the key they cannot be guessed."""
+    audit(tmp_path).call_finished(call({"a": 1, "b": 2}), DONE)
+    audit(tmp_path).call_finished(call({"b": 2, "a": 1}), DONE)
+    audit(tmp_path / "other").call_finished(call({"a": 1, "b": 2}), DONE)
+    one, two = (line["arguments_hmac"] for line in lines(tmp_path))
+    text = b'{"a":1,"b":2}'
+    assert one == two == hmac.new((tmp_path / "doorward.audit.jsonl.key").read_bytes(), text, hashlib.sha256).hexdigest()
+    assert lines(tmp_path / "other")[0]["arguments_hmac"] != one
+    assert hashlib.sha256(text).hexdigest() not in (tmp_path / "doorward.audit.jsonl").read_text()
+
+
+def test_hostile_names_stay_in_their_line(tmp_path: Path) -> None:
+    """Line breaks and lone surrogates in what an agent chooses do not make or break lines."""
+    log = audit(tmp_path)
+    bad = 'x\n{"event":"forged"}\u2028\ud800'
+    log.run_started(Program(bad, run=bad, principal=bad))
+    log.run_finished(Program(bad), Outcome(False, printed=bad, value=bad, error=Failure("program", bad, bad)))
+    log.call_finished(call({bad: bad}), CallRecord(False, 1, error=bad))
+    raw = (tmp_path / "doorward.audit.jsonl").read_bytes()
+    assert raw.count(b"\n") == 3
+    assert [json.loads(line)["event"] for line in raw.splitlines()] == ["run_started", "run_finished", "call_finished"]
+
+
+@POSIX
+def test_only_the_user_can_read_log_and_key(tmp_path: Path) -> None:
+    """Folder, log and key are private, also where a file lay there with a wider mode."""
+    state = tmp_path / "a" / "b"
+    audit(state)
+    assert stat.S_IMODE(state.stat().st_mode) == 0o700
+    assert {f.name: stat.S_IMODE(f.stat().st_mode) for f in state.iterdir()} == {
+        "doorward.audit.jsonl": 0o600,
+        "doorward.audit.jsonl.key": 0o600,
+    }
+    (state / "doorward.audit.jsonl").chmod(0o644)
+    audit(state)
+    assert stat.S_IMODE((state / "doorward.audit.jsonl").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("path", ["folder", "file/audit.jsonl"])
+def test_an_audit_that_cannot_audit_does_not_start(tmp_path: Path, path: str) -> None:
+    """Where the file cannot be opened, the start fails and names the path."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="the audit log cannot be written") as caught:
+        audit(tmp_path, path=tmp_path / path)
+    assert caught.value.place == str(tmp_path / path)
+
+
+@POSIX
+def test_a_full_disk_is_told_once_and_counted(tmp_path: Path) -> None:
+    """A write that fails does not reach the run; the log says so once; the next good line says how many are missing."""
+    import resource
+
+    log = audit(tmp_path)
+    log.auth_chosen("github", "jwt")
+    file = tmp_path / "doorward.audit.jsonl"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with structlog.testing.capture_logs() as logs:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file.stat().st_size + 20, hard))
+        try:
+            for _ in range(3):
+                log.auth_chosen("github", "jwt")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert log.lost == 3
+        log.auth_chosen("github", "basic")
+    assert [e["event"] for e in logs] == ["audit_not_written"]
+    assert log.lost == 0
+    first, torn, last = file.read_text().splitlines()
+    assert json.loads(first)["auth"] == "jwt"
+    assert torn
+    assert (json.loads(last)["auth"], json.loads(last)["lost"]) == ("basic", 3)
+    log.auth_chosen("github", "basic")
+    assert "lost" not in json.loads(file.read_text().splitlines()[-1])
+
+
+def test_a_torn_last_line_is_ended(tmp_path: Path) -> None:
+    """After a kill in the middle of a line, the next process does not write on in that line."""
+    (tmp_path / "doorward.audit.jsonl").write_text('{"whole":1}\n{"time":"20')
+    audit(tmp_path).auth_chosen("github", "jwt")
+    assert [bool(t) for t in (tmp_path / "doorward.audit.jsonl").read_text().split("\n")] == [True, True, True, False]
+
+
+def test_a_full_file_is_rotated(tmp_path: Path) -> None:
+    """The file becomes .1, .1 becomes .2; `keep` older files stay, and the newest lines are in the file."""
+    log = audit(tmp_path, max_bytes=150, keep=2)
+    for n in range(9):
+        log.auth_chosen(f"server-{n}", "jwt")
+    ends = ("", ".1", ".2")
+    assert sorted(f.name for f in tmp_path.iterdir()) == [f"doorward.audit.jsonl{end}" for end in (*ends, ".key")]
+    kept = [line["server"] for end in reversed(ends) for line in lines(tmp_path, f"doorward.audit.jsonl{end}")]
+    assert kept == [f"server-{n}" for n in range(9 - len(kept), 9)]
+    assert len(kept) >= 4
+
+
+def test_nothing_older_is_kept_if_so_configured(tmp_path: Path) -> None:
+    """With `keep = 0` a full file is dropped."""
+    log = audit(tmp_path, max_bytes=10, keep=0)
+    log.auth_chosen("github", "jwt")
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["doorward.audit.jsonl", "doorward.audit.jsonl.key"]
+    assert lines(tmp_path) == []
+
+
+def test_a_file_moved_by_others_is_followed(tmp_path: Path) -> None:
+    """After logrotate moved the file, the next line goes to a new one."""
+    log = audit(tmp_path)
+    log.auth_chosen("one", "jwt")
+    (tmp_path / "doorward.audit.jsonl").rename(tmp_path / "moved")
+    log.auth_chosen("two", "jwt")
+    assert lines(tmp_path, "moved")[0]["server"] == "one"
+    assert lines(tmp_path)[0]["server"] == "two"
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from doorward import PluginContext
+from doorward_audit_jsonl import AuditLog
+log = AuditLog(PluginContext("audit_jsonl", AuditLog.Settings(max_bytes=4000, keep=1000), Path(sys.argv[1])))
+sys.stdin.readline()
+for n in range(200):
+    log.auth_chosen(f"{sys.argv[2]}-{n}", "x" * 100)
+"""
+
+
+@POSIX
+def test_processes_share_the_file(tmp_path: Path) -> None:
+    """Lines of processes that write and rotate at the same time are all there, and whole."""
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), name], stdin=subprocess.PIPE, text=True) for name in "abc"]
+    for each in writers:
+        each.stdin.write("go\n")  # type: ignore[union-attr]
+        each.stdin.flush()  # type: ignore[union-attr]
+    for each in writers:
+        each.communicate()
+        assert each.returncode == 0
+    files = [f.name for f in tmp_path.iterdir() if f.suffix != ".key"]
+    servers = [line["server"] for name in files for line in lines(tmp_path, name)]
+    assert sorted(servers) == sorted(f"{name}-{n}" for name in "abc" for n in range(200))
+    assert len(files) > 10
+
+
+@pytest.mark.parametrize("settings", [{"max_bytes": 0}, {"keep": -1}, {"file": "x"}])
+def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any]) -> None:
+    """A size of nothing, a negative count and an unknown key are found when the configuration is read."""
+    with pytest.raises(ValidationError):
+        AuditLog.Settings.model_validate(settings)
+
+
+def test_the_import_is_light() -> None:
+    """Importing the plugin imports no logger and no HTTP client."""
+    code = "import sys, doorward_audit_jsonl; print(*({'httpx2', 'structlog', 'anyio', 'mcp'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == ""

@@ -1,0 +1,70 @@
+"""What cannot work in a sandbox, by name, and what to do instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What to say of a name. `refuse`: it never works, so the program need not be started."""
+
+    message: str
+    instead: str
+    refuse: bool = True
+
+
+def _rules(names: Iterable[str], why: str, instead: str, *, refuse: bool = True) -> dict[str, Rule]:
+    return {name: Rule(f"`{name}`: {why}", instead, refuse) for name in names}
+
+
+_NETWORK = (
+    "requests httpx httpx2 urllib.request urllib3 aiohttp socket http.client ftplib smtplib imaplib poplib telnetlib websockets".split()
+)
+_PROCESSES = ["subprocess", "pty", *(f"os.{n}" for n in "system popen fork forkpty posix_spawn posix_spawnp startfile".split())]
+_PROCESSES += [f"os.{kind}{end}" for kind in ("exec", "spawn") for end in "l le lp lpe v ve vp vpe".split()]
+_CALL = "call functions of the catalog, e.g. `import github`; see search_functions"
+_PLAIN = "write the code plainly"
+
+NAMES = {
+    **_rules(_NETWORK, "there is no network", _CALL),
+    **_rules(_PROCESSES, "no processes can be started", _CALL),
+    **_rules(
+        ["multiprocessing", "concurrent.futures.ProcessPoolExecutor"],
+        "processes may not be had",
+        "use asyncio.gather for calls in parallel",
+        refuse=False,
+    ),
+    **_rules(["ctypes"], "native code may not be had", "use plain Python", refuse=False),
+    **_rules(["pickle.loads", "pickle.load"], "unpickling runs whatever the data says", "use json", refuse=False),
+}
+"""Modules, and names in modules. What is below a name is meant too."""
+
+BUILTINS = {
+    **_rules(["eval", "exec", "compile", "__import__"], "the guard cannot read code that is made while running", _PLAIN),
+    **_rules(["input", "breakpoint"], "nobody can answer", "use params: assign a literal at the top, and pass `params` to change it"),
+}
+"""Calls of built-in functions, where the program has no function of that name itself."""
+
+RETURNS_NOTHING = Rule("main() is never called for you", "end with `result = main()`", refuse=False)
+CREDENTIAL = Rule(
+    "`{}`: the sandbox holds no credentials", "call functions without any: Doorward adds the credentials to the calls", refuse=False
+)
+HOST_FILE = Rule(
+    "`{}`: files of the host are not in the sandbox",
+    "use relative paths or /tmp for own files, functions for everybody else's",
+    refuse=False,
+)
+
+CREDENTIAL_NAME = re.compile(
+    r"(?:^|_|API|ACCESS)(?:KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASS|CREDENTIALS?|AUTH|PAT|JWT|COOKIES?)(?:_|$)", re.IGNORECASE
+)
+HOST_PATH = re.compile(r"/(?!(?:tmp|workspace)(?:/|$)|dev/)|~|[A-Za-z]:[\\/]")
+
+SYNTAX = {
+    "'return' outside function": "set `result = …` instead of return",
+    "'await' outside async function": "make it `async def`, or call without await: functions of the catalog can be called plainly",
+}
+"""What to do about a syntax error, by the compiler's own words."""

@@ -1,0 +1,221 @@
+"""Schemas of OpenAPI 2.0, 3.0, 3.1 and 3.2 → JSON Schema 2020-12 whose references are `#/$defs/NAME`.
+
+What a schema says is never made stricter, and loosened where documents are often wrong: `oneOf` becomes `anyOf`
+(alternatives overlap), `additionalProperties: false` goes (it contradicts `allOf`), read-only and write-only
+properties are not required. The upstream checks its requests itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from doorward_openapi.refs import BadRef, Documents, Place
+from doorward_openapi.text import line
+from doorward_openapi.values import matching, number, small
+
+DEEPEST = 48
+"""Levels of one schema, from reference to reference; below, anything goes."""
+
+_COMMENT = 300
+_TYPES = {"string", "integer", "number", "boolean", "object", "array", "null"}
+_ALSO_CALLED = {
+    **dict.fromkeys(("int", "int32", "int64", "long", "short"), "integer"),
+    **dict.fromkeys(("float", "double", "decimal"), "number"),
+    **dict.fromkeys(("date", "datetime", "date-time", "uuid", "email", "password", "uri", "url", "enum", "file", "text", "byte"), "string"),
+    **dict.fromkeys(("bool",), "boolean"),
+    **dict.fromkeys(("list",), "array"),
+}
+_COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
+_FLAGS = ("uniqueItems", "deprecated", "readOnly", "writeOnly")
+
+
+class Schemas:
+    """Converts schemas, and collects as definitions what they refer to.
+
+    `unusable` are the definitions (and why) that refer outside of the document: no operation may use them.
+    """
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+        self.definitions: dict[str, dict[str, Any]] = {}
+        self.unusable: dict[str, str] = {}
+        self.warnings: dict[str, None] = {}
+        self._names: dict[tuple[str, str], str] = {}
+        self._queue: list[tuple[str, Place]] = []
+        self._done: dict[tuple[int, str], tuple[Any, dict[str, Any]]] = {}
+        self._patterns: dict[str, bool] = {}
+
+    def convert(self, node: Any, file: str) -> dict[str, Any]:
+        """A schema that stands in `file`.
+
+        Raises: BadRef if it refers outside of the document. A reference that leads nowhere allows anything.
+        """
+        key = (id(node), file)
+        if key not in self._done:
+            self._done[key] = (node, self._convert(node, file, 0))  # the node is kept, so its id is not used again
+        return self._done[key][1]
+
+    def finish(self) -> None:
+        """Convert everything that was referred to."""
+        while self._queue:
+            name, place = self._queue.pop()
+            try:
+                self.definitions[name] = self._convert(place.node, place.file, 0)
+            except BadRef as error:
+                self.definitions[name] = {}
+                self.unusable[name] = str(error)
+
+    def _convert(self, node: Any, file: str, depth: int) -> dict[str, Any]:
+        if node is False:
+            return {"not": {}}
+        if not isinstance(node, dict) or depth > DEEPEST:
+            return {}
+        ref = node.get("$ref")
+        out: dict[str, Any] = self._reference(ref, file) if isinstance(ref, str) else {}
+        if not out or len(node) > 1:
+            self._values(node, out)
+            self._parts(node, out, lambda part: self._convert(part, file, depth + 1))
+            if node.get("nullable") is True or node.get("x-nullable") is True:
+                out = _nullable(out)
+        return out
+
+    def _reference(self, ref: str, file: str) -> dict[str, Any]:
+        try:
+            place = self._documents.find(ref, file)
+            for _ in range(30):  # a definition that is but another reference would be a needless hop, or a circle
+                node = place.node
+                if not isinstance(node, dict) or len(node) != 1 or not isinstance(node.get("$ref"), str):
+                    break
+                place = self._documents.find(node["$ref"], place.file)
+            else:
+                raise BadRef(f"{ref[:200]!r} leads in a circle")
+        except BadRef as error:
+            if error.outside:
+                raise
+            self.warnings[f"a schema is unknown: {error}"] = None
+            return {}
+        return {"$ref": f"#/$defs/{self._name(place)}"}
+
+    def _name(self, place: Place) -> str:
+        key = (place.file, place.pointer)
+        if key not in self._names:
+            last = place.pointer.rpartition("/")[2] or place.file.rpartition("/")[2].partition(".")[0]
+            name = base = re.sub(r"[^A-Za-z0-9_.-]+", "_", last.replace("~1", "_").replace("~0", "_"))[:100] or "schema"
+            count = 1
+            while name in self.definitions:
+                count += 1
+                name = f"{base}_{count}"
+            self._names[key] = name
+            self.definitions[name] = {}  # taken; `finish` fills it
+            self._queue.append((name, place))
+        return self._names[key]
+
+    def _values(self, node: Mapping[str, Any], out: dict[str, Any]) -> None:
+        """Everything that holds no other schema."""
+        if kind := _type(node, typed="$ref" not in out):
+            out["type"] = kind
+        if node.get("type") == "file":
+            out["format"] = "binary"
+        elif isinstance(form := node.get("format"), str) and len(form) <= 50:
+            out["format"] = form
+        if (text := node.get("description")) and (text := line(text, _COMMENT)):
+            out["description"] = text
+        if isinstance(values := node.get("enum"), list) and (values := matching(values, kind)):
+            out["enum"] = values
+        if "const" in node and small(node["const"]):
+            out["const"] = node["const"]
+        if node.get("default") is not None and small(node["default"]):
+            out["default"] = node["default"]
+        if isinstance(example := node.get("example"), (str, int, float)) and len(str(example)) <= 60:
+            out["examples"] = [example]
+        for key in _FLAGS:
+            if node.get(key) is True:
+                out[key] = True
+        for key in _COUNTS:
+            if type(count := node.get(key)) is int and count >= 0:
+                out[key] = count
+        if isinstance(text := node.get("pattern"), str) and self._sound(text):
+            out["pattern"] = text
+        _bounds(node, out)
+
+    def _parts(self, node: Mapping[str, Any], out: dict[str, Any], convert: Callable[[Any], dict[str, Any]]) -> None:
+        """Everything that holds other schemas."""
+        properties = node.get("properties")
+        if isinstance(properties, dict) and properties:
+            out["properties"] = {name: convert(part) for name, part in properties.items()}
+        if isinstance(required := node.get("required"), list):
+            one_way = {k for k, p in out.get("properties", {}).items() if p.get("readOnly") or p.get("writeOnly")}
+            names = [name for name in dict.fromkeys(n for n in required if isinstance(n, str)) if name not in one_way]
+            if names:
+                out["required"] = names
+        items = node.get("items")
+        if isinstance(items, dict):
+            out["items"] = convert(items)
+        if isinstance(tuple_items := items if isinstance(items, list) else node.get("prefixItems"), list):
+            out["prefixItems"] = [convert(part) for part in tuple_items[:100]]
+        if isinstance(extra := node.get("additionalProperties"), dict) and "patternProperties" not in node:
+            out["additionalProperties"] = convert(extra)
+        for key in ("allOf", "anyOf", "oneOf"):
+            if isinstance(parts := node.get(key), list) and parts:
+                converted = [convert(part) for part in parts[:500]]
+                name = "anyOf" if key == "oneOf" else key
+                if name in out:
+                    out["allOf"] = [*out.get("allOf", ()), {name: converted}]
+                else:
+                    out[name] = converted
+
+    def _sound(self, pattern: str) -> bool:
+        """Whether a regular expression is short, and one that validators will know."""
+        if pattern not in self._patterns:
+            try:
+                self._patterns[pattern] = len(pattern) <= 200 and re.compile(pattern) is not None
+            except (re.error, OverflowError, RecursionError):
+                self._patterns[pattern] = False
+        return self._patterns[pattern]
+
+
+def _type(node: Mapping[str, Any], *, typed: bool) -> Any:
+    """The type, by its proper name; told by the other keywords where it is missing; `None` if unknown."""
+    given = node.get("type")
+    if isinstance(given, str):
+        given = _ALSO_CALLED.get(given, given)
+        return given if given in _TYPES else None
+    if isinstance(given, list):
+        known = [_ALSO_CALLED.get(k, k) for k in given if isinstance(k, str)]
+        known = [k for k in dict.fromkeys(known) if k in _TYPES]
+        return known[0] if len(known) == 1 else known or None
+    if typed and not any(key in node for key in ("allOf", "anyOf", "oneOf", "enum", "const")):
+        if isinstance(node.get("properties"), dict):
+            return "object"
+        if isinstance(node.get("items"), dict):
+            return "array"
+    return None
+
+
+def _bounds(node: Mapping[str, Any], out: dict[str, Any]) -> None:
+    """Numeric bounds; `exclusive…` was a flag before 3.1."""
+    for low, strict in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        bound, beyond = node.get(low), node.get(strict)
+        if number(bound):
+            out[strict if beyond is True else low] = bound
+        if number(beyond):
+            out[strict] = beyond
+    if number(step := node.get("multipleOf")) and step > 0:
+        out["multipleOf"] = step
+
+
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    """The same or null."""
+    if "enum" in schema and None not in schema["enum"]:
+        schema = {**schema, "enum": [*schema["enum"], None]}
+    kind = schema.get("type")
+    if kind and "allOf" not in schema:
+        kinds = [kind] if isinstance(kind, str) else kind
+        schema = {**schema, "type": kinds if "null" in kinds else [*kinds, "null"]}
+        return schema if "anyOf" not in schema else {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
+    if not any(key in schema for key in ("$ref", "allOf", "anyOf", "type")):
+        return schema
+    about = {key: schema[key] for key in ("description", "default", "deprecated") if key in schema}
+    return {"anyOf": [{k: v for k, v in schema.items() if k not in about}, {"type": "null"}], **about}

@@ -1,0 +1,95 @@
+"""Where requests go: base URLs out of `servers` (3.x) or `host`, `basePath` and `schemes` (2.0), and origins."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+_VARIABLE = re.compile(r"\{([^{}]{1,200})\}")
+_PORTS = {"http": 80, "https": 443}
+
+
+def origin(url: str) -> tuple[str, str, int]:
+    """Scheme, host and port (RFC 6454).
+
+    Raises: ValueError if it is no http(s) URL.
+    """
+    parts = urlsplit(url)
+    host = (parts.hostname or "").lower()
+    if parts.scheme not in _PORTS or not host:
+        raise ValueError(f"{shown(url)!r} is no http or https URL")
+    return parts.scheme, host, parts.port or _PORTS[parts.scheme]
+
+
+def same_origin(one: str, other: str) -> bool:
+    try:
+        return origin(one) == origin(other)
+    except ValueError:
+        return False
+
+
+def shown(url: str) -> str:
+    """A URL as it may be told: without user, password, query and fragment."""
+    try:
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return "(not a URL)"
+    return f"{parts.scheme}://{host}{parts.path}"[:200] if parts.scheme else url[:200]
+
+
+def base_urls(holder: Any, document_url: str) -> Iterator[str]:
+    """The usable URLs of the `servers` of a document, a path or an operation, in their order.
+
+    Relative ones are resolved against `document_url`, where that is a http(s) URL.
+    """
+    listed = holder.get("servers") if isinstance(holder, Mapping) else None
+    for server in listed[:50] if isinstance(listed, list) else ():
+        if isinstance(server, Mapping) and isinstance(server.get("url"), str) and (url := _expanded(server, document_url)):
+            yield url
+
+
+def _expanded(server: Mapping[str, Any], document_url: str) -> str | None:
+    variables = server.get("variables")
+    variables = variables if isinstance(variables, Mapping) else {}
+
+    def default(match: re.Match[str]) -> str:
+        variable = variables.get(match[1])
+        value = variable.get("default") if isinstance(variable, Mapping) else None
+        return str(value) if isinstance(value, (str, int)) else match[0]
+
+    return _clean(_VARIABLE.sub(default, server["url"][:2000]), document_url)
+
+
+def _clean(url: str, document_url: str) -> str | None:
+    """An absolute URL without credentials, query, fragment and trailing slash; `None` if it can't be one."""
+    if re.search(r"[\s{}\\]|[^\x21-\x7e]", url):
+        return None
+    try:
+        parts = urlsplit(urljoin(document_url if document_url.startswith("http") else "", url))
+        origin(parts.geturl())
+    except ValueError:
+        return None
+    if "@" in parts.netloc:
+        return None
+    return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
+
+
+def root_base(root: Mapping[str, Any], document_url: str) -> str | None:
+    """The first base URL that the document itself names."""
+    if "swagger" in root:
+        return _swagger(root, document_url)
+    return next(base_urls(root, document_url), None)
+
+
+def _swagger(root: Mapping[str, Any], document_url: str) -> str | None:
+    host, path, schemes = root.get("host"), root.get("basePath"), root.get("schemes")
+    path = path if isinstance(path, str) else ""
+    if not isinstance(host, str) or not host:
+        return _clean(f"/{path.lstrip('/')}", document_url) if document_url.startswith("http") else None
+    listed = [s for s in schemes if s in _PORTS] if isinstance(schemes, list) else []
+    own = urlsplit(document_url).scheme
+    scheme = "https" if "https" in listed else listed[0] if listed else own if own in _PORTS else "https"
+    return _clean(f"{scheme}://{host}/{path.lstrip('/')}", "")

@@ -1,0 +1,43 @@
+"""Strings of a document: untrusted, so bounded and made plain, and never more than data."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from typing import Any
+
+_IMAGE_OR_LINK = re.compile(r"!?\[([^\[\]]{0,500})\]\([^()\s]{0,2000}(?:\s[^()]{0,200})?\)")
+_TAG = re.compile(r"</?[A-Za-z][^<>]{0,500}>")
+_HEADING = re.compile(r"^#{1,6}\s+|^(?:```|~~~).*$|[*_`]{2,3}(?=\S)|(?<=\S)[*_`]{2,3}", re.MULTILINE)
+_BLANK = re.compile(r"\n\s*\n\s*")
+
+
+def line(text: Any, limit: int) -> str:
+    """A string as one line of at most `limit` characters; anything else is empty."""
+    if not isinstance(text, str):
+        return ""
+    return cut(" ".join(text[: 2 * limit + 200].split()), limit)
+
+
+def prose(text: Any, limit: int) -> str:
+    """Markdown or HTML as plain paragraphs of at most `limit` characters."""
+    if not isinstance(text, str):
+        return ""
+    text = text[: 3 * limit + 1000]
+    for pattern, plain in ((_IMAGE_OR_LINK, r"\1"), (_TAG, " "), (_HEADING, ""), (_BLANK, "\n\n")):
+        text = pattern.sub(plain, text)
+    return cut(text.strip(), limit)
+
+
+def cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def is_plain(name: str) -> bool:
+    """Whether a wire name can be a keyword argument as it is."""
+    return name.isascii() and name.isidentifier() and len(name) <= 100 and not keyword.iskeyword(name) and name != "__debug__"
+
+
+def kind(value: Any) -> str:
+    """What a wrong value is, in the words of JSON."""
+    return {dict: "an object", list: "a list", str: "a string", type(None): "null", bool: "a boolean"}.get(type(value), "a number")

@@ -1,0 +1,73 @@
+"""JSON values inside schemas: defaults, enumerations, bounds. Documents often give them in the wrong type."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+_MOST = 1000
+
+
+def number(value: Any) -> bool:
+    """A finite number, and no flag."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def small(value: Any, depth: int = 0) -> bool:
+    """Whether a value is plain JSON and small enough to be repeated in every listing."""
+    match value:
+        case str():
+            return len(value) <= 500
+        case None | bool() | int() | float():
+            return True
+        case list():
+            return depth < 4 and len(value) <= 50 and all(small(v, depth + 1) for v in value)
+        case dict():
+            return depth < 4 and len(value) <= 50 and all(small(v, depth + 1) for v in value.values())
+    return False
+
+
+def matching(values: Sequence[Any], kind: Any) -> list[Any]:
+    """The values of an `enum` as the schema's type wants them; empty if they can't be told.
+
+    YAML reads `enum: [on, 1, 2.0]` of a string as other types; `type: integer` stands next to quoted numbers.
+    """
+    kinds = kind if isinstance(kind, list) else [kind]
+    try:
+        fitting = [value if value is None else _as(value, kinds) for value in values[:_MOST]]
+    except (ValueError, TypeError, OverflowError):
+        return []
+    return list({(type(v), v): v for v in fitting}.values()) if len(values) <= _MOST else []
+
+
+def _as(value: Any, kinds: Sequence[Any]) -> Any:
+    if isinstance(value, str) and len(value) > 500:
+        raise ValueError
+    if not isinstance(value, (str, bool, int, float)):
+        raise TypeError
+    if "string" in kinds:
+        return value if isinstance(value, str) or len(kinds) > 1 else wire_text(value)
+    if isinstance(value, str):
+        if "integer" in kinds:
+            return int(value)
+        if "number" in kinds:
+            return float(value)
+        if "boolean" in kinds:
+            return {"true": True, "false": False}[value.lower()] if value.lower() in ("true", "false") else _wrong()
+    return value
+
+
+def _wrong() -> Any:
+    raise ValueError
+
+
+def wire_text(value: Any) -> str:
+    """A scalar as it is written in URLs, headers and forms: `true`, `3`, `1.5`."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return "null"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return str(value)

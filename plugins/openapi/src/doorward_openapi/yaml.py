@@ -1,0 +1,92 @@
+"""YAML 1.2 as OpenAPI means it: text keys, merge keys applied, no dates, no NaN; bombs refused before they go off."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+_NESTED = re.compile(r"^(?:[ ]|[-?:][ \t]){500}", re.MULTILINE)
+"""A line that starts beyond column 500: yaml-rs recurses for each level and would overflow the stack."""
+
+_ALIAS = re.compile(r"(?<=[\s\[,{:-])\*[^\s\[\]{},]+")
+_COPIED = 256 * 2**20
+"""Bytes that aliases may copy."""
+
+
+def load(text: str) -> Any:
+    """The value of a YAML text.
+
+    Raises: ValueError, also for what would take too much memory.
+    """
+    if _NESTED.search(text):
+        raise ValueError("nested too deeply")
+    return _plain(_parse(text))
+
+
+def _parse(text: str) -> Any:
+    from yaml_rs import AliasLimits, loads
+
+    if not _ALIAS.search(text):
+        return loads(text, parse_datetime=False)
+    # Each alias copies what it stands for. The longest string, found with all aliases gone, bounds how often.
+    longest = _longest(loads(_ALIAS.sub("~", text), parse_datetime=False))
+    limit = min(1_000_000, _COPIED // max(longest, 64))
+    return loads(text, parse_datetime=False, alias_limits=AliasLimits(max_total_replayed_events=limit))
+
+
+def _longest(root: Any) -> int:
+    longest, todo = 0, [root]
+    while todo:
+        match todo.pop():
+            case str(text):
+                longest = max(longest, len(text))
+            case dict(table):
+                todo += [*table, *table.values()]
+            case list(items) | tuple(items):
+                todo += items
+    return longest
+
+
+def _plain(root: Any) -> Any:
+    """Text keys, merged maps, finite numbers; in place, without recursion."""
+    holder = [root]
+    todo: list[Any] = [holder]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, dict):
+            _merge(node)
+            if not all(type(key) is str for key in node):
+                table = {_key(key): value for key, value in node.items()}
+                node.clear()
+                node.update(table)
+        pairs = node.items() if isinstance(node, dict) else enumerate(node)
+        for key, value in pairs:
+            if isinstance(value, (dict, list)):
+                todo.append(value)
+            elif not (value is None or isinstance(value, (str, int))):
+                node[key] = _scalar(value)
+    return holder[0]
+
+
+def _merge(node: dict[Any, Any]) -> None:
+    """`<<` of YAML 1.1: the node's own keys win."""
+    for _ in range(20):
+        merged = node.get("<<")
+        sources = merged if isinstance(merged, list) else [merged]
+        if not sources or not all(isinstance(source, dict) for source in sources):
+            return
+        del node["<<"]
+        for source in sources:
+            for key, value in source.items():
+                node.setdefault(key, value)
+
+
+def _key(key: Any) -> str:
+    return {True: "true", False: "false", None: "null"}[key] if key is None or isinstance(key, bool) else str(key)
+
+
+def _scalar(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return str(value)

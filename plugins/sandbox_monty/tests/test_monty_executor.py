@@ -1,0 +1,117 @@
+"""The Monty executor, alone: against the protocol, and what is its own."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import anyio
+import pytest
+from doorward import Unsupported
+from doorward.testing import ExecutorConformance, check_driver, check_light_import
+from doorward_sandbox_monty import MontyExecutor, MontySettings
+
+
+class TestMonty(ExecutorConformance):
+    """Monty keeps what the protocol promises."""
+
+    def executor(self, host: Any) -> MontyExecutor:
+        return MontyExecutor(host.context(MontySettings))
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("code", ["def f():\n    yield 1", "import numpy", "class A(Exception): pass", "del x"])
+    async def test_says_what_it_cannot_run(self, host: Any, code: str) -> None:
+        """What Monty cannot run at all is `Unsupported`, so that another executor may try."""
+        with pytest.raises(Unsupported):
+            await self.run(host, code)
+
+    @pytest.mark.anyio
+    async def test_moves_on_only_before_a_call(self, host: Any) -> None:
+        """A program that has made a call and then meets what Monty lacks fails: it must not run twice."""
+        ended, door = await self.run(host, "import calc\ncalc.add(1)\nimport numpy")
+        assert ended.error.type == "ModuleNotFoundError"
+        assert door.made == 1
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize(
+        "code", ["while True: pass", "10 ** 10 ** 8", "import time\ntime.sleep(1000)", "import asyncio\nawait asyncio.sleep(1000)"]
+    )
+    async def test_cancel_leaves_nothing(self, host: Any, code: str) -> None:
+        """A cancelled run is gone within a second, with its worker, whatever it does."""
+        from doorward.testing.conformance import _Door
+        from doorward.types import Program
+
+        executor = self.executor(host)
+        program = Program(code, deadline=time.monotonic() + 30)
+        sandbox = await executor.open(program)
+        pid, started = sandbox._pid, time.monotonic()
+        with anyio.move_on_after(0.2):
+            await sandbox.run(program, _Door())
+        await sandbox.close()
+        assert time.monotonic() - started < 2
+        await executor.close()
+        assert not os.path.exists(f"/proc/{pid}")
+
+    @pytest.mark.anyio
+    async def test_parallel_calls_overlap(self, host: Any) -> None:
+        """Awaited calls run at the same time, plain ones one after the other."""
+        from doorward.testing.conformance import _Door
+        from doorward.types import Program
+
+        class Slow(_Door):
+            at_once = most = 0
+
+            async def call(self, function: str, args: Any, kwargs: Any) -> Any:
+                self.at_once += 1
+                self.most = max(self.most, self.at_once)
+                await anyio.sleep(0.02)
+                self.at_once -= 1
+                return 1
+
+        executor = self.executor(host)
+        for code, most in [
+            ("import asyncio, calc\nlen(await asyncio.gather(*[calc.add(i) for i in range(10)]))", 10),
+            ("import calc\nlen([calc.add(i) for i in range(10)])", 1),
+        ]:
+            door, program = Slow(), Program(code, deadline=time.monotonic() + 30)
+            sandbox = await executor.open(program)
+            assert (await sandbox.run(program, door)).value == 10
+            assert door.most == most
+            await sandbox.close()
+        await executor.close()
+
+    @pytest.mark.anyio
+    async def test_type_check(self, host: Any) -> None:
+        """With `type_check` a program with a wrong type is refused before it makes a call."""
+        from doorward.testing.conformance import _Door
+        from doorward.types import Program
+
+        executor = MontyExecutor(host.context(MontySettings, {"type_check": True}))
+        door, program = _Door(), Program("import calc\nx: int = 'text'\ncalc.add(1)", deadline=time.monotonic() + 30)
+        sandbox = await executor.open(program)
+        ended = await sandbox.run(program, door)
+        assert "not assignable" in ended.error.message
+        assert door.made == 0
+        await sandbox.close()
+        await executor.close()
+
+    @pytest.mark.anyio
+    async def test_session_keeps_variables(self, host: Any) -> None:
+        """In a session the variables, functions and imports of a run are there for the next."""
+        from doorward.testing.conformance import _Door
+        from doorward.types import Program
+
+        executor = self.executor(host)
+        first = Program("import calc\nx = 40\ndef f(y): return calc.add(x, y)", deadline=time.monotonic() + 30)
+        sandbox = await executor.open(first, session=True)
+        await sandbox.run(first, _Door())
+        assert (await sandbox.run(Program("f(2)", deadline=first.deadline), _Door())).value == 42
+        await sandbox.close()
+        await executor.close()
+
+
+def test_is_installed_and_light() -> None:
+    """The driver is found under its name, and importing it costs no interpreter."""
+    assert check_driver("executor", "monty") is MontyExecutor
+    check_light_import("doorward_sandbox_monty")
