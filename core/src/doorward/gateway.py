@@ -26,16 +26,17 @@ from doorward.config import Loaded
 from doorward.discovery import Discovery
 from doorward.distribution import find_index
 from doorward.door import RunDoor
-from doorward.drivers import Cache, PluginContext
-from doorward.errors import DoorwardError, InvalidArguments, InvalidProgram, LimitExceeded, UnknownName
+from doorward.drivers import PluginContext
+from doorward.errors import DoorwardError, InvalidArguments, InvalidProgram, LimitExceeded
 from doorward.executors import Executors
 from doorward.index import Index
+from doorward.kept import Kept
 from doorward.plugins import Plugins
 from doorward.policy import Policy
-from doorward.runs import Runs, again, failure
+from doorward.runs import Runs, failure
 from doorward.servers import Servers
 from doorward.sessions import Session, Sessions
-from doorward.types import LOCAL, CachedProgram, Limits, Outcome, Program
+from doorward.types import LOCAL, Limits, Outcome, Program
 
 log = structlog.get_logger()
 
@@ -62,7 +63,7 @@ class Gateway:
         self._sessions = Sessions(most=self.config.limits.sessions, idle=self.config.limits.session_idle)
         self._runs = Runs(self.executors, plugins, self.secrets)
         self._starts: defaultdict[str, deque[float]] = defaultdict(deque)
-        self._cache: Cache | None = None
+        self._kept = Kept(loaded, plugins, self.catalog, self.state)
         self._compiled = anyio.Event()
 
     @classmethod
@@ -106,8 +107,7 @@ class Gateway:
         await self._sessions.close()
         await self.executors.close()
         await self.servers.close()
-        if self._cache is not None:
-            await self._cache.close()
+        await self._kept.close()
         self.catalog.close()
 
     # Discovery
@@ -183,7 +183,7 @@ class Gateway:
         try:
             self._admit(principal)
             await self._ready()
-            kept = await self._kept(cache_id, principal)
+            kept = await self._kept.get(cache_id, principal)
             programs.check(params or {}, kept.params)
             program = self._program(kept.code, {**kept.params, **(params or {})}, kept.description, kept.functions, timeout, principal)
         except DoorwardError as error:
@@ -207,8 +207,8 @@ class Gateway:
         outcome = await self._runs.run(program, door, session)
         if session is not None:
             outcome = replace(outcome, session_id="" if session.dead else session.id)
-        elif outcome.ok and self._keeps(program, outcome):
-            outcome = await self._keep(program, known, outcome)
+        elif outcome.ok:
+            outcome = await self._kept.keep(program, known, outcome)
         return outcome
 
     def _program(
@@ -233,57 +233,6 @@ class Gateway:
                 f"{self.limits.rate} runs a minute are allowed", hint=f"Try again in {60 - (now - starts[0]):.0f} s, or do more in one run."
             )
         starts.append(now)
-
-    # Kept programs
-
-    def _keeps(self, program: Program, outcome: Outcome) -> bool:
-        return self._program_cache() is not None and self.plugins.hook.keep_program(program=program, outcome=outcome) is not False
-
-    async def _keep(self, program: Program, known: Mapping[str, Any], outcome: Outcome) -> Outcome:
-        cache = self._program_cache()
-        assert cache is not None
-        kept = CachedProgram(
-            tokens.token_urlsafe(9), program.principal, program.code, program.description, dict(known), program.functions,
-            {c["function"]: self._hash(c["function"]) for c in outcome.calls},
-            programs.digest(program.code, program.functions, sorted(known)), time.time(),
-        )  # fmt: skip
-        try:
-            cache_id = await cache.put(kept)
-        except Exception as error:  # the run succeeded; that it could not be kept must not undo it
-            log.error("cache_failed", error=repr(error))
-            return replace(outcome, notes=(*outcome.notes, "this program could not be kept for run_cached_code"))
-        return replace(outcome, cache_id=cache_id, next=again(kept, cache_id))
-
-    async def _kept(self, cache_id: str, principal: str) -> CachedProgram:
-        """Raises: UnknownName, InvalidProgram if it no longer fits the catalog."""
-        cache = self._program_cache()
-        kept = await cache.get(cache_id, principal) if cache else None
-        if kept is None:
-            raise UnknownName(
-                f"there is no cached program {cache_id[:80]!r} (any more)",
-                hint="Run it with execute_code, and use the cache_id of the answer.",
-            )
-        changed = [name for name, then in kept.uses.items() if self._hash(name) != then]
-        if changed:
-            raise InvalidProgram(
-                f"{', '.join(changed)} changed since this program was kept",
-                hint="See get_functions, and run the program anew with execute_code.",
-            )
-        return kept
-
-    def _hash(self, qualified: str) -> str:
-        server, _, name = qualified.partition(".")
-        function = self.catalog.function(server, name)
-        return programs.digest(function.parameters, function.returns) if function else ""
-
-    def _program_cache(self) -> Cache | None:
-        name = self.config.cache
-        if self._cache is None and name and name != "none" and (("cache" in self.loaded.named) or self.plugins.index.named("cache", name)):
-            driver = self.plugins.driver("cache", name)
-            place = f"{self.loaded.file} [caches.{name}]"
-            settings = config.validate(driver.Settings, self.config.caches.get(name, {}), secrets=self.secrets, place=place)
-            self._cache = driver(PluginContext(name, settings, self.state))
-        return self._cache
 
     # The background
 

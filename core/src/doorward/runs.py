@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -14,7 +12,7 @@ from pydantic_core import to_json
 from doorward import hints, values
 from doorward.door import RunDoor
 from doorward.errors import DoorwardError, ExecutorError, LimitExceeded, Unsupported
-from doorward.types import CachedProgram, Ended, Failure, Outcome, Program
+from doorward.types import Ended, Failure, Outcome, Program
 
 if TYPE_CHECKING:
     from doorward.executors import Executors
@@ -150,12 +148,3 @@ class Runs:
 def failure(error: DoorwardError, type: str = "") -> Failure:
     """An error of ours as the failure of a run."""
     return Failure(error.kind, type or error.__class__.__name__, error.message, getattr(error, "line", None), hint=error.hint)
-
-
-def again(program: CachedProgram | Program, cache_id: str) -> str:
-    """The exact call to make next time."""
-    return f"run_cached_code({json.dumps(cache_id)}, {json.dumps(shown(program.params), ensure_ascii=False)})"
-
-
-def shown(params: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: values.cut(v, 200) for k, v in params.items()}

@@ -25,7 +25,7 @@ TEMPLATES = [
         description="Signature, response type, docs and an example of a function.",
     ),
     t.ResourceTemplate(
-        name="result", title="Result", uri_template="doorward://results/{id}{?offset}", description="A result that was too large to show, in pages.",
+        name="result", title="Result", uri_template="doorward://results/{id}{?offset}", description="A result too large to show, in pages.",
     ),
 ]  # fmt: skip
 

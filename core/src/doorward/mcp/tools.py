@@ -133,10 +133,7 @@ class Tools:
 
     async def _list(self) -> Answer:
         found = await self._gate.list_servers()
-        lines = [
-            f"{s['name']}: {s.get('broken') or str(s['functions']) + ' functions: ' + ', '.join(s['first']) + (', …' if s['functions'] > len(s['first']) else '')}"
-            for s in found["servers"]
-        ] or ["No servers are configured."]
+        lines = [_server_line(s) for s in found["servers"]] or ["No servers are configured."]
         lines += [
             f"executor {e['executor']}: {e.get('broken') or e['language']}"
             + (f"; packages: {', '.join(e['packages'])}" if e.get("packages") else "")
@@ -164,6 +161,13 @@ class Tools:
 
     async def _cached(self, cache_id: str, **options: Any) -> Answer:
         return _answer(await self._gate.run_cached(cache_id, principal=LOCAL, **options))
+
+
+def _server_line(server: Mapping[str, Any]) -> str:
+    if "broken" in server:
+        return f"{server['name']}: {server['broken']}"
+    more = ", …" if server["functions"] > len(server["first"]) else ""
+    return f"{server['name']}: {server['functions']} functions: {', '.join(server['first'])}{more}"
 
 
 def _answer(outcome: Any) -> Answer:

@@ -66,7 +66,6 @@ def missing(branch: str) -> dict[str, Any]:
     late = [n for n in loans().values() if not n["returned"] and n["due"] < str(TODAY)]
     late = [n for n in late if every_member[n["member_id"]]["branch"] == branch]
     found = [every_book[n["book_id"]] for n in late]
-    by_genre: dict[str, int] = {}
-    for book in found:
-        by_genre[book["genre"]] = by_genre.get(book["genre"], 0) + 1
-    return {"branch": branch, "overdue": len(late), "cost": round(sum(b["price"] for b in found), 2), "by_genre": dict(sorted(by_genre.items()))}
+    genres = sorted(book["genre"] for book in found)
+    cost = round(sum(book["price"] for book in found), 2)
+    return {"branch": branch, "overdue": len(late), "cost": cost, "by_genre": {genre: genres.count(genre) for genre in genres}}

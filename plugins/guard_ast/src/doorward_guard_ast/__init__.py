@@ -7,8 +7,9 @@ what never works, and says in which line and what to do instead.
 from __future__ import annotations
 
 import ast
+import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING
 
 from doorward import Finding, Settings, hookimpl
@@ -21,6 +22,7 @@ from doorward_guard_ast.rules import (
     HOST_FILE,
     HOST_PATH,
     NAMES,
+    NOT_ALLOWED,
     RETURNS_NOTHING,
     SYNTAX,
     Rule,
@@ -33,6 +35,9 @@ PLUGIN_API = 1
 
 MOST = 20
 """Findings told of one program; those that refuse come first."""
+
+DEEPEST = 6
+"""Parts of a dotted name that are looked at."""
 
 SHOWN = 200
 """Characters of a source line in a message."""
@@ -70,45 +75,52 @@ class AstGuard:
         """What there is to say, each with the name that it is about."""
         nodes = list(_walk(tree))
         names = _Names(node for node, _ in nodes)
+        optional = {known[0] for node, tried in nodes if tried for name in _imported(node) if (known := self._rule(name))}
         for node, tried in nodes:
             match node:
                 case ast.Import() | ast.ImportFrom():
-                    for name in _imported(node):
-                        yield from self._of_name(name, node, advice=tried)
-                case ast.Attribute() if (name := names.resolve(node)) and not self._rule(name.rpartition(".")[0]):
-                    yield from self._of_name(name, node)
-                case ast.Call(func=ast.Name(id=name)) if name in BUILTINS and name not in names.bound | self._allow:
-                    yield name, _finding(BUILTINS[name], node)
+                    for imported in _imported(node):
+                        yield from self._of_name(imported, node, optional)
+                case ast.Attribute() if (dotted := names.resolve(node)) and not self._rule(dotted.rpartition(".")[0]):
+                    yield from self._of_name(dotted, node, optional)
+                case ast.Call(func=ast.Name(id=name)) if name not in names.bound and (rule := self._builtin(name)):
+                    yield name, _finding(rule, node, name)
                 case ast.Call(func=function, args=[ast.Constant(value=str(text)), *_]):
-                    yield from self._of_text(names.resolve(function), text, node)
+                    yield from self._of_text(names.resolve(function), text, node, advice=True)
                 case ast.Subscript(value=value, slice=ast.Constant(value=str(text)), ctx=ast.Load()):
-                    yield from self._of_text(names.resolve(value), text, node)
+                    yield from self._of_text(names.resolve(value), text, node, advice=tried)
         yield from _uncalled_main(tree, names)
 
-    def _of_name(self, name: str, node: ast.stmt | ast.expr, *, advice: bool = False) -> Iterator[tuple[str, Finding]]:
+    def _of_name(self, name: str, node: ast.stmt | ast.expr, optional: Container[str]) -> Iterator[tuple[str, Finding]]:
+        """What there is to say of a dotted name. What the program can do without is only advised against."""
         if found := self._rule(name):
             known, rule = found
-            yield known, _finding(rule, node, advice=advice)
+            yield known, _finding(rule, node, known, advice=known in optional)
 
     def _rule(self, name: str) -> tuple[str, Rule] | None:
         """The rule for a dotted name or what it is in, and the name that the rule is for."""
-        parts = name.split(".")
+        parts = name.split(".", DEEPEST)[:DEEPEST]
         above = [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
         for known in above:
             if known in self._refuse:
-                return known, Rule(f"`{known}`: the operator does not allow it", "do without it")
+                return known, NOT_ALLOWED
         if self._allow.isdisjoint(above):
             for known in above:
                 if known in NAMES:
                     return known, NAMES[known]
         return None
 
-    def _of_text(self, name: str | None, text: str, node: ast.expr) -> Iterator[tuple[str, Finding]]:
-        """What a literal says when this is called or looked up with it."""
+    def _builtin(self, name: str) -> Rule | None:
+        if name in self._refuse:
+            return NOT_ALLOWED
+        return None if name in self._allow else BUILTINS.get(name)
+
+    def _of_text(self, name: str | None, text: str, node: ast.expr, *, advice: bool) -> Iterator[tuple[str, Finding]]:
+        """What there is to say of a literal, by what is called or looked up with it."""
         if name is None or name in self._allow or name.partition(".")[0] in self._allow:
             return
-        if name in ("os.environ", "os.environ.get", "os.getenv", "os.environ.pop") and CREDENTIAL_NAME.search(text):
-            yield f"{name} {text}", _finding(CREDENTIAL, node, text)
+        if name in ("os.environ", "os.environ.get", "os.getenv") and CREDENTIAL_NAME.search(text):
+            yield f"{name} {text}", _finding(CREDENTIAL, node, text, advice=advice)
         elif name in ("open", "io.open", "pathlib.Path") and HOST_PATH.match(text):
             yield f"{name} {text}", _finding(HOST_FILE, node, text)
 
@@ -129,8 +141,8 @@ class _Names:
                 case ast.Import(names=names):
                     self._aliases |= {a.asname: a.name for a in names if a.asname}
                     self._aliases |= {top: top for a in names if not a.asname for top in [a.name.partition(".")[0]]}
-                case ast.ImportFrom(module=str(module), names=names, level=0):
-                    self._aliases |= {a.asname or a.name: f"{module}.{a.name}" for a in names}
+                case ast.ImportFrom(names=names):
+                    self._aliases |= dict(zip((a.asname or a.name for a in names), _imported(node), strict=False))
         self.bound |= self._aliases.keys()
 
     def resolve(self, node: ast.expr) -> str | None:
@@ -157,14 +169,13 @@ def _too_large(program: Program) -> Finding | None:
 
 
 def _no_text(code: str) -> Finding | None:
-    for n, line in enumerate(code.split("\n"), 1):
-        if "\0" in line:
-            return Finding("the code holds a NUL character", n, r"write it as \x00")
-        if any("\ud800" <= c <= "\udfff" for c in line):
-            return Finding(
-                "the code holds half of a surrogate pair, which is no character", n, r"write it as \ud800, or the whole character"
-            )
-    return None
+    found = re.search("[\0\ud800-\udfff]", code)
+    if not found:
+        return None
+    what = "a NUL character" if found[0] == "\0" else "half of a surrogate pair"
+    return Finding(
+        f"the code holds {what}, which no source text may", code.count("\n", 0, found.start()) + 1, f"write it as {ascii(found[0])[1:-1]}"
+    )
 
 
 def _parse(code: str) -> ast.Module | Finding:
@@ -186,8 +197,8 @@ def _parse(code: str) -> ast.Module | Finding:
 
 
 def _syntax(error: SyntaxError, code: str) -> Finding:
-    lines = code.splitlines() if error.text is None else [error.text]
-    at = (error.lineno or 1) - 1 if error.text is None else 0
+    # The second compilation knows no text.
+    lines, at = (error.text.split("\n"), 0) if error.text else (code.split("\n"), (error.lineno or 1) - 1)
     source = lines[at].strip()[:SHOWN] if 0 <= at < len(lines) else ""
     instead = next((do for words, do in SYNTAX.items() if words in error.msg), "")
     if "```" in source:
@@ -201,17 +212,24 @@ def _walk(tree: ast.Module) -> Iterator[tuple[ast.AST, bool]]:
     while todo:
         node, tried = todo.pop()
         yield node, tried
-        if isinstance(node, ast.Try) and node.handlers:
+        if isinstance(node, ast.Try | ast.TryStar) and node.handlers:
             todo += [(child, True) for child in node.body]
             todo += [(child, tried) for child in (*node.handlers, *node.orelse, *node.finalbody)]
         else:
             todo += [(child, tried) for child in ast.iter_child_nodes(node)]
 
 
-def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    return [f"{node.module}.{alias.name}" for alias in node.names] if node.module and not node.level else []
+def _imported(node: ast.AST) -> list[str]:
+    """The dotted names that a statement imports. A module with a name of many kilobytes is none: repeated for each name
+    that comes from it, it would fill the memory.
+    """
+    match node:
+        case ast.Import(names=names):
+            return [alias.name for alias in names]
+        case ast.ImportFrom(module=str(module), names=names, level=0) if len(module) <= SHOWN:
+            return [f"{module}.{alias.name}" for alias in names]
+        case _:
+            return []
 
 
 def _uncalled_main(tree: ast.Module, names: _Names) -> Iterator[tuple[str, Finding]]:
@@ -222,7 +240,8 @@ def _uncalled_main(tree: ast.Module, names: _Names) -> Iterator[tuple[str, Findi
 
 
 def _finding(rule: Rule, node: ast.stmt | ast.expr, text: str = "", *, advice: bool = False) -> Finding:
-    return Finding(rule.message.replace("{}", text[:SHOWN]), node.lineno, rule.instead, rule.refuse and not advice)
+    refuse = rule.refuse and (not advice or rule is NOT_ALLOWED)
+    return Finding(rule.message.replace("{}", text[:SHOWN]), node.lineno, rule.instead, refuse)
 
 
 def _most_important(findings: Iterator[tuple[str, Finding]]) -> list[Finding]:

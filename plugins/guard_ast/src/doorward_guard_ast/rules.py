@@ -20,11 +20,12 @@ def _rules(names: Iterable[str], why: str, instead: str, *, refuse: bool = True)
     return {name: Rule(f"`{name}`: {why}", instead, refuse) for name in names}
 
 
-_NETWORK = (
-    "requests httpx httpx2 urllib.request urllib3 aiohttp socket http.client ftplib smtplib imaplib poplib telnetlib websockets".split()
-)
-_PROCESSES = ["subprocess", "pty", *(f"os.{n}" for n in "system popen fork forkpty posix_spawn posix_spawnp startfile".split())]
-_PROCESSES += [f"os.{kind}{end}" for kind in ("exec", "spawn") for end in "l le lp lpe v ve vp vpe".split()]
+_NETWORK = [
+    "requests", "httpx", "httpx2", "urllib.request", "urllib3", "aiohttp", "socket", "http.client", "ftplib", "smtplib",
+    "imaplib", "poplib", "telnetlib", "websockets",
+]  # fmt: skip
+_PROCESSES = ["subprocess", "pty", "os.system", "os.popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.posix_spawnp", "os.startfile"]
+_PROCESSES += [f"os.{kind}{end}" for kind in ("exec", "spawn") for end in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")]
 _CALL = "call functions of the catalog, e.g. `import github`; see search_functions"
 _PLAIN = "write the code plainly"
 
@@ -49,9 +50,8 @@ BUILTINS = {
 """Calls of built-in functions, where the program has no function of that name itself."""
 
 RETURNS_NOTHING = Rule("main() is never called for you", "end with `result = main()`", refuse=False)
-CREDENTIAL = Rule(
-    "`{}`: the sandbox holds no credentials", "call functions without any: Doorward adds the credentials to the calls", refuse=False
-)
+NOT_ALLOWED = Rule("`{}`: the operator does not allow it", "do without it")
+CREDENTIAL = Rule("`{}`: the sandbox holds no credentials", "call functions without any: Doorward adds the credentials to the calls")
 HOST_FILE = Rule(
     "`{}`: files of the host are not in the sandbox",
     "use relative paths or /tmp for own files, functions for everybody else's",

@@ -60,10 +60,10 @@ def _expanded(server: Mapping[str, Any], document_url: str) -> str | None:
         value = variable.get("default") if isinstance(variable, Mapping) else None
         return str(value) if isinstance(value, (str, int)) else match[0]
 
-    return _clean(_VARIABLE.sub(default, server["url"][:2000]), document_url)
+    return clean(_VARIABLE.sub(default, server["url"][:2000]), document_url)
 
 
-def _clean(url: str, document_url: str) -> str | None:
+def clean(url: str, document_url: str) -> str | None:
     """An absolute URL without credentials, query, fragment and trailing slash; `None` if it can't be one."""
     if re.search(r"[\s{}\\]|[^\x21-\x7e]", url):
         return None
@@ -88,8 +88,8 @@ def _swagger(root: Mapping[str, Any], document_url: str) -> str | None:
     host, path, schemes = root.get("host"), root.get("basePath"), root.get("schemes")
     path = path if isinstance(path, str) else ""
     if not isinstance(host, str) or not host:
-        return _clean(f"/{path.lstrip('/')}", document_url) if document_url.startswith("http") else None
-    listed = [s for s in schemes if s in _PORTS] if isinstance(schemes, list) else []
+        return clean(f"/{path.lstrip('/')}", document_url) if document_url.startswith("http") else None
+    listed = [s for s in schemes if isinstance(s, str) and s in _PORTS] if isinstance(schemes, list) else []
     own = urlsplit(document_url).scheme
     scheme = "https" if "https" in listed else listed[0] if listed else own if own in _PORTS else "https"
-    return _clean(f"{scheme}://{host}/{path.lstrip('/')}", "")
+    return clean(f"{scheme}://{host}/{path.lstrip('/')}", "")

@@ -35,15 +35,15 @@ def upgraded(
         }
     elif fields:
         out["requestBody"] = _form(fields, consumes)
-    produces = _media(operation, root, "produces") or ["application/json"]
-    if isinstance(responses := operation.get("responses"), dict):
-        out["responses"] = {code: _response(response, produces) for code, response in responses.items()}
     return out, others
 
 
 def upgraded_response(response: Any, operation: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
-    """A response that was reached through a reference."""
-    return _response(response, _media(operation, root, "produces") or ["application/json"])
+    """A resolved 2.0 response with its schema under each media type that the operation produces."""
+    if not isinstance(response, dict) or "schema" not in response:
+        return response
+    produces = _media(operation, root, "produces") or ["application/json"]
+    return {**response, "content": {m: {"schema": response["schema"]} for m in produces}}
 
 
 def _media(operation: Mapping[str, Any], root: Mapping[str, Any], key: str) -> list[str]:
@@ -83,8 +83,3 @@ def _form(fields: Sequence[Mapping[str, Any]], consumes: Sequence[str]) -> dict[
     encoding = {n: _style(f) for n, f in named.items()}
     return {"required": bool(schema["required"]), "content": {media: {"schema": schema, "encoding": encoding}}}
 
-
-def _response(response: Any, produces: Sequence[str]) -> Any:
-    if not isinstance(response, dict) or "schema" not in response:
-        return response
-    return {**response, "content": {m: {"schema": response["schema"]} for m in produces}}

@@ -1,0 +1,135 @@
+"""What the demo plays on: the API as a process of its own, a configuration in a folder that goes away, `doorward serve` with a client."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+if TYPE_CHECKING:
+    from mcp.client import Client
+
+CONFIGURATION = """\
+state = "state"
+executor = "monty"
+cache = "sqlite"
+plugins = ["ast", "audit_jsonl"]
+
+[servers.library]
+source = "openapi"
+spec = "{url}/openapi.json"
+base_url = "{url}"
+auth = {{ type = "api_key", in = "header", name = "X-Api-Key", value = "${{DEMO_API_KEY}}" }}
+"""
+PATIENCE = 20.0
+"""Seconds that a process may take to start or a step to end, before the demo gives up."""
+
+
+class Failed(Exception):
+    """The demo cannot go on; said without a traceback."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The folder of one demo, and the key that must never be seen."""
+
+    folder: Path
+    key: str
+
+    @property
+    def configuration(self) -> Path:
+        return self.folder / "doorward.toml"
+
+    @property
+    def stderr(self) -> Path:
+        """What `doorward serve` says there."""
+        return self.folder / "serve.stderr"
+
+    def state_files(self) -> list[Path]:
+        """What Doorward has written: catalog, kept programs, audit log."""
+        return sorted(file for file in (self.folder / "state").rglob("*") if file.is_file())
+
+    @contextlib.asynccontextmanager
+    async def service(self) -> AsyncIterator[str]:
+        """The API, running; its base URL. It ends with its standard input, so also when we are killed."""
+        with (self.folder / "service.stderr").open("wb") as errors:
+            process = await anyio.open_process(
+                [sys.executable, "-m", "doorward_demo.service"],
+                env={**os.environ, "DEMO_API_KEY": self.key},
+                stderr=errors,
+                start_new_session=True,  # Ctrl-C is for us: we end it
+            )
+        try:
+            import doorward.gateway
+            import mcp.client  # noqa: F401  (imported while the service starts, for they take as long)
+
+            with anyio.move_on_after(PATIENCE):
+                assert process.stdout is not None
+                url = (await process.stdout.receive()).decode().strip()
+                yield url
+                return
+            raise Failed(f"the demo's API did not start within {PATIENCE:g} s")
+        except anyio.EndOfStream:
+            raise Failed(f"the demo's API did not start: {(self.folder / 'service.stderr').read_text()[-500:]}") from None
+        finally:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(3):
+                await process.aclose()  # kills it if it does not end by itself
+
+    @contextlib.asynccontextmanager
+    async def client(self) -> AsyncIterator[Client]:
+        """The SDK's client, connected by stdio to `doorward serve`, which gets the key in its environment."""
+        from mcp.client import Client
+        from mcp.client.stdio import StdioServerParameters, stdio_client
+
+        arguments = ["-m", "doorward.cli", "serve", "--config", str(self.configuration)]
+        server = StdioServerParameters(command=sys.executable, args=arguments, env={"DEMO_API_KEY": self.key})
+        with self.stderr.open("w") as errors:
+            async with Client(stdio_client(server, errlog=errors), read_timeout_seconds=PATIENCE) as client:
+                yield client
+
+
+@contextlib.contextmanager
+def stage(key: str) -> Iterator[Stage]:
+    """A folder that is gone afterwards, whatever happens."""
+    with tempfile.TemporaryDirectory(prefix="doorward-demo-") as folder:
+        yield Stage(Path(folder), key)
+
+
+async def compile(stage: Stage) -> tuple[Any, list[dict[str, Any]]]:
+    """Compile the API into the catalog, in this process: the report, and each function as the MCP tool that it would be."""
+    from doorward.config import load
+    from doorward.gateway import Gateway
+
+    async with Gateway.open(load(stage.configuration, environ={}), compile=False) as gate:
+        report = (await gate.compile())["library"]
+        tools = []
+        for function in gate.catalog.functions("library"):
+            text = "\n".join(filter(None, (function.summary, function.description)))
+            schema = {**function.parameters, **({"$defs": found} if (found := _definitions(gate.catalog, function.parameters)) else {})}
+            tools.append({"name": function.name, "description": text, "input_schema": schema})
+        return report, tools
+
+
+def _definitions(catalog: Any, schema: Any) -> dict[str, Any]:
+    """Every definition that a schema refers to, and those that these refer to."""
+    found: dict[str, Any] = {}
+    wanted = [schema]
+    while wanted:
+        match wanted.pop():
+            case {"$ref": str(ref)} if (name := ref.removeprefix("#/$defs/")) not in found:
+                found[name] = catalog.definition("library", name)
+                wanted.append(found[name])
+            case dict() as part:
+                wanted += part.values()
+            case list() as parts:
+                wanted += parts
+    return found

@@ -1,0 +1,175 @@
+"""Request bodies → keywords, and the plan by which they are sent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from doorward_openapi.keywords import Keyword, Unusable
+from doorward_openapi.parameters import described
+from doorward_openapi.refs import BadRef, Documents
+from doorward_openapi.schemas import Schemas
+from doorward_openapi.text import kind
+
+MOST_FIELDS = 200
+"""Properties of a body that become keywords; a body with more is one argument."""
+
+_MEDIA = re.compile(r"[A-Za-z0-9!#$&^_.+*-]{1,100}/[A-Za-z0-9!#$&^_.+*-]{1,100}(\s*;[^\r\n;]{1,100}){0,4}")
+_SPREAD = ("json", "form", "multipart")
+
+
+def body_kind(media: str) -> str:
+    """How a media type is written: `json`, `form`, `multipart`, `text` or `binary`."""
+    bare = media.partition(";")[0].strip().lower()
+    if bare in ("*/*", "application/*", "application/json", "text/json") or bare.endswith("+json"):
+        return "json"
+    if bare == "application/x-www-form-urlencoded":
+        return "form"
+    if bare.startswith("multipart/"):
+        return "multipart"
+    xml = bare in ("application/xml", "application/yaml", "application/x-yaml", "application/graphql") or bare.endswith(("+xml", "+yaml"))
+    return "text" if bare.startswith("text/") or xml or "ndjson" in bare or "jsonl" in bare else "binary"
+
+
+def media_types(content: Any, documents: Documents, file: str) -> list[tuple[str, dict[str, Any], str]]:
+    """The well-formed media types of a content map, JSON first, then forms, text and bytes."""
+    found = []
+    for media, entry in content.items() if isinstance(content, dict) else ():
+        if isinstance(media, str) and _MEDIA.fullmatch(media):
+            entry, home = documents.follow(entry, file)
+            found.append((media, entry if isinstance(entry, dict) else {}, home))
+    ranks = ("json", "form", "multipart", "text", "binary")
+    return sorted(found, key=lambda m: ("*" in m[0], ranks.index(body_kind(m[0]))))
+
+
+class Bodies:
+    """Makes keywords and a plan of a request body."""
+
+    def __init__(self, documents: Documents, schemas: Schemas) -> None:
+        self._documents = documents
+        self._schemas = schemas
+
+    def keywords(self, body: Any, file: str, method: str) -> tuple[list[Keyword], dict[str, Any] | None]:
+        """The keywords of a request body, and how it is sent: `media`, `kind`, whether it is `spread` over
+        keywords, and whether one is always sent (`required`).
+
+        Raises: Unusable, BadRef.
+        """
+        body, file = self._documents.follow(body, file)
+        if body is None:
+            return [], None
+        if not isinstance(body, dict):
+            raise Unusable(f"its requestBody is {kind(body)}, not an object")
+        content = media_types(body.get("content"), self._documents, file)
+        if not content:
+            return [], None
+        media, entry, file = content[0]
+        form = body_kind(media)
+        if form == "json" and "*" in media:
+            media, form = ("application/octet-stream", "binary") if self._is_bytes(entry.get("schema"), file) else ("application/json", "json")
+        plan: dict[str, Any] = {"media": media, "kind": form}
+        node = entry.get("schema", entry.get("itemSchema"))
+        found = self._members(node, file, 0) if form in _SPREAD else None
+        if found:
+            return self._spread(body, method, entry, found, plan)
+        required = body.get("required") is True
+        schema = self._whole(node, file, form)
+        return [Keyword("body", "body", described(schema, {"description": body.get("description")}), required)], plan
+
+    def _spread(
+        self, body: Mapping[str, Any], method: str, entry: Mapping[str, Any], found: tuple[dict[str, tuple[Any, str]], list[str]], plan: dict[str, Any]
+    ) -> tuple[list[Keyword], dict[str, Any]]:
+        members, names = found
+        # Documents forget `required: true` far more often than they mean a body that can be left out although it
+        # has required members; only a `false` that stands there makes it optional.
+        needed = body.get("required") is True or (body.get("required") is None and method in ("POST", "PUT", "PATCH") and bool(names))
+        encoding = entry.get("encoding")
+        encoding = encoding if isinstance(encoding, dict) else {}
+        keywords = []
+        for name, (node, file) in members.items():
+            schema = self._schemas.convert(node, file)
+            if schema.get("readOnly") or self._flag(node, file, "readOnly"):
+                continue
+            wire = self._field(plan["kind"], encoding.get(name), node, file)
+            keywords.append(Keyword(name, "body", schema, needed and name in names, wire))
+        return keywords, {**plan, "spread": True, "required": needed}
+
+    def _whole(self, node: Any, file: str, form: str) -> dict[str, Any]:
+        if form == "binary":
+            return {"type": "string", "format": "binary"}
+        schema = self._schemas.convert(node, file)
+        return schema if form in _SPREAD or schema.get("type") == "string" else {"type": "string"}
+
+    def _members(self, node: Any, file: str, depth: int) -> tuple[dict[str, tuple[Any, str]], list[str]] | None:
+        """The properties of an object schema, those of its `allOf` parts included, and the names of the required
+        ones; `None` if the schema is more than its properties."""
+        node, file = self._documents.follow(node, file)
+        if not isinstance(node, dict) or depth > 8 or node.get("type", "object") not in ("object", ["object"], ["object", "null"], ["null", "object"]):
+            return None
+        if node.get("additionalProperties") not in (None, False) or any(k in node for k in ("patternProperties", "discriminator", "if", "$dynamicRef")):
+            return None
+        if any(not _only_requires(node[k]) for k in ("oneOf", "anyOf") if k in node):
+            return None
+        members: dict[str, tuple[Any, str]] = {}
+        required = [n for n in node["required"] if isinstance(n, str)] if isinstance(node.get("required"), list) else []
+        for part in node["allOf"] if isinstance(node.get("allOf"), list) else ():
+            if isinstance(part, dict) and not part.keys() - {"description", "title", "example"}:
+                continue
+            found = self._members(part, file, depth + 1)
+            if found is None:
+                return None
+            members.update(found[0])
+            required += found[1]
+        properties = node.get("properties")
+        if isinstance(properties, dict):
+            members.update({str(name): (part, file) for name, part in properties.items()})
+        if depth == 0 and (not members or len(members) > MOST_FIELDS or any(len(name) > 500 for name in members)):
+            return None
+        return members, required
+
+    def _field(self, form: str, encoding: Any, node: Any, file: str) -> dict[str, Any]:
+        """How one field of a form is written."""
+        if form == "json":
+            return {}
+        encoding = encoding if isinstance(encoding, dict) else {}
+        wire: dict[str, Any] = {}
+        style, explode, media = encoding.get("style"), encoding.get("explode"), encoding.get("contentType")
+        if style in ("spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject"):
+            wire["style"] = style
+        wire["explode"] = explode if isinstance(explode, bool) else style in (None, "form", "deepObject")
+        if form == "multipart":
+            if isinstance(media, str) and _MEDIA.fullmatch(first := media.partition(",")[0].strip()) and "*" not in first:
+                wire["media"] = first
+            if self._is_bytes(node, file):
+                wire["file"] = True
+        elif style is None and self._is_object(node, file):
+            wire["json"] = True
+        return wire
+
+    def _is_bytes(self, node: Any, file: str) -> bool:
+        """Whether a schema, or its items, are bytes."""
+        node, file = self._documents.follow(node, file)
+        if not isinstance(node, dict):
+            return False
+        if node.get("type") == "array":
+            return self._is_bytes(node.get("items"), file) if not isinstance(node.get("items"), dict) or node["items"].get("type") != "array" else False
+        binary = node.get("format") == "binary" or node.get("type") == "file"
+        return binary or ("contentMediaType" in node and "contentEncoding" not in node and not str(node["contentMediaType"]).startswith("text/"))
+
+    def _is_object(self, node: Any, file: str) -> bool:
+        node, _ = self._documents.follow(node, file)
+        return isinstance(node, dict) and (node.get("type") == "object" or isinstance(node.get("properties"), dict))
+
+    def _flag(self, node: Any, file: str, flag: str) -> bool:
+        """Whether a schema that is a reference says so where it leads."""
+        try:
+            node, _ = self._documents.follow(node, file)
+        except BadRef:
+            return False
+        return isinstance(node, dict) and node.get(flag) is True
+
+
+def _only_requires(parts: Any) -> bool:
+    """Whether alternatives differ in nothing but what they require: keywords can say that."""
+    return isinstance(parts, list) and all(isinstance(p, dict) and not p.keys() - {"required", "description", "title"} for p in parts)

@@ -1,0 +1,51 @@
+"""The keyword arguments of a function: what each is on the wire, and names that Python can write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from doorward import python_name
+from doorward_openapi.text import is_plain
+
+_ORDER = ("path", "query", "querystring", "header", "cookie", "body")
+
+
+class Unusable(Exception):
+    """Why an operation cannot become a function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keyword:
+    """One argument: its name on the wire, its location (`path`, `query`, `header`, `cookie`, `body` …), its JSON
+    Schema, and `wire`: how it is written there, where that is not the location's usual way."""
+
+    name: str
+    where: str
+    schema: Mapping[str, Any]
+    required: bool = False
+    wire: Mapping[str, Any] = field(default_factory=dict)
+
+
+def named(keywords: Iterable[Keyword]) -> dict[str, Keyword]:
+    """Keywords by argument name. Where two would share a name, the later location's gets its location as suffix."""
+    arguments: dict[str, Keyword] = {}
+    for keyword in sorted(keywords, key=lambda k: _ORDER.index(k.where)):
+        name = keyword.name if is_plain(keyword.name) else python_name(keyword.name[:200], fallback="value")
+        if name in arguments:
+            name = base = f"{name.rstrip('_')}_{keyword.where}"
+            count = 1
+            while name in arguments:
+                count += 1
+                name = f"{base}_{count}"
+        arguments[name] = keyword
+    return arguments
+
+
+def schema(arguments: Mapping[str, Keyword]) -> dict[str, Any]:
+    """The object schema of all arguments, required ones first."""
+    ordered = sorted(arguments, key=lambda name: not arguments[name].required)
+    required = [name for name in ordered if arguments[name].required]
+    out: dict[str, Any] = {"type": "object", "properties": {n: arguments[n].schema for n in ordered}}
+    return {**out, "required": required, "additionalProperties": False} if required else {**out, "additionalProperties": False}
