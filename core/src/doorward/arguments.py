@@ -39,6 +39,11 @@ def bind(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], cat
     return bound
 
 
+def fits(function: Function, name: str, value: Any, catalog: Catalog) -> bool:
+    """Whether a value may be this parameter of the function."""
+    return not any(list(error.instance_path)[:1] == [name] for error in _validator(function, catalog).iter_errors({name: value}))
+
+
 def _validator(function: Function, catalog: Catalog) -> Any:
     """A compiled validator, kept while the function's record is."""
     key = (id(catalog), function.qualified)

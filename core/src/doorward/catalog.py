@@ -57,7 +57,7 @@ class Catalog:
 
     def _open(self) -> sqlite3.Connection:
         """The database; a file that is none, or of another layout, is replaced: a catalog can be compiled again."""
-        for _ in range(2):
+        for _ in range(3):
             db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=10)
             try:
                 if db.execute("PRAGMA user_version").fetchone()[0] == VERSION:

@@ -7,6 +7,7 @@ is wrong with one server is kept in `Config.broken`, and the other servers still
 from __future__ import annotations
 
 import difflib
+import keyword
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ from doorward.secrets import Secrets, Template
 T = TypeVar("T", bound="Settings")
 
 DEFAULT_FILE = "doorward.toml"
-RESERVED = {"doorward", "asyncio", "json", "re", "math", "datetime", "sys", "os", "typing", "time", "random"}
+RESERVED = {"doorward", "asyncio", "json", "re", "math", "datetime", "sys", "os", "typing", "time", "random", "builtins"}
 """Server names that would hide a module that programs need."""
 
 
@@ -207,7 +208,8 @@ def module_name(server: str) -> str:
 
 def _server(name: str, table: Mapping[str, Any], file: Path, secrets: Secrets) -> Server:
     place = f"{file.name} [servers.{name}]"
-    if not module_name(name).isidentifier() or module_name(name) in RESERVED or not name.isascii():
+    module = module_name(name)
+    if not module.isidentifier() or not name.isascii() or keyword.iskeyword(module) or module in RESERVED:
         raise ConfigError(
             f"{name!r} cannot name a server", place=place, hint="Use letters, digits, - and _, and no name of a standard module."
         )
@@ -219,7 +221,7 @@ def _server(name: str, table: Mapping[str, Any], file: Path, secrets: Secrets) -
 def _read(file: Path) -> tuple[dict[str, Any], dict[str, ConfigError]]:
     """The file as a dictionary, and servers given twice (which TOML forbids, but need not stop the others)."""
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = file.read_text(encoding="utf-8-sig").split("\n")
     except FileNotFoundError:
         raise ConfigError("there is no such file", place=str(file), hint="Run `doorward init`, or name the file with --config.") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -254,9 +256,12 @@ def validate(model: type[T], data: Any, *, secrets: Secrets, place: str) -> T:
 def _explain(model: type[BaseModel], error: Mapping[str, Any]) -> str:
     key = ".".join(str(part) for part in error["loc"])
     if error["type"] != "extra_forbidden":
-        return f"{key}: {error['msg']}" if key else str(error["msg"])
+        why = str(error["msg"]).removeprefix("Value error, ")
+        return f"{key}: {why}" if key else why
     near = difflib.get_close_matches(str(error["loc"][-1]), known_keys(model, error["loc"][:-1]), n=1)
-    return f"unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known_keys(model, ()))}")
+    return f"unknown key {key!r}" + (
+        f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known_keys(model, error['loc'][:-1]))}"
+    )
 
 
 def known_keys(model: Any, path: Sequence[Any]) -> list[str]:
@@ -264,4 +269,4 @@ def known_keys(model: Any, path: Sequence[Any]) -> list[str]:
     for part in path:
         fields = getattr(model, "model_fields", {})
         model = fields[part].annotation if part in fields else None
-    return sorted(getattr(model, "model_fields", {}))
+    return sorted(field.alias or name for name, field in getattr(model, "model_fields", {}).items())

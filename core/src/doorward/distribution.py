@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
-from importlib import resources
 from importlib.metadata import distribution, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from doorward.errors import ConfigError
 from doorward.index import Entry, Index, installed
-from doorward.secrets import Secrets
+
+if TYPE_CHECKING:
+    from doorward.secrets import Secrets
 
 
 def find_index() -> Index:
@@ -43,7 +43,8 @@ def layers(file: Mapping[str, Any], secrets: Secrets) -> tuple[dict[str, Any], f
 
     active = _active(installed())
     manifest = _manifest(active) if active else {}
-    chosen = merge(merge(manifest.get("defaults", {}), file), from_environment(secrets))
+    chosen = merge(manifest.get("defaults", {}), file)
+    chosen = merge(chosen, from_environment(secrets, chosen))
     for key, value in _leaves(manifest.get("locked", {})):
         if (given := _at(chosen, key)) not in (None, value):
             assert active is not None
@@ -52,11 +53,11 @@ def layers(file: Mapping[str, Any], secrets: Secrets) -> tuple[dict[str, Any], f
                 hint="Remove it from the file and the environment.",
             )
     chosen = merge(chosen, manifest.get("locked", {}))
+    core = _toml("doorward", "defaults.toml")["defaults"]
     required = manifest.get("required", {}).get("plugins", [])
     if required:
-        chosen["plugins"] = [*required, *(p for p in chosen.get("plugins", []) if p not in required)]
-    core = tomllib.loads(resources.files("doorward").joinpath("defaults.toml").read_text())
-    return merge(core["defaults"], chosen), frozenset(chosen)
+        chosen["plugins"] = [*required, *(p for p in chosen.get("plugins", core["plugins"]) if p not in required)]
+    return merge(core, chosen), frozenset(chosen)
 
 
 def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,7 +85,17 @@ def _active(entries: list[Entry]) -> Entry | None:
 
 
 def _manifest(entry: Entry) -> dict[str, Any]:
-    return tomllib.loads(resources.files(entry.point.module).joinpath("distro.toml").read_text())
+    return _toml(entry.point.module, "distro.toml")
+
+
+def _toml(package: str, file: str) -> dict[str, Any]:
+    import tomllib  # these two not at the top: `doorward --help` looks only for what is installed
+    from importlib import resources
+
+    try:
+        return tomllib.loads(resources.files(package).joinpath(file).read_text(encoding="utf-8"))
+    except (ImportError, OSError, ValueError) as error:
+        raise ConfigError(f"cannot be read: {error}", place=f"{file} of {package}") from None
 
 
 def _leaves(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:

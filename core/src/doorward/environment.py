@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from typing import Any
 
+from doorward.errors import ConfigError
 from doorward.secrets import Secrets
 
-NOT_SETTINGS = {"DOORWARD_CONFIG", "DOORWARD_DISTRO", "DOORWARD_SPECS"}
+NOT_SETTINGS = {"DOORWARD_CONFIG", "DOORWARD_DEBUG", "DOORWARD_DISTRO", "DOORWARD_SPECS"}
 
 
-def from_environment(secrets: Secrets) -> dict[str, Any]:
+def from_environment(secrets: Secrets, below: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """A nested table: `__` goes down one level, names are lower-cased, lists and tables are written as JSON.
 
-    `DOORWARD_STATE_DIR` is the state directory.
+    `DOORWARD_STATE_DIR` is the state directory. A name that `below` has in another spelling is that one:
+    `MY_API` is `my-api`, which no variable could be called.
     """
     table: dict[str, Any] = {}
     for variable, value in sorted(secrets.variables("DOORWARD_").items()):
@@ -21,8 +25,20 @@ def from_environment(secrets: Secrets) -> dict[str, Any]:
             continue
         name = "state" if variable == "DOORWARD_STATE_DIR" else variable.removeprefix("DOORWARD_").lower()
         *parents, key = name.split("__")
-        at = table
-        for parent in parents:
-            at = at.setdefault(parent, {})
-        at[key] = json.loads(value) if value.startswith(("[", "{")) else value
+        at, known = table, below
+        try:
+            for parent in parents:
+                parent = _spelt(parent, known)
+                at, known = at.setdefault(parent, {}), known.get(parent) if isinstance(known, Mapping) else None
+            at[_spelt(key, known)] = json.loads(value) if value.startswith(("[", "{")) else value
+        except ValueError as error:
+            raise ConfigError(f"is no JSON: {error}", place=variable) from None
+        except (AttributeError, TypeError):
+            raise ConfigError("goes below a variable that is no table", place=variable) from None
     return table
+
+
+def _spelt(name: str, known: Any) -> str:
+    """A name as the configuration spells it already."""
+    keys = known if isinstance(known, Mapping) else ()
+    return next((key for key in keys if re.sub(r"\W", "_", key).lower() == name), name)

@@ -86,20 +86,21 @@ class Gateway:
         loaded = path if isinstance(path, Loaded) else config.load(path, env_file=env_file)
         gate = cls(loaded, Plugins(index or find_index()))
         failed: Exception | None = None
-        async with anyio.create_task_group() as background:
-            try:
+        try:
+            async with anyio.create_task_group() as background:
                 if compile:
                     background.start_soon(gate._compile_changed)
                     background.start_soon(gate._sweep)
                 else:
                     gate._compiled.set()
-                yield gate
-            except Exception as error:  # raised below: the task group would wrap the caller's own error
-                failed = error
-            finally:
+                try:
+                    yield gate
+                except Exception as error:  # raised below: the task group would wrap the caller's own error
+                    failed = error
                 background.cancel_scope.cancel()
-                with anyio.CancelScope(shield=True):
-                    await gate._close()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await gate._close()
         if failed is not None:
             raise failed
 

@@ -36,8 +36,7 @@ class Kept:
 
     async def keep(self, program: Program, known: Mapping[str, Any], outcome: Outcome) -> Outcome:
         """The outcome with the id under which its program is kept; `known` are its parameters with their values."""
-        cache = self._made()
-        if cache is None or self._plugins.hook.keep_program(program=program, outcome=outcome) is False:
+        if self._plugins.hook.keep_program(program=program, outcome=outcome) is False:
             return outcome
         kept = CachedProgram(
             cache_id=secrets.token_urlsafe(9),
@@ -51,6 +50,9 @@ class Kept:
             created=time.time(),
         )
         try:
+            cache = self._made()
+            if cache is None:
+                return outcome
             cache_id = await cache.put(kept)
         except Exception as error:  # the run succeeded; that it could not be kept must not undo it
             log.error("cache_failed", error=repr(error))

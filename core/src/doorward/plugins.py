@@ -52,11 +52,11 @@ class Plugins:
         return loaded
 
     def load_hooks(self, names: Sequence[str], make: Callable[[str, Any], Any]) -> None:
-        """Load hook plugins in this order; `make(name, loaded)` turns a class into its instance.
+        """Load hook plugins, to be called in this order; `make(name, loaded)` turns a class into its instance.
 
         Raises: PluginError at the first that cannot be used: a guard that is configured must guard.
         """
-        for name in names:
+        for name in reversed(names):  # pluggy calls what was registered last first
             entry = self._entry("plugin", name)
             kind = type("Hooks", (_FromIndex, NamedExtensionManager), {"index": Index([entry])})
             loaded = self._load(

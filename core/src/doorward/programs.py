@@ -9,6 +9,7 @@ import ast
 import difflib
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -18,11 +19,17 @@ PARAMETER_PREFIX = "__param_"
 """What an overridden literal reads as in `bind`'s text; executors bind the value to this name."""
 
 
+_CHAIN = re.compile(r"(?:\.\s*\w+\s*){500}")
+"""CPython's parser takes time quadratic in the length of a dotted name."""
+
+
 def parse(code: str) -> ast.Module:
     """The syntax tree.
 
     Raises: InvalidProgram with line and source if it is no Python, or nested too deeply to be read.
     """
+    if _CHAIN.search(code):
+        raise InvalidProgram("the program has a dotted name of more than 500 parts")
     try:
         return ast.parse(code)
     except SyntaxError as error:

@@ -13,19 +13,22 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
-from pydantic import GetCoreSchemaHandler
-from pydantic_core import core_schema
+from doorward.errors import ConfigError, MissingSecret
 
-from doorward.errors import MissingSecret
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core.core_schema import CoreSchema, ValidationInfo
 
 REDACTED = "[secret]"
 SHORTEST = 6
 """Revealed values of fewer characters are not scrubbed: removing `test` would ruin ordinary answers."""
 
-_REFERENCE = re.compile(r"\$\$\{|\$\{(?:(?P<scheme>[a-z][a-z0-9_]*):(?!-)(?P<ref>[^}]+)|(?P<name>\w+)(?::-(?P<default>[^}]*))?)\}")
+_REFERENCE = re.compile(
+    r"\$\$\{|\$\{(?:(?P<scheme>[a-z][a-z0-9_]*):(?!-)(?P<ref>[^}]+)|(?P<name>\w+)(?::-(?P<default>[^}]*))?)\}|(?P<odd>\$\{[^}]*\}?)"
+)
 
 
 class Secrets:
@@ -45,7 +48,7 @@ class Secrets:
         self._environ = os.environ if environ is None else environ
         self.resolve = resolve
         self._needles: dict[str, None] = {}
-        self._file: tuple[float, dict[str, str]] = (-1.0, {})
+        self._file: tuple[tuple[int, ...], dict[str, str]] = ((), {})
 
     def expand(self, template: str, *, remember: bool = False) -> str:
         """`template` with its references replaced. `remember` makes the scrubber know each value.
@@ -56,8 +59,12 @@ class Secrets:
         def value(match: re.Match[str]) -> str:
             if match[0] == "$${":
                 return "${"
+            if match["odd"]:
+                raise MissingSecret(
+                    "a ${…} in it is no reference", hint="Write ${NAME}, ${NAME:-default} or ${scheme:name}; $${ is a plain ${."
+                )
             found = self._value(match["scheme"], match["ref"] or match["name"])
-            if found is None:
+            if not found and match["default"] is not None:
                 found = match["default"]
             if found is None:
                 where = "the environment or .env" if match["scheme"] is None else "its place"
@@ -75,14 +82,18 @@ class Secrets:
 
     def _dotenv_values(self) -> dict[str, str]:
         """`.env`, read again when it changes, so that rotated values are picked up."""
-        try:
-            changed = self._dotenv.stat().st_mtime if self._dotenv else -1.0
-        except OSError:
+        if self._dotenv is None or not self._dotenv.is_file():
+            self._file = ((), {})
             return {}
-        if changed != self._file[0] and self._dotenv:
+        found = self._dotenv.stat()
+        changed = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
+        if changed != self._file[0]:
             from dotenv import dotenv_values
 
-            values = dotenv_values(self._dotenv, interpolate=False)
+            try:
+                values = dotenv_values(self._dotenv, interpolate=False)
+            except (OSError, UnicodeDecodeError) as error:
+                raise ConfigError(f"cannot be read: {error}", place=str(self._dotenv)) from None
             self._file = (changed, {k: v for k, v in values.items() if v is not None})
         return self._file[1]
 
@@ -93,8 +104,10 @@ class Secrets:
 
     def remember(self, value: str) -> None:
         """Scrub this value from now on, in every encoding that `variants` lists."""
-        if len(value) >= SHORTEST and value not in self._needles:
-            self._needles.update(dict.fromkeys(variants(value)))
+        for text in (value, value.strip()):
+            if len(text) >= SHORTEST and text not in self._needles:
+                # The longest first: a secret that is the beginning of another one must not save the rest of it.
+                self._needles = dict.fromkeys(sorted({*self._needles, *variants(text)}, key=len, reverse=True))
 
     def scrub(self, text: str) -> str:
         """`text` with everything that was revealed replaced by `[secret]`."""
@@ -109,9 +122,9 @@ class Secrets:
             return value
         if isinstance(value, bytes):
             for needle in tuple(self._needles):
-                value = value.replace(needle.encode(), REDACTED.encode())
+                value = value.replace(_bytes(needle), REDACTED.encode())
             return value
-        if dumped is not None and not any(n.encode() in dumped for n in self._needles):
+        if dumped is not None and not any(_bytes(n) in dumped for n in self._needles):
             return value
         return self._walk(value)
 
@@ -129,16 +142,20 @@ class Secrets:
 
 def variants(value: str) -> Iterator[str]:
     """How a value may come back: plain, percent-encoded, base64 at any offset, hex, JSON- or HTML-escaped."""
-    raw = value.encode()
+    raw = _bytes(value)
     yield value
-    for encoded in (quote(value, safe=""), quote(value), quote_plus(value), "".join(f"%{b:02X}" for b in raw)):
+    for encoded in (quote(raw, safe=""), quote(raw), quote_plus(raw), "".join(f"%{b:02X}" for b in raw)):
         yield encoded
         yield re.sub(r"%[0-9A-F]{2}", lambda m: m[0].lower(), encoded)
-    yield json.dumps(value)[1:-1]
+    escaped = json.dumps(value)[1:-1]
+    yield escaped
+    yield escaped.replace("/", "\\/")
+    yield re.sub(r"\\u[0-9a-f]{4}", lambda m: "\\u" + m[0][2:].upper(), escaped)
     yield json.dumps(json.dumps(value))[3:-3]
     yield json.dumps(value, ensure_ascii=False)[1:-1]
     yield "".join(f"\\u{ord(c):04x}" for c in value if ord(c) < 0x10000)
     yield html.escape(value)
+    yield html.escape(value).replace("&#x27;", "&#39;")
     yield raw.hex()
     yield raw.hex().upper()
     yield value[::-1]
@@ -149,6 +166,11 @@ def variants(value: str) -> Iterator[str]:
             inner = text[(0, 2, 3)[offset] : len(text) - (1 if (len(raw) + offset) % 3 else 0)]
             if len(inner) >= SHORTEST:
                 yield inner
+
+
+def _bytes(text: str) -> bytes:
+    """UTF-8. An environment variable may hold what is none."""
+    return text.encode(errors="surrogatepass")
 
 
 class Template:
@@ -185,8 +207,10 @@ class Template:
         return f"{type(self).__name__}({self.raw!r})"
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        def build(value: str, info: core_schema.ValidationInfo) -> Template:
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        from pydantic_core import core_schema
+
+        def build(value: str, info: ValidationInfo) -> Template:
             context = info.context or {}
             return cls(value, context.get("secrets"), context.get("place", ""))
 
@@ -211,4 +235,5 @@ class Secret(Template):
         return not _REFERENCE.search(self.raw)
 
     def __repr__(self) -> str:
-        return f"Secret({REDACTED if self.literal else self.raw!r})"
+        shown = re.sub(r":-[^}]*\}", "}", self.raw)  # A default may be a credential too.
+        return f"Secret({REDACTED if self.literal else repr(shown)})"

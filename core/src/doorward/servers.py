@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,8 @@ log = structlog.get_logger()
 
 
 class Servers:
-    """Everything that is configured under `[servers]` and can be used; `broken` says what is wrong with the rest."""
+    """Everything that is configured under `[servers]` and can be used; `broken` says what is wrong with the rest,
+    `behind` why a server goes on with its last compile."""
 
     def __init__(self, loaded: Loaded, plugins: Plugins, catalog: Catalog, state: Path) -> None:
         self._loaded = loaded
@@ -35,6 +36,7 @@ class Servers:
         self._options: dict[str, Any] = {}
         self._locks: dict[str, anyio.Lock] = {}
         self.broken: dict[str, DoorwardError] = dict(loaded.broken)
+        self.behind: dict[str, DoorwardError] = {}
         self.configured: dict[str, Server] = {n: s for n, s in loaded.servers.items() if not s.settings.disabled}
         self._modules = {module_name(n): n for n in self.configured}
 
@@ -103,16 +105,21 @@ class Servers:
         return driver(PluginContext(server.name, settings, self._state)).create_auth()
 
     async def compile(
-        self, *, force: bool = False, dry_run: bool = False, tell: Callable[[str], None] = lambda name: None
+        self,
+        only: Collection[str] | None = None,
+        *,
+        force: bool = False,
+        dry_run: bool = False,
+        tell: Callable[[str], None] = lambda name: None,
     ) -> dict[str, Report]:
-        """Compile what has changed (`force`: everything) into the catalog (`dry_run`: into nothing).
+        """Compile what has changed (`force`: everything) into the catalog (`dry_run`: into nothing), or `only` these.
 
         One server that fails is in `broken`, or goes on with its last compile; the others are not touched by it.
         """
-        if not dry_run:
+        if only is None and not dry_run:
             self._catalog.drop(self._catalog.reports().keys() - {module_name(n) for n in self.configured})
         reports = {}
-        for name in list(self.configured):
+        for name in [n for n in self.configured if only is None or n in only]:
             tell(name)
             report = await self.compile_one(name, force=force, dry_run=dry_run)
             if report is not None:
@@ -122,6 +129,7 @@ class Servers:
     async def compile_one(self, name: str, *, force: bool = False, dry_run: bool = False) -> Report | None:
         """Compile one server if its document or its configuration has changed. `None`: it is broken."""
         module, settings = module_name(name), self.fingerprint(name)
+        self.behind.pop(name, None)
         async with self._locks.setdefault(name, anyio.Lock()):
             before = self._catalog.reports().get(module)
             try:
@@ -144,6 +152,7 @@ class Servers:
             except DoorwardError as error:
                 if before and before.settings == settings and isinstance(error, ServerError):
                     log.warning("compile_failed", server=name, why=str(error), serving="the last compile")
+                    self.behind[name] = error
                     return before
                 self.drop(name, error)
             except Exception as error:  # a defect of one source must not stop the others

@@ -56,7 +56,7 @@ HONEST = [
     "def main():\n    return 1\nresult = main()",
     "async def main():\n    return 1\nresult = await main()",
     "def main():\n    return 1\nif __name__ == '__main__':\n    main()",
-    "from . import subprocess_like\nfrom __future__ import annotations" if False else "from __future__ import annotations\nx: int = 1",
+    "from __future__ import annotations\nx: int = 1",
     "re = r'\\d'\nbad = '\\d'",
     "import pickle\nresult = pickle.dumps(1)",
     "class A:\n    def main(self): ...\nresult = A",
@@ -196,9 +196,9 @@ def test_allow_and_refuse() -> None:
 
 def test_size_comes_before_everything() -> None:
     """CONTRACT: SBX-09. Code above the limit, in bytes of UTF-8, is refused before it is read."""
-    assert check("é" * 10, Limits(code=20))[0].message != "the code has 20 bytes; 20 are allowed"
-    finding = only("é" * 11 + "\0", limits=Limits(code=20))
-    assert (finding.message, finding.refuse) == ("the code has 22 bytes; 20 are allowed", True)
+    assert check("é" * 10, Limits(code=20)) == []
+    finding = only("é" * 10 + "\0é", limits=Limits(code=20))
+    assert (finding.message, finding.refuse) == ("the code has 23 bytes; 20 are allowed", True)
     assert only("\ud800" * 10, limits=Limits(code=20)).message == "the code has 30 bytes; 20 are allowed"
 
 
@@ -241,12 +241,13 @@ def test_findings_are_few_and_in_order() -> None:
 
 
 PIECES = [
-    "import ", "from ", "os", ".", "environ", "[", "]", "(", ")", "'KEY'", "=", "\n", "    ", "def ", "main", ":", "await ", "async ", "try", "except",
-    "lambda ", "f'{", "}'", "eval", "return ", "*", "{", "}", "\0", "\\", "#", '"""', "match x:\n case ", "\ud800", "ü", "\x0c", "\r", "nonlocal x", "type X = ",
+    "import ", "from ", "os", ".", "environ", "[", "]", "(", ")", "'KEY'", "=", "\n", "    ", "def ", "main", ":",
+    "await ", "async ", "try", "except", "lambda ", "f'{", "}'", "eval", "return ", "*", "{", "}", "\0", "\\", "#", '"""',
+    "match x:\n case ", "\ud800", "ü", "\x0c", "\r", "nonlocal x", "type X = ",
 ]  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.one_of(st.text(st.characters(exclude_categories=[])), st.lists(st.sampled_from(PIECES), max_size=40).map("".join)))
 def test_any_text_has_an_answer(code: str) -> None:
     """Whatever the text, the guard gives findings with sensible lines, and neither raises nor warns."""
@@ -264,6 +265,11 @@ def test_any_text_has_an_answer(code: str) -> None:
         "a." * 32767 + "a",
         "[" * 190 + "1 2",
         "import " + "a." * 32000 + "a",
+        "import " + "a.\\\n" * 16000 + "a",
+        ("import " + "a." * 1999 + "a\n") * 16,
+        "a" * 65536,
+        "a " * 32768,
+        "a. " * 21000,
         "from " + "a" * 30000 + " import " + ",".join(f"b{n}" for n in range(5000)),
         "from " + "a." * 15000 + "a import " + ",".join(f"b{n}" for n in range(5000)),
         "from m import " + "a" * 30000 + " as x\n" + "x.a\n" * 8000,
@@ -280,7 +286,7 @@ def test_any_text_has_an_answer(code: str) -> None:
         "x=" * 32000 + "1",
         ("import os\n" + "os.a.b.c.d;" * 6000)[:65536],
     ],
-    ids=range(19),
+    ids=lambda code: code[:8].encode("unicode_escape").decode(),
 )
 def test_hostile_text_takes_no_time(code: str) -> None:
     """64 KiB that were made to be slow or deep are answered in moments (the bound here is wide, for busy machines)."""

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import ipaddress
+import socket
+from collections.abc import Callable
 from typing import Any
+
+import anyio
 
 from doorward.errors import ConfigError
 from doorward.gateway import Gateway
@@ -19,10 +25,10 @@ async def serve_stdio(gate: Gateway) -> None:
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 
-async def serve_http(gate: Gateway, host: str, port: int) -> None:
-    """Serve any number of clients by streamable HTTP.
+async def serve_http(gate: Gateway, host: str, port: int, *, ready: Callable[[str], None] = lambda url: None) -> None:
+    """Serve any number of clients by streamable HTTP, until cancelled. `ready` is told the URL (port 0: any free one).
 
-    Raises: ConfigError for an address that others can reach: there is no client authentication yet.
+    Raises: ConfigError for an address that others can reach (there is no client authentication yet), or that is taken.
     """
     if not loopback(host):
         raise ConfigError(
@@ -33,8 +39,26 @@ async def serve_http(gate: Gateway, host: str, port: int) -> None:
     import uvicorn
 
     app: Any = build(gate).streamable_http_app(streamable_http_path=gate.config.http.path, host=host)
-    settings = uvicorn.Config(app, host=host, port=port, log_config=None, access_log=False, timeout_graceful_shutdown=3)
-    await uvicorn.Server(settings).serve()
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=3))
+    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign]  # signals are our caller's: he cancels us
+    with _listening(host, port) as listener:
+        serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+        ready(f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}{gate.config.http.path}")
+        try:
+            await asyncio.shield(serving)
+        finally:
+            server.should_exit = True
+            with anyio.CancelScope(shield=True):
+                await serving
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot listen on {host}:{port}: {error.strerror}", place="[http] port", hint="Choose another with --port; 0 is any free one."
+        ) from None
 
 
 def loopback(host: str) -> bool:

@@ -104,7 +104,7 @@ def checked(body: Any, kind: str) -> Record:
             raise Problem(422, f"{key}: " + (f"must be {wanted.__name__}" if wanted else "is not known"))
         if key == "due":
             try:
-                date.fromisoformat(value)
+                date.fromisoformat(str(value))
             except ValueError:
                 raise Problem(422, "due: must be a date") from None
     return body

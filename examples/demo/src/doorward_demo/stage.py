@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 if TYPE_CHECKING:
     from mcp.client import Client
@@ -30,6 +30,7 @@ spec = "{url}/openapi.json"
 base_url = "{url}"
 auth = {{ type = "api_key", in = "header", name = "X-Api-Key", value = "${{DEMO_API_KEY}}" }}
 """
+AUDIT = "doorward.audit.jsonl"
 PATIENCE = 20.0
 """Seconds that a process may take to start or a step to end, before the demo gives up."""
 
@@ -54,6 +55,14 @@ class Stage:
         """What `doorward serve` says there."""
         return self.folder / "serve.stderr"
 
+    def configure(self, url: str) -> None:
+        """Write `doorward.toml` for the API at this address. It names the key and does not hold it."""
+        self.configuration.write_text(CONFIGURATION.format(url=url))
+
+    def audit(self) -> list[dict[str, Any]]:
+        """The lines of the audit log so far."""
+        return [json.loads(line) for line in (self.folder / "state" / AUDIT).read_text().splitlines()]
+
     def state_files(self) -> list[Path]:
         """What Doorward has written: catalog, kept programs, audit log."""
         return sorted(file for file in (self.folder / "state").rglob("*") if file.is_file())
@@ -69,17 +78,17 @@ class Stage:
                 start_new_session=True,  # Ctrl-C is for us: we end it
             )
         try:
-            import doorward.gateway
-            import mcp.client  # noqa: F401  (imported while the service starts, for they take as long)
+            import doorward.gateway  # noqa: F401
+            import mcp.client  # noqa: F401  (imported while the service starts: both take about as long)
 
-            with anyio.move_on_after(PATIENCE):
-                assert process.stdout is not None
-                url = (await process.stdout.receive()).decode().strip()
-                yield url
-                return
-            raise Failed(f"the demo's API did not start within {PATIENCE:g} s")
-        except anyio.EndOfStream:
-            raise Failed(f"the demo's API did not start: {(self.folder / 'service.stderr').read_text()[-500:]}") from None
+            assert process.stdout is not None
+            try:
+                with anyio.fail_after(PATIENCE):
+                    line = await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", 200)
+            except (anyio.IncompleteRead, TimeoutError):
+                said = (self.folder / "service.stderr").read_text()[-500:]
+                raise Failed(f"the demo's API did not start. {said}") from None
+            yield line.decode().strip()
         finally:
             with anyio.CancelScope(shield=True), anyio.move_on_after(3):
                 await process.aclose()  # kills it if it does not end by itself
@@ -92,9 +101,15 @@ class Stage:
 
         arguments = ["-m", "doorward.cli", "serve", "--config", str(self.configuration)]
         server = StdioServerParameters(command=sys.executable, args=arguments, env={"DEMO_API_KEY": self.key})
-        with self.stderr.open("w") as errors:
-            async with Client(stdio_client(server, errlog=errors), read_timeout_seconds=PATIENCE) as client:
-                yield client
+        try:
+            with self.stderr.open("w") as errors:
+                async with Client(stdio_client(server, errlog=errors), read_timeout_seconds=PATIENCE) as client:
+                    yield client
+        except Exception as error:
+            while isinstance(error, ExceptionGroup):
+                error = error.exceptions[0]
+            said = self.stderr.read_text(errors="replace").strip()[-1000:]
+            raise Failed(f"{type(error).__name__}: {error}" + (f"; doorward serve said: {said}" if said else "")) from error
 
 
 @contextlib.contextmanager
@@ -109,8 +124,10 @@ async def compile(stage: Stage) -> tuple[Any, list[dict[str, Any]]]:
     from doorward.config import load
     from doorward.gateway import Gateway
 
-    async with Gateway.open(load(stage.configuration, environ={}), compile=False) as gate:
-        report = (await gate.compile())["library"]
+    async with Gateway.open(load(stage.configuration, environ={"DEMO_API_KEY": stage.key}), compile=False) as gate:
+        report = (await gate.compile()).get("library")
+        if report is None:
+            raise Failed(f"the API was not compiled: {gate.servers.broken['library']}")
         tools = []
         for function in gate.catalog.functions("library"):
             text = "\n".join(filter(None, (function.summary, function.description)))

@@ -40,8 +40,13 @@ DEEPEST = 6
 """Parts of a dotted name that are looked at."""
 
 SHOWN = 200
-"""Characters of a source line in a message."""
+"""Characters of a source line in a message, and of an imported name."""
 
+LONGEST_NAME = 2000
+"""Dots in one dotted name: Python's parser takes time that grows with their square (32,000: three seconds)."""
+
+_DOTTED = re.compile(r"\b(?>\w+[\s\\]*\.[\s\\]*)+")
+_TOO_DEEP = Finding("the code is nested too deeply to be read", instead="split long expressions into several statements")
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
 
@@ -139,7 +144,7 @@ class _Names:
                 case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
                     self.bound.add(name)
                 case ast.Import(names=names):
-                    self._aliases |= {a.asname: a.name for a in names if a.asname}
+                    self._aliases |= {a.asname: a.name[:SHOWN] for a in names if a.asname}
                     self._aliases |= {top: top for a in names if not a.asname for top in [a.name.partition(".")[0]]}
                 case ast.ImportFrom(names=names):
                     self._aliases |= dict(zip((a.asname or a.name for a in names), _imported(node), strict=False))
@@ -180,6 +185,8 @@ def _no_text(code: str) -> Finding | None:
 
 def _parse(code: str) -> ast.Module | Finding:
     """The syntax tree, or why there is none. Whatever the compiler makes of hostile text becomes a finding."""
+    if any(name[0].count(".") > LONGEST_NAME for name in _DOTTED.finditer(code)):
+        return _TOO_DEEP
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -189,7 +196,7 @@ def _parse(code: str) -> ast.Module | Finding:
     except SyntaxError as error:
         return _syntax(error, code)
     except (RecursionError, MemoryError):
-        return Finding("the code is nested too deeply to be read", instead="split long expressions into several statements")
+        return _TOO_DEEP
     except Exception as error:
         return Finding(f"the code cannot be read: {type(error).__name__}: {error}"[:SHOWN])
     assert isinstance(tree, ast.Module)
@@ -216,18 +223,18 @@ def _walk(tree: ast.Module) -> Iterator[tuple[ast.AST, bool]]:
             todo += [(child, True) for child in node.body]
             todo += [(child, tried) for child in (*node.handlers, *node.orelse, *node.finalbody)]
         else:
-            todo += [(child, tried) for child in ast.iter_child_nodes(node)]
+            todo += [(child, tried) for child in ast.iter_child_nodes(node) if child._fields]
 
 
 def _imported(node: ast.AST) -> list[str]:
-    """The dotted names that a statement imports. A module with a name of many kilobytes is none: repeated for each name
-    that comes from it, it would fill the memory.
+    """The dotted names that a statement imports. The end of a very long one is left away: programs could make the guard
+    repeat it thousands of times.
     """
     match node:
         case ast.Import(names=names):
-            return [alias.name for alias in names]
-        case ast.ImportFrom(module=str(module), names=names, level=0) if len(module) <= SHOWN:
-            return [f"{module}.{alias.name}" for alias in names]
+            return [alias.name[:SHOWN] for alias in names]
+        case ast.ImportFrom(module=str(module), names=names, level=0):
+            return [f"{module[:SHOWN]}.{alias.name[:SHOWN]}" for alias in names]
         case _:
             return []
 

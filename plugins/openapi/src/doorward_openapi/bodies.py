@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from doorward_openapi.keywords import Keyword, Unusable
 from doorward_openapi.parameters import described
@@ -16,6 +16,8 @@ MOST_FIELDS = 200
 """Properties of a body that become keywords; a body with more is one argument."""
 
 _MEDIA = re.compile(r"[A-Za-z0-9!#$&^_.+*-]{1,100}/[A-Za-z0-9!#$&^_.+*-]{1,100}(\s*;[^\r\n;]{1,100}){0,4}")
+_OBJECTS = ("object", ["object"], ["object", "null"], ["null", "object"])
+_MORE = {"patternProperties", "discriminator", "if", "$dynamicRef"}
 _SPREAD = ("json", "form", "multipart")
 
 
@@ -39,8 +41,22 @@ def media_types(content: Any, documents: Documents, file: str) -> list[tuple[str
         if isinstance(media, str) and _MEDIA.fullmatch(media):
             entry, home = documents.follow(entry, file)
             found.append((media, entry if isinstance(entry, dict) else {}, home))
-    ranks = ("json", "form", "multipart", "text", "binary")
-    return sorted(found, key=lambda m: ("*" in m[0], ranks.index(body_kind(m[0]))))
+    return sorted(found, key=lambda m: _rank(m[0]))
+
+
+def _rank(media: str) -> tuple[bool, int, int]:
+    """Exact types first, then JSON; of JSON, the plain one, and the patch that is written like what it changes."""
+    kinds = ("json", "form", "multipart", "text", "binary")
+    special = ("application/json", "merge-patch+json", "", "json-patch+json")
+    exact = next((i for i, name in enumerate(special) if name and media.lower().startswith("application/") and media.endswith(name)), 2)
+    return "*" in media, kinds.index(body_kind(media)), exact
+
+
+class _Members(NamedTuple):
+    """Properties (each with the file in which it stands), and which of them are required."""
+
+    nodes: dict[str, tuple[Any, str]]
+    required: set[str]
 
 
 class Bodies:
@@ -67,32 +83,37 @@ class Bodies:
         media, entry, file = content[0]
         form = body_kind(media)
         if form == "json" and "*" in media:
-            media, form = ("application/octet-stream", "binary") if self._is_bytes(entry.get("schema"), file) else ("application/json", "json")
+            media = "application/json"
+            if self._is_bytes(entry.get("schema"), file):
+                media, form = "application/octet-stream", "binary"
         plan: dict[str, Any] = {"media": media, "kind": form}
         node = entry.get("schema", entry.get("itemSchema"))
         found = self._members(node, file, 0) if form in _SPREAD else None
-        if found:
+        if found and found.nodes:
             return self._spread(body, method, entry, found, plan)
+        if found and self._schema(node, file)[0].get("additionalProperties") is False:
+            return [], None  # an object that may hold nothing
         required = body.get("required") is True
         schema = self._whole(node, file, form)
         return [Keyword("body", "body", described(schema, {"description": body.get("description")}), required)], plan
 
     def _spread(
-        self, body: Mapping[str, Any], method: str, entry: Mapping[str, Any], found: tuple[dict[str, tuple[Any, str]], list[str]], plan: dict[str, Any]
+        self, body: Mapping[str, Any], method: str, entry: Mapping[str, Any], found: _Members, plan: dict[str, Any]
     ) -> tuple[list[Keyword], dict[str, Any]]:
-        members, names = found
         # Documents forget `required: true` far more often than they mean a body that can be left out although it
         # has required members; only a `false` that stands there makes it optional.
-        needed = body.get("required") is True or (body.get("required") is None and method in ("POST", "PUT", "PATCH") and bool(names))
+        needed = body.get("required") is True or (
+            body.get("required") is None and method in ("POST", "PUT", "PATCH") and bool(found.required)
+        )
         encoding = entry.get("encoding")
         encoding = encoding if isinstance(encoding, dict) else {}
         keywords = []
-        for name, (node, file) in members.items():
+        for name, (node, file) in found.nodes.items():
             schema = self._schemas.convert(node, file)
-            if schema.get("readOnly") or self._flag(node, file, "readOnly"):
+            if schema.get("readOnly") or self._schema(node, file)[0].get("readOnly") is True:
                 continue
             wire = self._field(plan["kind"], encoding.get(name), node, file)
-            keywords.append(Keyword(name, "body", schema, needed and name in names, wire))
+            keywords.append(Keyword(name, "body", schema, needed and name in found.required, wire))
         return keywords, {**plan, "spread": True, "required": needed}
 
     def _whole(self, node: Any, file: str, form: str) -> dict[str, Any]:
@@ -101,32 +122,31 @@ class Bodies:
         schema = self._schemas.convert(node, file)
         return schema if form in _SPREAD or schema.get("type") == "string" else {"type": "string"}
 
-    def _members(self, node: Any, file: str, depth: int) -> tuple[dict[str, tuple[Any, str]], list[str]] | None:
-        """The properties of an object schema, those of its `allOf` parts included, and the names of the required
-        ones; `None` if the schema is more than its properties."""
-        node, file = self._documents.follow(node, file)
-        if not isinstance(node, dict) or depth > 8 or node.get("type", "object") not in ("object", ["object"], ["object", "null"], ["null", "object"]):
+    def _members(self, node: Any, file: str, depth: int) -> _Members | None:
+        """The properties of an object schema, those of its `allOf` parts included; `None` if the schema is more
+        than its properties."""
+        node, file = self._schema(node, file)
+        if depth > 8 or node.get("type", "object") not in _OBJECTS:
             return None
-        if node.get("additionalProperties") not in (None, False) or any(k in node for k in ("patternProperties", "discriminator", "if", "$dynamicRef")):
+        if node.get("additionalProperties") not in (None, False) or not node.keys().isdisjoint(_MORE):
             return None
         if any(not _only_requires(node[k]) for k in ("oneOf", "anyOf") if k in node):
             return None
-        members: dict[str, tuple[Any, str]] = {}
-        required = [n for n in node["required"] if isinstance(n, str)] if isinstance(node.get("required"), list) else []
+        members = _Members({}, set())
+        if isinstance(required := node.get("required"), list):
+            members.required.update(name for name in required if isinstance(name, str))
         for part in node["allOf"] if isinstance(node.get("allOf"), list) else ():
             if isinstance(part, dict) and not part.keys() - {"description", "title", "example"}:
                 continue
             found = self._members(part, file, depth + 1)
             if found is None:
                 return None
-            members.update(found[0])
-            required += found[1]
+            members.nodes.update(found.nodes)
+            members.required.update(found.required)
         properties = node.get("properties")
         if isinstance(properties, dict):
-            members.update({str(name): (part, file) for name, part in properties.items()})
-        if depth == 0 and (not members or len(members) > MOST_FIELDS or any(len(name) > 500 for name in members)):
-            return None
-        return members, required
+            members.nodes.update({str(name): (part, file) for name, part in properties.items()})
+        return None if len(members.nodes) > MOST_FIELDS or any(len(name) > 500 for name in members.nodes) else members
 
     def _field(self, form: str, encoding: Any, node: Any, file: str) -> dict[str, Any]:
         """How one field of a form is written."""
@@ -143,31 +163,31 @@ class Bodies:
                 wire["media"] = first
             if self._is_bytes(node, file):
                 wire["file"] = True
-        elif style is None and self._is_object(node, file):
+        elif style is None and self._schema(node, file)[0].get("type") == "object":
             wire["json"] = True
         return wire
 
     def _is_bytes(self, node: Any, file: str) -> bool:
         """Whether a schema, or its items, are bytes."""
-        node, file = self._documents.follow(node, file)
-        if not isinstance(node, dict):
-            return False
+        node, file = self._schema(node, file)
         if node.get("type") == "array":
-            return self._is_bytes(node.get("items"), file) if not isinstance(node.get("items"), dict) or node["items"].get("type") != "array" else False
-        binary = node.get("format") == "binary" or node.get("type") == "file"
-        return binary or ("contentMediaType" in node and "contentEncoding" not in node and not str(node["contentMediaType"]).startswith("text/"))
+            node, file = self._schema(node.get("items"), file)
+        media = node.get("contentMediaType")
+        other = isinstance(media, str) and "contentEncoding" not in node and not media.startswith("text/")
+        return node.get("format") == "binary" or node.get("type") == "file" or other
 
-    def _is_object(self, node: Any, file: str) -> bool:
-        node, _ = self._documents.follow(node, file)
-        return isinstance(node, dict) and (node.get("type") == "object" or isinstance(node.get("properties"), dict))
+    def _schema(self, node: Any, file: str) -> tuple[dict[str, Any], str]:
+        """A schema object, references followed; empty where they lead nowhere.
 
-    def _flag(self, node: Any, file: str, flag: str) -> bool:
-        """Whether a schema that is a reference says so where it leads."""
+        Raises: BadRef if they lead outside of the document.
+        """
         try:
-            node, _ = self._documents.follow(node, file)
-        except BadRef:
-            return False
-        return isinstance(node, dict) and node.get(flag) is True
+            node, file = self._documents.follow(node, file)
+        except BadRef as error:
+            if error.outside:
+                raise
+            return {}, file
+        return node if isinstance(node, dict) else {}, file
 
 
 def _only_requires(parts: Any) -> bool:

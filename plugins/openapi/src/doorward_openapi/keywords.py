@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from doorward import python_name
+
 from doorward_openapi.text import is_plain
 
 _ORDER = ("path", "query", "querystring", "header", "cookie", "body")

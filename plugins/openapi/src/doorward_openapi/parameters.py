@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from doorward_openapi.keywords import Keyword, Unusable
-from doorward_openapi.refs import BadRef, Documents
+from doorward_openapi.refs import Documents
 from doorward_openapi.schemas import Schemas
 from doorward_openapi.text import kind, line
 
@@ -32,7 +32,9 @@ _TRANSPORT = {
 TEMPLATE = re.compile(r"\{([^{}]{1,200})\}")
 
 
-def resolved(item: Mapping[str, Any], operation: Mapping[str, Any], file: str, op_file: str, documents: Documents) -> list[tuple[dict[str, Any], str]]:
+def resolved(
+    item: Mapping[str, Any], operation: Mapping[str, Any], file: str, op_file: str, documents: Documents
+) -> list[tuple[dict[str, Any], str]]:
     """The parameters of a path item and its operation, references followed; the operation's win.
 
     Raises: Unusable, BadRef.
@@ -121,6 +123,3 @@ def described(schema: dict[str, Any], parameter: Mapping[str, Any]) -> dict[str,
     if isinstance(example := parameter.get("example"), (str, int, float)) and len(str(example)) <= 60:
         about["examples"] = [example]
     return {**schema, **about} if about else schema
-
-
-__all__ = ["BadRef", "described", "keywords", "resolved"]

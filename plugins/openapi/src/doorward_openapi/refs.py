@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin
 
 from doorward import ConfigError
+
 from doorward_openapi import document
 
 

@@ -28,7 +28,7 @@ _ALSO_CALLED = {
     **dict.fromkeys(("list",), "array"),
 }
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
-_FLAGS = ("uniqueItems", "deprecated", "readOnly", "writeOnly")
+_FLAGS = ("deprecated", "readOnly", "writeOnly")
 
 
 class Schemas:
@@ -133,6 +133,8 @@ class Schemas:
         for key in _FLAGS:
             if node.get(key) is True:
                 out[key] = True
+        if kind == "array" and node.get("uniqueItems") is True:
+            out["uniqueItems"] = True
         for key in _COUNTS:
             if type(count := node.get(key)) is int and count >= 0:
                 out[key] = count
@@ -202,7 +204,8 @@ def _bounds(node: Mapping[str, Any], out: dict[str, Any]) -> None:
             out[strict if beyond is True else low] = bound
         if number(beyond):
             out[strict] = beyond
-    if number(step := node.get("multipleOf")) and step > 0:
+    step = node.get("multipleOf")
+    if number(step) and step > 0:
         out["multipleOf"] = step
 
 
@@ -217,5 +220,5 @@ def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
         return schema if "anyOf" not in schema else {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
     if not any(key in schema for key in ("$ref", "allOf", "anyOf", "type")):
         return schema
-    about = {key: schema[key] for key in ("description", "default", "deprecated") if key in schema}
+    about: dict[str, Any] = {key: schema[key] for key in ("description", "default", "deprecated") if key in schema}
     return {"anyOf": [{k: v for k, v in schema.items() if k not in about}, {"type": "null"}], **about}

@@ -82,4 +82,3 @@ def _form(fields: Sequence[Mapping[str, Any]], consumes: Sequence[str]) -> dict[
     }
     encoding = {n: _style(f) for n, f in named.items()}
     return {"required": bool(schema["required"]), "content": {media: {"schema": schema, "encoding": encoding}}}
-

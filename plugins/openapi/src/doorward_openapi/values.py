@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 _MOST = 1000
 
 
-def number(value: Any) -> bool:
+def number(value: Any) -> TypeGuard[int | float]:
     """A finite number, and no flag."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 

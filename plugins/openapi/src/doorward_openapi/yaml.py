@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+import sys
+import threading
+from collections.abc import Iterable
 from typing import Any
 
 _NESTED = re.compile(r"^(?:[ ]|[-?:][ \t]){500}", re.MULTILINE)
 """A line that starts beyond column 500: yaml-rs recurses for each level and would overflow the stack."""
 
-_ALIAS = re.compile(r"(?<=[\s\[,{:-])\*[^\s\[\]{},]+")
+_ALIAS = re.compile(r"(?<=[\s\[,{:-])\*[\w.-]+")
 _COPIED = 256 * 2**20
 """Bytes that aliases may copy."""
 
@@ -25,14 +28,44 @@ def load(text: str) -> Any:
 
 
 def _parse(text: str) -> Any:
-    from yaml_rs import AliasLimits, loads
+    _import_safely()
+    from yaml_rs import AliasLimits, YAMLDecodeError, loads
 
-    if not _ALIAS.search(text):
-        return loads(text, parse_datetime=False)
+    def parsed(text: str, copies: int) -> Any:
+        return loads(text, parse_datetime=False, alias_limits=AliasLimits(max_total_replayed_events=copies))
+
+    try:
+        return parsed(text, 0)
+    except YAMLDecodeError as error:
+        if "alias replay limit" not in str(error):
+            raise
     # Each alias copies what it stands for. The longest string, found with all aliases gone, bounds how often.
-    longest = _longest(loads(_ALIAS.sub("~", text), parse_datetime=False))
-    limit = min(1_000_000, _COPIED // max(longest, 64))
-    return loads(text, parse_datetime=False, alias_limits=AliasLimits(max_total_replayed_events=limit))
+    try:
+        longest = _longest(parsed(_ALIAS.sub("~", text), 0))
+    except YAMLDecodeError:
+        longest = len(text)
+    return parsed(text, min(1_000_000, _COPIED // max(longest, 64)))
+
+
+def _import_safely() -> None:
+    """Import yaml-rs in a thread that never ends.
+
+    Its allocator (mimalloc, in yaml-rs 0.1.6) belongs to the thread that loads it: once that one has ended, the
+    next thread that parses takes the process down. Worker threads of event loops do end.
+    """
+    if "yaml_rs" in sys.modules or threading.current_thread() is threading.main_thread():
+        return
+    done = threading.Event()
+
+    def load_and_stay() -> None:
+        try:
+            __import__("yaml_rs")
+        finally:
+            done.set()
+        threading.Event().wait()
+
+    threading.Thread(target=load_and_stay, name="doorward-yaml", daemon=True).start()
+    done.wait()
 
 
 def _longest(root: Any) -> int:
@@ -50,8 +83,8 @@ def _longest(root: Any) -> int:
 
 def _plain(root: Any) -> Any:
     """Text keys, merged maps, finite numbers; in place, without recursion."""
-    holder = [root]
-    todo: list[Any] = [holder]
+    holder: list[Any] = [root]
+    todo: list[dict[Any, Any] | list[Any]] = [holder]
     while todo:
         node = todo.pop()
         if isinstance(node, dict):
@@ -60,7 +93,7 @@ def _plain(root: Any) -> Any:
                 table = {_key(key): value for key, value in node.items()}
                 node.clear()
                 node.update(table)
-        pairs = node.items() if isinstance(node, dict) else enumerate(node)
+        pairs: Iterable[tuple[Any, Any]] = node.items() if isinstance(node, dict) else enumerate(node)
         for key, value in pairs:
             if isinstance(value, (dict, list)):
                 todo.append(value)

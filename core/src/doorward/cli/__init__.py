@@ -1,0 +1,98 @@
+"""The command line: a thin skin over `gateway.py`.
+
+`doorward WORD …` imports what WORD needs; `doorward --help` imports no command, and not even click.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from doorward.index import Entry
+
+COMMANDS = {
+    "init": ("project", "Write a doorward.toml to start from"),
+    "add": ("add", "Add a server to the configuration, and compile it"),
+    "compile": ("compile", "Turn the servers' documents into functions"),
+    "clean": ("compile", "Forget everything that was compiled"),
+    "list": ("catalog", "List the servers, or the functions of one"),
+    "search": ("catalog", "Find functions by words"),
+    "show": ("catalog", "Show functions: signature, types, docs, an example"),
+    "call": ("catalog", "Call one function"),
+    "run": ("run", "Run a program in a sandbox"),
+    "serve": ("serve", "Serve MCP clients"),
+    "plugins": ("plugins", "List what is installed"),
+    "schema": ("schema", "Print the JSON Schema of the configuration"),
+    "doctor": ("doctor", "Check the configuration, and say what to do"),
+}
+"""Each command's module below `doorward.cli` (in which it is a click command of its own name), and what it does."""
+
+USAGE = "Usage: doorward COMMAND [OPTIONS] …"
+COMMON = """\
+Every command takes --help, --config PATH (doorward.toml, or DOORWARD_CONFIG) and --env-file PATH; those that print data take --json.
+With DOORWARD_DEBUG=1 everything is logged, and errors come with their traceback.
+"""
+WELL_KNOWN = {"demo": "doorward-demo"}
+"""Commands that are not installed with core, by the distribution that brings them."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command line and exit."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    match words:
+        case [] | ["--help" | "-h" | "help", *_]:
+            sys.stdout.write(_help())
+        case ["--version" | "-V", *_]:
+            from doorward import __version__
+
+            sys.stdout.write(f"doorward {__version__}\n")
+        case [word, *_] if word.startswith("-"):
+            _refuse(f"{word} comes before the command", "Options follow the command: doorward list --config PATH")
+        case [word, *rest]:
+            from doorward.cli.common import run
+
+            sys.exit(run(lambda: _command(word), rest, f"doorward {word}"))
+
+
+def _command(word: str) -> object:
+    """The click command of a word. Exits with advice if there is none."""
+    from importlib import import_module
+
+    if word in COMMANDS:
+        return getattr(import_module(f"doorward.cli.{COMMANDS[word][0]}"), word)
+    plugins = _plugin_commands()
+    if word in plugins:
+        from doorward.distribution import find_index
+        from doorward.plugins import Plugins
+
+        return Plugins(find_index()).driver("command", word)
+    if word in WELL_KNOWN:
+        _refuse(f"the command {word!r} is not installed", f"pip install {WELL_KNOWN[word]}")
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, [*COMMANDS, *plugins, *WELL_KNOWN])
+    _refuse(f"there is no command {word!r}", f"Did you mean {' or '.join(near)}?" if near else "See doorward --help.")
+    return None
+
+
+def _plugin_commands() -> dict[str, Entry]:
+    """The commands that other distributions bring, by name; nothing of them is imported."""
+    from doorward.distribution import find_index
+
+    return {entry.name: entry for entry in find_index().of("command")}
+
+
+def _help() -> str:
+    from doorward import __doc__ as about
+
+    rows = {name: does for name, (_, does) in COMMANDS.items()}
+    rows |= {name: f"(from {entry.given_by})" for name, entry in _plugin_commands().items() if name not in rows}
+    listed = "".join(f"  {name:<10} {does}\n" for name, does in rows.items())
+    return f"{USAGE}\n\n{(about or '').partition(chr(10))[0]}\n\nCommands:\n{listed}\n{COMMON}"
+
+
+def _refuse(message: str, hint: str) -> None:
+    sys.stderr.write(f"error: {message}\nhint: {hint}\n")
+    sys.exit(2)

@@ -1,0 +1,134 @@
+"""`doorward add TYPE NAME …`: a command for each installed source, with the keys of its `Settings` as options."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from doorward.cli.common import Project, common, parsed
+from doorward.cli.compile import compile_now
+from doorward.cli.project import starter, write
+from doorward.errors import ConfigError
+
+
+class _Sources(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        from doorward.distribution import find_index
+
+        return [entry.name for entry in find_index().of("source")]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """Raises: PluginError if there is no such source."""
+        from doorward.distribution import find_index
+        from doorward.plugins import Plugins
+
+        return _command(cmd_name, Plugins(find_index()).driver("source", cmd_name).Settings)
+
+
+add = _Sources("add", help="Add a server of a TYPE to the configuration, and compile it.", subcommand_metavar="TYPE NAME ...")
+
+
+def _command(source: str, model: Any) -> click.Command:
+    """The command that adds a server of this source. The first key that is required stands behind the name."""
+    fields = model.model_fields
+    first = next((key for key, field in fields.items() if field.is_required()), None)
+
+    @click.command(source, help=f"Add the server NAME, of the source {source}, and compile it.")
+    @common
+    @click.argument("name")
+    @click.option("--read-only", is_flag=True, help="Leave out what may change something.")
+    @click.option("--force", is_flag=True, help="Replace the server if there is one of that name.")
+    def command(project: Project, name: str, read_only: bool, force: bool, **given: str | None) -> int:
+        options = {key: _value(field.annotation, text) for key, field in fields.items() if (text := given[key]) is not None}
+        if first is not None:
+            options[first] = _beside(project.config, options[first])
+        core = {"source": source} | ({"read_only": True} if read_only else {})
+        _add(project, name, core, options, model, force)
+        return compile_now(project, (name,))
+
+    if first is not None:
+        behind = next(place for place, param in enumerate(command.params, 1) if param.name == "name")
+        command.params.insert(behind, click.Argument([first]))
+    command.params += [click.Option([f"--{key.replace('_', '-')}", key], help=field.description) for key, field in fields.items() if key != first]
+    return command
+
+
+def _add(project: Project, name: str, core: Mapping[str, Any], options: Mapping[str, Any], model: Any, force: bool) -> None:
+    """Write the server into the file. One that could not be used is not left there.
+
+    Raises: ConfigError.
+    """
+    from doorward import config
+
+    file = project.config
+    if not re.fullmatch(r"[A-Za-z][\w-]*", name, re.ASCII):
+        raise click.UsageError(f"{name!r} cannot name a server: use letters, digits, - and _")
+    before = file.read_text(encoding="utf-8") if file.exists() else None
+    write(file, f"{_without(file, before or starter(), name, force).rstrip()}\n\n{_block(name, {**core, **options})}")
+    try:
+        loaded = config.load(file, env_file=project.env_file)
+        if name in loaded.broken:
+            raise loaded.broken[name]
+        config.validate(model, options, secrets=loaded.secrets, place=f"{file.name} [servers.{name}]")
+    except ConfigError:
+        file.unlink() if before is None else write(file, before)
+        raise
+
+
+def _without(file: Path, text: str, name: str, force: bool) -> str:
+    """The file's text without a server of this name. Raises: ConfigError if there is one, but for `force`."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        document = tomlkit.parse(text)
+    except TOMLKitError as error:
+        raise ConfigError(str(error), place=str(file), hint="Mend the TOML.") from None
+    servers: Any = document.get("servers", {})
+    if name not in servers:
+        return text
+    if not force:
+        raise ConfigError("is there already", place=f"{file} [servers.{name}]", hint="--force replaces it.")
+    del servers[name]
+    return tomlkit.dumps(document)
+
+
+def _block(name: str, options: Mapping[str, Any]) -> str:
+    import tomlkit
+
+    table = tomlkit.document()
+    for key, value in options.items():
+        if isinstance(value, dict):
+            inline = tomlkit.inline_table()
+            inline.update(value)
+            value = inline
+        table.add(key, value)
+    return f"[servers.{name}]\n{tomlkit.dumps(table)}"
+
+
+def _value(annotation: Any, text: str) -> Any:
+    """The value of a key: text where the key takes text, else JSON."""
+    return text if _takes_text(annotation) else parsed(text, lambda value: True)
+
+
+def _takes_text(annotation: Any) -> bool:
+    from types import UnionType
+    from typing import Union, get_origin
+
+    from doorward.secrets import Template
+
+    if get_origin(annotation) in (Union, UnionType):
+        return any(_takes_text(part) for part in get_args(annotation))
+    return isinstance(annotation, type) and issubclass(annotation, (str, Path, Template))
+
+
+def _beside(config: Path, value: Any) -> Any:
+    """A path that exists, as seen from the configuration's folder; anything else as it is."""
+    if not isinstance(value, str) or not Path(value).exists():
+        return value
+    return Path(os.path.relpath(value, config.resolve().parent)).as_posix()

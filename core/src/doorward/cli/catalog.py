@@ -1,0 +1,145 @@
+"""`doorward list`, `search`, `show` and `call`: what the catalog holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import click
+
+from doorward.cli.common import Project, common, pairs, parsed, plain, print_json, say, table
+
+if TYPE_CHECKING:
+    from doorward.gateway import Gateway
+
+
+@click.command()
+@common
+@click.argument("server", required=False)
+def list(project: Project, server: str | None) -> None:
+    """List the servers, or all functions of one SERVER."""
+    anyio.run(_list, project, server)
+
+
+async def _list(project: Project, server: str | None) -> None:
+    async with project.gateway() as gate:
+        if server is not None:
+            _tell_functions(project, {"functions": await _functions(gate, server)})
+            return
+        found = await gate.list_servers()
+    if project.json:
+        print_json(found)
+    elif not found["servers"]:
+        say("no server is configured; for example: doorward add openapi NAME SPEC")
+    else:
+        table(["server", "functions", ""], [(s["name"], s["functions"], f"broken: {s['broken']}" if "broken" in s else s.get("about", "")) for s in found["servers"]])
+
+
+async def _functions(gate: Gateway, server: str) -> Any:
+    """Every function of a server, page by page."""
+    page = await gate.search_functions("", server=server, limit=50)
+    functions = page["functions"]
+    while "cursor" in page:
+        page = await gate.search_functions("", server=server, limit=50, cursor=page["cursor"])
+        functions += page["functions"]
+    return functions
+
+
+@click.command()
+@common
+@click.argument("words", nargs=-1, required=True)
+@click.option("--server", help="Only functions of this server.")
+@click.option("--read-only", is_flag=True, help="Only functions that change nothing.")
+@click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50), help="How many to show.")
+def search(project: Project, words: tuple[str, ...], server: str | None, read_only: bool, limit: int) -> None:
+    """Find functions that fit the WORDS, best first."""
+    anyio.run(_search, project, " ".join(words), server, read_only or None, limit)
+
+
+async def _search(project: Project, words: str, server: str | None, read_only: bool | None, limit: int) -> None:
+    async with project.gateway() as gate:
+        found = await gate.search_functions(words, server=server, read_only=read_only, limit=limit)
+    _tell_functions(project, found)
+    if not project.json and found["total"] > len(found["functions"]):
+        say(f"{found['total']} functions fit; --limit shows more", err=True)
+
+
+def _tell_functions(project: Project, found: dict[str, Any]) -> None:
+    if project.json:
+        print_json(found)
+    else:
+        table(["function", ""], [(f["function"], f["summary"]) for f in found["functions"]])
+
+
+@click.command()
+@common
+@click.argument("functions", nargs=-1, required=True, metavar="SERVER.FUNCTION...")
+def show(project: Project, functions: tuple[str, ...]) -> int:
+    """Show one to five functions: import line, signature, types, documentation and an example."""
+    return anyio.run(_show, project, functions)
+
+
+async def _show(project: Project, functions: tuple[str, ...]) -> int:
+    async with project.gateway() as gate:
+        cards = await gate.get_functions(functions)
+    unknown = [card for card in cards if "error" in card]
+    if project.json:
+        print_json({"functions": cards})
+    else:
+        say("\n\n\n".join(card["text"] for card in cards if "text" in card)) if len(unknown) < len(cards) else None
+        for card in unknown:
+            say(f"{click.style('error:', fg='red')} {plain(card['error'])}", err=True, clean=False)
+    return 1 if unknown else 0
+
+
+@click.command()
+@common
+@click.argument("function", metavar="SERVER.FUNCTION")
+@click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option("--arguments", "table_", metavar="JSON", default="{}", help="All arguments, as one JSON object.")
+@click.option("--output", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write the result here: for files and images.")
+def call(project: Project, function: str, arguments: tuple[str, ...], table_: str, output: Path | None) -> None:
+    """Call one function through the door: credentials, policy, guards and limits apply.
+
+    A VALUE is JSON if it parses as such and fits the parameter, else text; @FILE is the content of a file. The result is printed as JSON.
+    """
+    anyio.run(_call, project, function, arguments, table_, output)
+
+
+async def _call(project: Project, name: str, words: tuple[str, ...], given: str, output: Path | None) -> None:
+    async with project.gateway() as gate:
+        from doorward.arguments import fits
+
+        function = gate.broker.find(name)
+        arguments = _object(given) | {k: parsed(v, lambda value, k=k: fits(function, k, value, gate.catalog)) for k, v in pairs(words).items()}
+        result = await gate.call(function.qualified, arguments)
+        if output is not None:
+            output.write_bytes(_content(gate, result))
+    if output is None:
+        print_json(result)
+        if isinstance(result, dict) and result.get("artefact"):
+            say("hint: --output FILE keeps the bytes", err=True)
+
+
+def _content(gate: Gateway, result: Any) -> bytes:
+    """The bytes of an artefact, whole; any other result as JSON."""
+    if not (isinstance(result, dict) and "artefact" in result):
+        return json.dumps(result, ensure_ascii=False, indent=2).encode()
+    parts, uri = [], result["artefact"]
+    while uri:
+        page = gate.result(uri)
+        parts.append(page.content if isinstance(page.content, bytes) else page.content.encode())
+        uri = page.next
+    return b"".join(parts)
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise click.UsageError(f"--arguments is no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise click.UsageError("--arguments is not a JSON object")
+    return value

@@ -1,0 +1,188 @@
+"""What the commands share: their common options, the gateway that they open, how they print and how they end."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import json
+import os
+import re
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from doorward.errors import DoorwardError
+
+if TYPE_CHECKING:
+    from doorward.config import Loaded
+    from doorward.gateway import Gateway
+
+EXIT = {"config": 2, "policy": 3, "guard": 3, "limit": 3}
+"""Exit codes by the kind of an error; every other kind is 1."""
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Which configuration is meant, and how the answer is wanted: the options of every command."""
+
+    config: Path
+    env_file: Path | None
+    json: bool
+
+    def load(self) -> Loaded:
+        """The configuration, with logging set up as it says. Raises: ConfigError."""
+        from doorward import config
+        from doorward.cli import logs
+
+        loaded = config.load(self.config, env_file=self.env_file)
+        logs.configure(loaded.secrets, logs.level(loaded))
+        return loaded
+
+    @contextlib.asynccontextmanager
+    async def gateway(self, loaded: Loaded | None = None, *, ready: bool = True) -> AsyncIterator[Gateway]:
+        """The gateway, to be asked one thing. `ready`: servers that have no compile under this configuration get one."""
+        from doorward.gateway import Gateway
+
+        loaded = loaded or self.load()
+        try:
+            async with Gateway.open(loaded, compile=False) as gate:
+                stale = gate.servers.stale() if ready else []
+                if stale:
+                    from doorward.cli.progress import progress
+
+                    with progress(len(stale)) as tell:
+                        for name in stale:
+                            tell(name)
+                            await gate.servers.compile_one(name)
+                yield gate
+        except (DoorwardError, click.ClickException, click.exceptions.Exit, BrokenPipeError):
+            raise
+        except Exception as error:
+            raise _defect(error, loaded.secrets.scrub) from None
+
+
+def common(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds `--config`, `--env-file` and `--json`, which the command gets as a `Project`."""
+
+    @click.option("--config", metavar="PATH", type=click.Path(path_type=Path), envvar="DOORWARD_CONFIG", default="doorward.toml", show_default=True,
+                  help="The configuration file.")  # fmt: skip
+    @click.option("--env-file", metavar="PATH", type=click.Path(path_type=Path), help="Variables; .env beside the configuration if not given.")
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    @functools.wraps(command)
+    def with_project(config: Path, env_file: Path | None, as_json: bool, **options: Any) -> Any:
+        return command(Project(config, env_file, as_json), **options)
+
+    return with_project
+
+
+def run(find: Callable[[], Any], arguments: Sequence[str], name: str) -> int:
+    """Run a command; its exit code. What goes wrong is one message and what to do about it, without a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        ended = find().main(list(arguments), prog_name=name, standalone_mode=False)
+        sys.stdout.flush()
+        return ended if isinstance(ended, int) else 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return 130
+    except BrokenPipeError:
+        # Nobody reads on. The interpreter flushes at its end and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except DoorwardError as error:
+        if debugging():
+            raise
+        return fail(error, as_json="--json" in arguments)
+
+
+def fail(error: DoorwardError, *, as_json: bool) -> int:
+    """Say what is wrong and what to do about it. Returns: the exit code."""
+    if as_json:
+        print_json({"error": described(error) | {"kind": error.kind, "type": type(error).__name__}})
+    else:
+        say(click.style("error: ", fg="red") + plain(str(error)) + (f"\nhint: {plain(error.hint)}" if error.hint else ""), err=True, clean=False)
+    return EXIT.get(error.kind, 1)
+
+
+def described(error: DoorwardError) -> dict[str, str]:
+    return {"message": str(error)} | ({"hint": error.hint} if error.hint else {})
+
+
+def debugging() -> bool:
+    return os.environ.get("DOORWARD_DEBUG", "") not in ("", "0", "false")
+
+
+def print_json(value: Any) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
+
+
+def say(text: str, *, err: bool = False, clean: bool = True) -> None:
+    click.echo(plain(text) if clean else text, err=err)
+
+
+def plain(text: str) -> str:
+    """Text of an API or a program without what would steer a terminal."""
+    return _CONTROL.sub("�", text)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A table for a terminal; else lines with tabs between."""
+    cells = [[plain(str(cell)) for cell in row] for row in rows]
+    if not sys.stdout.isatty():
+        for row in cells:
+            click.echo("\t".join(" ".join(cell.split()) for cell in row))
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
+    for row in cells:
+        shown.add_row(*map(Text, row))
+    Console().print(shown)
+
+
+def parsed(text: str, fits: Callable[[Any], bool]) -> Any:
+    """The value that `name=TEXT` means: JSON where that parses and fits, else the text; `@FILE` is a file's content."""
+    if text.startswith("@"):
+        try:
+            text = Path(text[1:]).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise click.UsageError(f"{text[1:]} cannot be read: {error}") from None
+    try:
+        value = json.loads(text, parse_constant=_no_constant)
+    except ValueError:
+        return text
+    return value if fits(value) else text
+
+
+def pairs(items: Sequence[str]) -> dict[str, str]:
+    """`name=value` words as a dictionary."""
+    for item in items:
+        if "=" not in item:
+            raise click.UsageError(f"{item!r} is not of the form name=value")
+    return dict(item.split("=", 1) for item in items)
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _defect(error: Exception, scrub: Callable[[str], str]) -> Exception:
+    """An error of ours or of a plugin, with its traceback in debug mode, in neither case with a secret."""
+    import traceback
+
+    text = "".join(traceback.format_exception(error)) if debugging() else f"{type(error).__name__}: {error} (DOORWARD_DEBUG=1 shows where)"
+    return click.ClickException(scrub(text))

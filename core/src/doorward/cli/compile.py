@@ -1,0 +1,152 @@
+"""`doorward compile` and `doorward clean`."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import click
+
+from doorward.cli.common import Project, common, described, plain, print_json, say
+
+if TYPE_CHECKING:
+    from doorward.catalog import Report
+    from doorward.config import Loaded
+    from doorward.errors import DoorwardError
+    from doorward.gateway import Gateway
+
+SHOWN = 10
+"""Skipped operations of a server that are listed without `--verbose`."""
+
+
+@click.command()
+@common
+@click.argument("servers", nargs=-1)
+@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+@click.option("--force", is_flag=True, help="Compile also what has not changed.")
+@click.option("--verbose", is_flag=True, help="List everything that was skipped.")
+def compile(project: Project, servers: tuple[str, ...], dry_run: bool, force: bool, verbose: bool) -> int:
+    """Turn the documents of all SERVERS (or of those named) into functions.
+
+    What has not changed is not compiled again. Ends with 1 if any server is broken.
+    """
+    return compile_now(project, servers, dry_run=dry_run, force=force, verbose=verbose)
+
+
+@click.command()
+@common
+@click.option("--compile", "again", is_flag=True, help="Compile everything anew.")
+def clean(project: Project, again: bool) -> int:
+    """Remove the catalog: everything that was compiled."""
+    from doorward.gateway import state_folder
+
+    catalog = state_folder(project.load()) / "catalog.db"
+    removed = [str(file) for file in (catalog, *(catalog.with_name(f"catalog.db-{end}") for end in ("wal", "shm"))) if file.exists()]
+    for file in removed:
+        Path(file).unlink()
+    if again:
+        return compile_now(project, ())
+    if project.json:
+        print_json({"removed": removed})
+    else:
+        say("\n".join(f"removed {file}" for file in removed) or "nothing to remove")
+    return 0
+
+
+def compile_now(project: Project, servers: tuple[str, ...], *, dry_run: bool = False, force: bool = False, verbose: bool = False) -> int:
+    """Compile and tell. Returns: the exit code."""
+    loaded = project.load()
+    if not dry_run:
+        return anyio.run(_compile, project, loaded, servers, False, force, verbose)
+    with tempfile.TemporaryDirectory(prefix="doorward-") as folder:  # a gateway writes to its state folder
+        loaded = replace(loaded, config=loaded.config.model_copy(update={"state": Path(folder)}))
+        return anyio.run(_compile, project, loaded, servers, True, force, verbose)
+
+
+async def _compile(project: Project, loaded: Loaded, servers: tuple[str, ...], dry_run: bool, force: bool, verbose: bool) -> int:
+    began = time.time()
+    async with project.gateway(loaded, ready=False) as gate:
+        results = await _results(gate, servers, dry_run, force)
+        if project.json:
+            print_json({"servers": {name: result.as_dict() for name, result in results.items()}})
+        else:
+            for name, result in results.items():
+                _tell(name, result, verbose, began)
+            _tell_all(results, project.config, dry_run)
+    return 1 if any(result.error for result in results.values()) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What came of one server: a report, or what is wrong. Both, if the last compile goes on serving."""
+
+    report: Report | None
+    error: DoorwardError | None
+
+    def as_dict(self) -> dict[str, Any]:
+        told: dict[str, Any] = {}
+        if self.report is not None:
+            report = self.report
+            told = {"functions": report.functions, "skipped": list(report.skipped), "warnings": list(report.warnings), "ms": round(report.ms, 1)}
+        if self.error is not None:
+            told |= {"error": str(self.error)} | ({"hint": self.error.hint} if self.error.hint else {})
+        return told
+
+
+async def _results(gate: Gateway, wanted: tuple[str, ...], dry_run: bool, force: bool) -> dict[str, _Result]:
+    from doorward.cli.progress import progress
+
+    known = [*gate.servers.configured, *(name for name in gate.servers.broken if name not in gate.servers.configured)]
+    for name in wanted:
+        if name not in known:
+            raise click.UsageError(f"there is no server {name!r} in the configuration; servers: {', '.join(known) or 'none'}")
+    names = list(wanted or known)
+    with progress(len(names)) as tell:
+        reports = await gate.servers.compile(wanted or None, force=force, dry_run=dry_run, tell=tell)
+    wrong = gate.servers.broken | gate.servers.behind
+    return {name: _Result(reports.get(name), wrong.get(name)) for name in names}
+
+
+def _tell(name: str, result: _Result, verbose: bool, began: float) -> None:
+    if result.error is not None:
+        say(f"{click.style('broken', fg='red')} {name}: {plain('. '.join(described(result.error).values()))}", clean=False)
+    if result.report is None:
+        return
+    report = result.report
+    unchanged = 0 < report.compiled < began
+    skipped = f", {len(report.skipped)} skipped" if report.skipped else ""
+    say(f"{name}: {_functions(report.functions)}{skipped}, {'unchanged' if unchanged else f'{report.ms:.0f} ms'}")
+    shown = report.skipped if verbose else report.skipped[:SHOWN]
+    for one in shown:
+        say(f"  skipped {one['where']}: {one['why']}")
+    if len(shown) < len(report.skipped):
+        say(f"  … and {len(report.skipped) - len(shown)} more (--verbose)")
+    for warning in report.warnings:
+        say(f"  warning: {warning}")
+
+
+def _tell_all(results: dict[str, _Result], config: Path, dry_run: bool) -> None:
+    compiled = {name: result.report for name, result in results.items() if result.report}
+    total = sum(report.functions for report in compiled.values())
+    say(f"{'Would compile' if dry_run else 'Compiled'}: {', '.join(compiled) or 'nothing'} ({_functions(total)})")
+    if compiled and not dry_run:
+        say(f"\nFor the configuration of an MCP client:\n{client_snippet(config)}")
+
+
+def _functions(count: int) -> str:
+    return f"{count} function{'' if count == 1 else 's'}"
+
+
+def client_snippet(config: Path) -> str:
+    """What a client needs to start us, ready to paste."""
+    import json
+
+    command = "doorward" if shutil.which("doorward") else str(Path(sys.executable).with_name("doorward"))
+    server = {"command": command, "args": ["serve", "--config", str(config.resolve())]}
+    return json.dumps({"mcpServers": {"doorward": server}}, indent=2)

@@ -1,0 +1,158 @@
+"""`doorward doctor`: is all well, and if not, what to do."""
+
+from __future__ import annotations
+
+import os
+import platform
+import stat
+from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import click
+
+from doorward.cli.common import Project, common, plain, print_json, say
+from doorward.errors import ConfigError, DoorwardError
+
+if TYPE_CHECKING:
+    from doorward.gateway import Gateway
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What was checked, whether it is well, and what to do. What is well and has advice all the same is a warning."""
+
+    check: str
+    ok: bool
+    advice: str = ""
+
+    @property
+    def mark(self) -> str:
+        return click.style("✗", fg="red") if not self.ok else click.style("!", fg="yellow") if self.advice else click.style("✓", fg="green")
+
+
+@click.command()
+@common
+def doctor(project: Project) -> int:
+    """Check configuration, servers, secrets, executors, cache and plugins. Ends with 1 if anything is wrong."""
+    checks = anyio.run(_all, project)
+    if project.json:
+        print_json({"ok": all(check.ok for check in checks), "checks": [asdict(check) for check in checks]})
+    for check in checks if not project.json else ():
+        say(f"{check.mark} {plain(check.check)}" + (f"\n    {plain(check.advice)}" if check.advice else ""), clean=False)
+    return 0 if all(check.ok for check in checks) else 1
+
+
+async def _all(project: Project) -> list[Check]:
+    checks = [*_versions()]
+    try:
+        async with project.gateway(ready=False) as gate:
+            checks.append(Check(f"configuration {project.config}", True))
+            checks += _state(gate)
+            checks += [check async for check in _servers(gate)]
+            checks += [check async for check in _executors(gate)]
+            checks.append(await _cache(gate))
+            checks += [Check(f"plugin {name}", True) for name, _ in gate.plugins.manager.list_name_plugin()]
+            checks += [Check(*given) for plugin in gate.plugins.hook.doctor_checks() for given in plugin or ()]
+    except DoorwardError as error:  # what stops the start: the configuration, or a hook plugin
+        checks.append(_wrong(f"configuration {project.config}", error))
+    return checks
+
+
+def _wrong(what: str, error: DoorwardError) -> Check:
+    return Check(f"{what}: {error}", False, error.hint or "")
+
+
+def _versions() -> Iterator[Check]:
+    from importlib.metadata import version
+
+    from doorward.distribution import find_index
+
+    try:
+        names = {entry.distribution for entry in find_index().entries}
+    except ConfigError as error:
+        yield _wrong("distribution", error)
+        names = set()
+    yield Check(f"Python {platform.python_version()} on {platform.system()}", True)
+    yield Check(", ".join(f"{name} {version(name)}" for name in ("doorward", *sorted(names), "mcp")), True)
+
+
+def _state(gate: Gateway) -> Iterator[Check]:
+    what = f"state folder {gate.state}"
+    if not os.access(gate.state, os.W_OK):
+        yield Check(f"{what} cannot be written", False, "Give it to the user who runs Doorward, or set DOORWARD_STATE_DIR.")
+    elif os.name == "posix" and stat.S_IMODE(gate.state.stat().st_mode) & 0o077:
+        yield Check(f"{what} is open to other users", False, f"chmod 700 {gate.state}")
+    else:
+        yield Check(what, True)
+
+
+async def _servers(gate: Gateway) -> AsyncIterator[Check]:
+    """Each server: its settings and secrets, then whether its functions are those of the present document."""
+    from doorward.config import module_name
+
+    settings = gate.servers.settings()
+    await gate.servers.compile()
+    reports = gate.catalog.reports()
+    for name in gate.servers.configured:
+        for check in _secrets(name, settings.get(name, ())):
+            yield check
+    for name in gate.servers.configured.keys() - gate.servers.broken.keys():
+        count = f"server {name}: {reports[module_name(name)].functions} functions"
+        behind = gate.servers.behind.get(name)
+        yield Check(count, True) if behind is None else _wrong(f"{count} of the last compile", behind)
+    for name, error in gate.servers.broken.items():
+        yield _wrong(f"server {name}", error)
+
+
+def _secrets(server: str, settings: Iterable[Any]) -> Iterator[Check]:
+    from doorward.secrets import Secret
+
+    for template in _templates(list(settings)):
+        if missing := template.missing():
+            yield Check(f"server {server}: {missing}", False, "Set it in .env or the environment.")
+        elif isinstance(template, Secret) and template.literal:
+            yield Check(f"server {server}: a credential stands in the configuration file", True, "Move it to .env, and write ${NAME} in its place.")
+
+
+def _templates(value: Any) -> Iterator[Any]:
+    """Every reference to a secret in settings, however deep."""
+    from pydantic import BaseModel
+
+    from doorward.secrets import Template
+
+    if isinstance(value, Template):
+        yield value
+    elif isinstance(value, BaseModel):
+        yield from _templates([part for _, part in value])
+    elif isinstance(value, dict):
+        yield from _templates(list(value.values()))
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _templates(part)
+
+
+async def _executors(gate: Gateway) -> AsyncIterator[Check]:
+    """Each executor runs a program."""
+    if not gate.executors.names:
+        yield Check("no executor", False, gate.executors.advice())
+    for name in list(gate.executors.names):
+        gate.executors.names = [name]
+        outcome = await gate.execute("1 + 1")
+        if outcome.error is not None:
+            yield Check(f"executor {name}: {outcome.error.message}", False, outcome.error.hint or "")
+        else:
+            yield Check(f"executor {name} runs programs ({outcome.ms:.0f} ms)", outcome.value == 2)
+
+
+async def _cache(gate: Gateway) -> Check:
+    """Whether the cache answers when asked for a program that it does not have."""
+    name = gate.config.cache
+    if name in (None, "none") or not gate.plugins.index.named("cache", name):
+        if "cache" not in gate.loaded.named or name in (None, "none"):
+            return Check("no cache", True, "run_cached_code has nothing to run again; doorward-cache-sqlite brings one.")
+    error = (await gate.run_cached("doctor")).error
+    if error is not None and error.kind == "config":
+        return Check(f"cache {name}: {error.message}", False, error.hint or "")
+    return Check(f"cache {name}", True)

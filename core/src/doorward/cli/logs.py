@@ -1,0 +1,67 @@
+"""Logging of the command line: to standard error, JSON lines where that is no terminal, never a secret."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING, Any
+
+from doorward.cli.common import debugging
+
+if TYPE_CHECKING:
+    from doorward.config import Loaded
+    from doorward.secrets import Secrets
+
+
+def level(loaded: Loaded) -> str:
+    """The configured level. A command that answers one question is silent on what its answer says anyhow, unless asked."""
+    if debugging():
+        return "debug"
+    return loaded.config.log_level if "log_level" in loaded.named else "error"
+
+
+def configure(secrets: Secrets, level: str) -> None:
+    """Send every event of structlog and of `logging` through the scrubber to standard error."""
+    structlog = _structlog()
+    human = sys.stderr.isatty()
+
+    def scrub(logger: Any, method: str, event: Any) -> Any:
+        return secrets.scrub_value(event)
+
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            scrub,
+            structlog.dev.ConsoleRenderer() if human else structlog.processors.JSONRenderer(),
+            scrub,  # the rendered line: values that are no strings are written out only now
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+    logging.basicConfig(handlers=[_ToStructlog()], level=level.upper(), force=True)
+
+
+class _ToStructlog(logging.Handler):
+    """What libraries log with the standard library, in the same stream."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        import structlog
+
+        structlog.get_logger().log(record.levelno, record.getMessage(), logger=record.name, exc_info=record.exc_info)
+
+
+def _structlog() -> Any:
+    """structlog, without rich: it would import it, for 50 ms, to draw tracebacks, which we write as text."""
+    before = sys.modules.get("rich")
+    if "structlog" not in sys.modules and before is None:
+        sys.modules["rich"] = None  # type: ignore[assignment]
+    try:
+        import structlog
+    finally:
+        if sys.modules.get("rich", before) is None:
+            del sys.modules["rich"]
+    return structlog

@@ -1,0 +1,66 @@
+"""`doorward plugins`: what is installed, without importing any of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from doorward.cli.common import Project, common, print_json, table
+
+if TYPE_CHECKING:
+    from doorward.index import Entry
+
+
+@click.command()
+@common
+def plugins(project: Project) -> None:
+    """List every installed plugin: active (the configuration names it), installed, or refused (by the distribution)."""
+    from doorward.distribution import find_index
+
+    index = find_index()
+    active = _active(project) | {("distribution", entry.name) for entry in index.of("distribution")}
+    rows = [(entry, "active" if (entry.kind, entry.name) in active else "installed") for entry in index.entries]
+    rows += [(entry, "refused") for entry in index.refused]
+    if project.json:
+        print_json({"plugins": [_row(entry) | {"status": status} for entry, status in rows]})
+    else:
+        table(["kind", "name", "distribution", "version", "status"], [(*_row(entry).values(), status) for entry, status in rows])
+
+
+def _row(entry: Entry) -> dict[str, str]:
+    return {"kind": entry.kind, "name": entry.name, "distribution": entry.distribution, "version": entry.version}
+
+
+def _active(project: Project) -> set[tuple[str, str]]:
+    """What the configuration names, by kind and name; nothing, if there is none. It is not validated: that takes pydantic."""
+    import tomllib
+
+    from doorward.distribution import layers
+    from doorward.errors import ConfigError
+    from doorward.secrets import Secrets
+
+    try:
+        text = project.config.read_text(encoding="utf-8")
+    except OSError:
+        return set()
+    try:
+        data = layers(tomllib.loads(text), Secrets(project.env_file or project.config.parent / ".env"))[0]
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(str(error), place=project.config.name, hint="Mend the TOML.") from None
+    named = {("cache", data.get("cache"))}
+    named |= {("executor", name) for name in _list(data.get("executor"))}
+    named |= {("plugin", name) for name in _list(data.get("plugins"))}
+    for server in _tables(data.get("servers")):
+        named.add(("source", server.get("source")))
+        named |= {("auth", auth.get("type")) for auth in _tables({"auth": server.get("auth")})}
+    return {(kind, name) for kind, name in named if isinstance(name, str)}
+
+
+def _list(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else [name for name in value or () if isinstance(name, str)]
+
+
+def _tables(value: Any) -> list[Mapping[str, Any]]:
+    return [part for part in value.values() if isinstance(part, Mapping)] if isinstance(value, Mapping) else []

@@ -1,0 +1,83 @@
+"""`doorward init` and `doorward add`: what writes a configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import click
+
+from doorward.cli.common import Project, common, print_json, say
+from doorward.errors import ConfigError
+
+ENV_STUB = "# Values for ${…} in doorward.toml, one NAME=value a line. Never commit this file.\n"
+
+
+@click.command()
+@common
+@click.option("--force", is_flag=True, help="Overwrite the file if there is one.")
+def init(project: Project, force: bool) -> None:
+    """Write a commented doorward.toml, and a .env for the secrets."""
+    if project.config.exists() and not force:
+        raise ConfigError("the file is there already", place=str(project.config), hint="--force overwrites it.")
+    write(project.config, starter())
+    written = [project.config, *_write_env(project.config.parent)]
+    if project.json:
+        print_json({"written": [str(file) for file in written]})
+    else:
+        say("\n".join(f"wrote {file}" for file in written))
+        say("\nNext: doorward add openapi NAME SPEC")
+
+
+def starter() -> str:
+    """The file to start from, with those of the default drivers that are installed."""
+    from doorward.distribution import find_index, layers
+    from doorward.secrets import Secrets
+
+    defaults, index = layers({}, Secrets(environ={}))[0], find_index()
+    lines = [
+        _choice("executor", defaults["executor"], [e.name for e in index.of("executor")], "where programs run: the first that can run it"),
+        _choice("cache", defaults["cache"], [e.name for e in index.of("cache")], "what keeps programs for run_cached_code"),
+        _choice("plugins", defaults["plugins"], [e.name for e in index.of("plugin")], "guards and observers, in this order"),
+    ]
+    template = resources.files("doorward.cli").joinpath("starter.toml").read_text(encoding="utf-8")
+    return template.replace("@drivers@", "\n".join(lines))
+
+
+def _choice(key: str, default: Any, installed: Collection[str], about: str) -> str:
+    """A line that names those of the default that are installed; a comment, if none is."""
+    names = [default] if isinstance(default, str) else default
+    use = [name for name in names if name in installed]
+    value = json.dumps((use or names) if isinstance(default, list) else default)
+    others = [name for name in installed if name not in use]
+    notes = [about, *([] if use else ["not installed"]), *([f"installed too: {', '.join(others)}"] if others else [])]
+    return f"{'' if use else '# '}{key} = {value}  # {'; '.join(notes)}"
+
+
+def write(file: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        new = file.with_name(f".{file.name}.{os.getpid()}")
+        new.write_text(text, encoding="utf-8")
+        new.replace(file)
+    except OSError as error:
+        raise ConfigError(f"cannot be written: {error.strerror}", place=str(file)) from None
+
+
+def _write_env(folder: Path) -> list[Path]:
+    """A `.env` that only its owner can read, kept out of git; what is there is left alone."""
+    env, ignored = folder / ".env", folder / ".gitignore"
+    written = []
+    if not env.exists():
+        with open(os.open(env, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(ENV_STUB)
+        written.append(env)
+    if ignored.exists() and ".env" not in (text := ignored.read_text(encoding="utf-8")).split():
+        ignored.write_text(f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}.env\n", encoding="utf-8")
+        written.append(ignored)
+    return written

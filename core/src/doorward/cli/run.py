@@ -1,0 +1,63 @@
+"""`doorward run`: a program from a file, in a sandbox."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import click
+
+from doorward.cli.common import EXIT, Project, common, pairs, parsed, print_json, say
+
+
+@click.command()
+@common
+@click.argument("file")
+@click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="A value for a parameter: JSON, else text; @FILE is a file's content.")
+@click.option("--function", "functions", multiple=True, metavar="PATTERN", help="Functions that the program may call; all if not given.")
+@click.option("--timeout", type=float, metavar="SECONDS", help="The most that it may take.")
+def run(project: Project, file: str, params: tuple[str, ...], functions: tuple[str, ...], timeout: float | None) -> int:
+    """Run the Python program FILE (- is standard input) in a sandbox, where it can import the servers as modules.
+
+    Ends with 0 if it succeeded, 1 if it failed, 2 if the configuration is wrong, 3 if policy, a guard or a limit stopped it.
+    """
+    return anyio.run(_run, project, _read(file), params, functions, timeout)
+
+
+async def _run(project: Project, code: str, params: tuple[str, ...], functions: tuple[str, ...], timeout: float | None) -> int:
+    from doorward import results
+
+    loaded = project.load()
+    limits = loaded.config.limits
+    if "inline" not in limits.model_fields_set:  # who runs a program here wants its whole value: nobody could fetch the rest later
+        whole = limits.model_copy(update={"inline": limits.result})
+        loaded = replace(loaded, config=loaded.config.model_copy(update={"limits": whole}))
+    async with project.gateway(loaded) as gate:
+        outcome = await gate.execute(code, params=_values(code, params), functions=functions or None, timeout=timeout)
+    if project.json:
+        print_json(results.as_dict(outcome))
+    else:
+        say(results.as_text(outcome))
+    return 0 if outcome.error is None else EXIT.get(outcome.error.kind, 1)
+
+
+def _values(code: str, params: tuple[str, ...]) -> dict[str, Any]:
+    """The parameters. A value for one whose default is text stays text: `--param id=12` fits `id = "7"`."""
+    from doorward import programs
+    from doorward.errors import InvalidProgram
+
+    try:
+        known = programs.parameters(code)
+    except InvalidProgram:
+        known = {}
+    return {name: parsed(text, lambda value, name=name: not isinstance(known.get(name), str) or isinstance(value, str)) for name, text in pairs(params).items()}
+
+
+def _read(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"{file} cannot be read: {error}") from None

@@ -1,0 +1,80 @@
+"""`doorward schema`: the JSON Schema of the whole configuration file, for what is installed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from doorward.cli.common import Project, common, print_json, say
+
+if TYPE_CHECKING:
+    from doorward.plugins import Plugins
+
+
+@click.command()
+@common
+def schema(project: Project) -> None:
+    """Print the JSON Schema of doorward.toml, with the settings of every installed plugin."""
+    from doorward.distribution import find_index
+    from doorward.plugins import Plugins
+
+    print_json(whole(Plugins(find_index())))
+
+
+def whole(plugins: Plugins) -> dict[str, Any]:
+    """The schema. A plugin that cannot be imported is left out, and told."""
+    from pydantic.json_schema import models_json_schema
+
+    from doorward.config import Config, ServerSettings
+
+    found = {kind: _settings(plugins, kind) for kind in ("source", "auth", "executor", "cache", "plugin")}
+    models = [Config, ServerSettings, *(model for by_name in found.values() for model in by_name.values())]
+    refs, document = models_json_schema([(model, "validation") for model in dict.fromkeys(models)], ref_template="#/$defs/{model}")
+    definitions = document["$defs"]
+
+    def of(model: Any) -> dict[str, Any]:
+        own: dict[str, Any] = definitions[refs[model, "validation"]["$ref"].removeprefix("#/$defs/")]
+        return own
+
+    def named(kind: str) -> dict[str, Any]:
+        return {"type": "object", "properties": {name: refs[model, "validation"] for name, model in found[kind].items()}, "additionalProperties": {"type": "object"}}
+
+    auth = [_joined(of(model), {"type": {"const": name}}) for name, model in found["auth"].items()]
+    about_auth = {"auth": {"anyOf": [*auth, {"type": "null"}], "default": None}} if auth else {}
+    servers = [_joined(of(ServerSettings), {"source": {"const": name}} | about_auth, of(model)) for name, model in found["source"].items()]
+    composed = {
+        "servers": {"type": "object", "additionalProperties": {"anyOf": servers} if servers else refs[ServerSettings, "validation"]},
+        "executors": named("executor"),
+        "caches": named("cache"),
+        "hooks": named("plugin"),
+    }
+    config = of(Config)
+    config["properties"] |= {key: {"title": key.capitalize(), "default": {}} | part for key, part in composed.items()}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **config, "$defs": definitions}
+
+
+def _settings(plugins: Plugins, kind: str) -> dict[str, Any]:
+    """The `Settings` of each installed plugin of a kind, by name."""
+    from doorward.config import Settings
+    from doorward.errors import PluginError
+
+    found = {}
+    for name in dict.fromkeys(entry.name for entry in plugins.index.of(kind)):
+        try:
+            found[name] = getattr(plugins.driver(kind, name), "Settings", Settings)
+        except PluginError as error:
+            say(f"left out: {error}", err=True)
+    return found
+
+
+def _joined(table: dict[str, Any], exact: dict[str, Any], more: dict[str, Any] | None = None) -> dict[str, Any]:
+    """One table that has the keys of two, of which some are given exactly."""
+    more = more or {}
+    required = [*exact.keys() - {"auth"}, *table.get("required", ()), *more.get("required", ())]
+    return {
+        "type": "object",
+        "properties": {**table.get("properties", {}), **more.get("properties", {}), **exact},
+        "required": list(dict.fromkeys(required)),
+        "additionalProperties": False,
+    }

@@ -1,0 +1,388 @@
+"""The façade: what users of the library, the MCP server and the CLI all call."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import anyio
+import pytest
+
+from doorward import ConfigError, Finding, Outcome, PluginError, UnknownName, hookimpl
+from doorward.gateway import Gateway
+from doorward.results import as_dict, as_text
+from doorward.types import CachedProgram
+
+from .conftest import CONFIG, InProcess, Weather
+
+pytestmark = pytest.mark.anyio
+CALL = "result = await weather.get_forecast(city='Oslo')"
+
+
+class MemoryCache:
+    """A cache for core's tests."""
+
+    from doorward import Settings
+
+    def __init__(self, context: Any) -> None:
+        self.kept: dict[str, CachedProgram] = {}
+
+    async def put(self, program: CachedProgram) -> str:
+        self.kept[program.cache_id] = program
+        return program.cache_id
+
+    async def get(self, cache_id: str, principal: str) -> CachedProgram | None:
+        found = self.kept.get(cache_id)
+        return found if found and found.principal == principal else None
+
+    async def close(self) -> None:
+        pass
+
+
+async def test_discover_and_run(doorward_host: Any) -> None:
+    """List, search, get, execute: the main job in one place. CONTRACT: DIS-01, DIS-02, DIS-03, DIS-08, EXE-01, EXE-04."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        servers = await gate.list_servers()
+        assert servers["servers"][0]["name"] == "weather"
+        assert "get_forecast" in servers["servers"][0]["first"]
+        found = await gate.search_functions("forecast for a town or city")
+        assert found["functions"][0]["function"] == "weather.get_forecast"
+        card = (await gate.get_functions(["weather.getForecast"]))[0]
+        assert card["import"] == "from weather import get_forecast"
+        assert "city: str" in card["text"]
+        outcome = await gate.execute(CALL)
+        assert outcome.value == {"city": "Oslo", "high": 20.5}
+        assert outcome.calls[0] | {"ms": 0} == {"function": "weather.get_forecast", "ok": True, "count": 1, "ms": 0}
+
+
+async def test_user_errors_are_not_wrapped(doorward_host: Any) -> None:
+    """What the body of `async with Gateway.open()` raises comes out as it is."""
+    with pytest.raises(ZeroDivisionError):
+        async with doorward_host.gateway(CONFIG):
+            1 / 0  # noqa: B018
+
+
+async def test_one_broken_server_never_stops_the_others(doorward_host: Any) -> None:
+    """Unknown key, missing variable, missing plugin, same name twice: each is told, and the rest serves. CONTRACT: OBS-03, OUT-05."""
+    config = CONFIG + (
+        '[servers.a]\nsource = "fake"\nverion = 2\n'
+        '[servers.b]\nsource = "fake"\nurl = "${NOT_SET}"\n'
+        '[servers.c]\nsource = "nosuch"\n'
+        '[servers.d]\nsource = "fake"\n[servers.d]\nsource = "fake"\n'
+    )
+    async with doorward_host.gateway(config) as gate:
+        told = {s["name"]: s.get("broken", "") for s in (await gate.list_servers())["servers"]}
+        assert "did you mean 'version'" in told["a"]
+        assert "[servers.a]" in told["a"]
+        assert "${NOT_SET} has no value" in told["b"]
+        assert "no source named 'nosuch'" in told["c"]
+        assert "given twice" in told["d"]
+        assert (await gate.execute(CALL)).ok
+
+
+async def test_arguments_are_checked_before_the_call(doorward_host: Any) -> None:
+    """A wrong argument never reaches the API; the hint has the right signature. CONTRACT: SEC-10."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        for code, said in [
+            ("await weather.get_forecast(town='x')", "no parameter 'town'"),
+            ("await weather.get_forecast()", "needs the argument 'city'"),
+            ("await weather.get_forecast(city=3)", "argument city"),
+            ("await weather.get_forecast('a', city='b')", "two values for 'city'"),
+            ("await weather.get_forecast('a', 1, 2)", "takes 2 arguments"),
+        ]:
+            error = (await gate.execute(code)).error
+            assert error is not None
+            assert said in error.message
+            assert "def get_forecast(" in (error.hint or "")
+
+
+async def test_errors_of_an_upstream(doorward_host: Any) -> None:
+    """An API's error is an exception in the program; uncaught it ends the run as the server's fault. CONTRACT: EXE-19."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute("print('before')\nawait weather.fail()")
+        assert outcome.error is not None
+        assert (outcome.error.kind, outcome.error.type, outcome.error.line) == ("server", "ApiError", 2)
+        assert outcome.printed == "before\n"
+        assert outcome.error.frames[0].source == "await weather.fail()"
+        crashed = (await gate.execute("await weather.crash()")).error
+        assert crashed is not None
+        assert "failed inside Doorward: KeyError" in crashed.message
+
+
+async def test_secrets_do_not_come_back(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an API echoes of a credential is removed from values, keys, errors, bytes and printed text. CONTRACT: AUT-12, AUT-17."""
+    monkeypatch.setenv("TOKEN", "canary-" + "4711-s3cr3t")
+    async with doorward_host.gateway(CONFIG + 'token = "${TOKEN}"\n') as gate:
+        outcomes = [
+            await gate.execute("x = await weather.echo_token()\nprint(x)\nresult = x"),
+            await gate.execute("await weather.fail()"),
+            await gate.execute("x = await weather.raw()\nresult = x"),
+        ]
+        text = "".join(as_text(o) + json.dumps(as_dict(o)) for o in outcomes)
+        assert "4711-s3cr3t" not in text
+        assert "[secret]" in text
+        page = gate.result(outcomes[2].artefacts[0].uri)
+        assert b"4711" not in page.content
+
+
+async def test_limits(doorward_host: Any) -> None:
+    """Time, calls, code, rate and timeout are bounded, and each says so. CONTRACT: SBX-07, SBX-08, SBX-09, SEC-09."""
+    limits = "[limits]\ncalls = 3\ncode = 200\nrate = 8\noutput = 100\n"
+    async with doorward_host.gateway(CONFIG + limits) as gate:
+        late = await gate.execute("await weather.sleep()", timeout=0.1)
+        assert late.error is not None
+        assert late.error.kind == "limit"
+        many = await gate.execute("for i in range(5): await weather.get_forecast('x')")
+        assert "may make 3 calls" in many.error.message
+        assert (await gate.execute("x" * 201)).error.kind == "guard"
+        assert "at most 300" in (await gate.execute("1", timeout=1e6)).error.message
+        loud = await gate.execute("print('y' * 1000)")
+        assert len(loud.printed) < 300
+        for _ in range(8):
+            last = await gate.execute("1")
+        assert "8 runs a minute" in last.error.message
+
+
+async def test_caller_narrows_but_never_widens(doorward_host: Any) -> None:
+    """The operator's policy wins over the `functions` of a run; wildcards work. CONTRACT: SEC-06, DIS-18."""
+    async with doorward_host.gateway(CONFIG + '[policy]\ndeny = ["weather.add_*"]\n') as gate:
+        assert (await gate.execute(CALL, functions=["weather.get_*"])).ok
+        assert (await gate.execute(CALL, functions=["mcp__weather__*"])).ok
+        refused = await gate.execute(CALL, functions=["weather.fail"])
+        assert (refused.error.kind, "not among the `functions`" in refused.error.message) == ("policy", True)
+        denied = await gate.execute("await weather.add_station('x')", functions=["*"])
+        assert "operator's policy" in denied.error.message
+
+
+@pytest.mark.parametrize(
+    ("setting", "names"),
+    [
+        ("read_only = true", ["get_forecast", "sleep", "big", "raw"]),
+        ('include = ["get*", "tag:admin"]', ["get_forecast", "add_station"]),
+        ('include = ["GET /**"]', ["get_forecast"]),
+        ('exclude = ["addStation", "[c-z]*", "big"]', []),
+    ],
+)
+async def test_server_narrows_its_functions(doorward_host: Any, setting: str, names: list[str]) -> None:
+    """read_only, include and exclude leave functions out of the catalog. CONTRACT: SRC-05, SEC-15, SRC-11."""
+    async with doorward_host.gateway(CONFIG + setting) as gate:
+        assert list(gate.catalog.names("weather") if await gate.list_servers() else ()) == names
+
+
+async def test_compile_is_incremental(doorward_host: Any) -> None:
+    """Nothing changed, nothing compiled; a changed document or setting is seen, `force` always compiles. CONTRACT: SRC-12, SRC-13."""
+    Weather.compiles = 0
+    for config, compiles in [(CONFIG, 1), (CONFIG, 1), (CONFIG + "read_only = true", 2), (CONFIG + "version = 2", 3)]:
+        async with doorward_host.gateway(config) as gate:
+            await gate.list_servers()
+            await gate.compile()
+        assert Weather.compiles == compiles
+    async with doorward_host.gateway(config, compile=False) as gate:
+        report = (await gate.compile(force=True))["weather"]
+        assert (report.functions, report.skipped[0]["where"]) == (8, "GET /odd")
+        await gate.compile(force=True, dry_run=True)
+    assert Weather.compiles == 5
+
+
+async def test_run_again_with_other_parameters(doorward_host: Any) -> None:
+    """run_cached_code takes new values as data, by name and type, and keeps one id. CONTRACT: CAC-01, CAC-02, EXE-22."""
+    doorward_host.install("cache", "memory", MemoryCache)
+    config = CONFIG.replace('"none"', '"memory"')
+    async with doorward_host.gateway(config) as gate:
+        first = await gate.execute('city: str = "Oslo"\nresult = await weather.get_forecast(city=city)', description="forecast by city")
+        assert json.dumps({"city": "Oslo"}) in first.next
+        again = await gate.run_cached(first.cache_id, {"city": "C:\\new\n\"'"})
+        assert again.value["city"] == "C:\\new\n\"'"
+        for params, said in [
+            ({"citty": "x"}, "did you mean 'city'"),
+            ({"city": 3}, "is of type string, got integer"),
+            ({"city = 1; import os": 1}, "no parameter"),
+        ]:
+            refused = await gate.run_cached(first.cache_id, params)
+            assert said in refused.error.message
+        assert (await gate.run_cached("guess")).error.type == "UnknownName"
+        assert (await gate.run_cached(first.cache_id, principal="mallory")).error.type == "UnknownName"
+
+
+async def test_kept_program_is_bound_to_its_functions(doorward_host: Any) -> None:
+    """A kept program is refused once a function that it uses is gone or changed. CONTRACT: CAC-02."""
+    doorward_host.install("cache", "memory", MemoryCache)
+    async with doorward_host.gateway(CONFIG.replace('"none"', '"memory"')) as gate:
+        kept = await gate.execute(CALL)
+        gate.catalog.drop(["weather"])
+        refused = await gate.run_cached(kept.cache_id)
+        assert "weather.get_forecast changed" in refused.error.message
+
+
+async def test_params_of_execute(doorward_host: Any) -> None:
+    """`params` set top-level variables, declared or not; a name that is none is refused. CONTRACT: EXE-01."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        assert (await gate.execute("n = 1\nn + k", params={"n": 2, "k": 3})).value == 5
+        assert not (await gate.execute("n = 1", params={"n": "x"})).ok
+        assert not (await gate.execute("1", params={"a b": 1})).ok
+
+
+async def test_sessions(doorward_host: Any) -> None:
+    """State is kept in a session only, for its principal only, and bounded in number. CONTRACT: EXE-09, EXE-10."""
+    async with doorward_host.gateway(CONFIG + "[limits]\nsessions = 2\n") as gate:
+        first = await gate.execute("x = 40", session_id="new")
+        assert (await gate.execute("x + 2", session_id=first.session_id)).value == 42
+        assert (await gate.execute("x")).error.type == "NameError"
+        assert (await gate.execute("x", session_id=first.session_id, principal="mallory")).error.type == "UnknownName"
+        await gate.execute("1", session_id="new")
+        assert "2 sessions are open" in (await gate.execute("1", session_id="new")).error.message
+        dead = await gate.execute("await weather.sleep()", session_id=first.session_id, timeout=0.05)
+        assert dead.session_id == ""
+        assert (await gate.execute("x", session_id=first.session_id)).error.type == "UnknownName"
+
+
+async def test_large_values_are_cut_with_a_handle(doorward_host: Any) -> None:
+    """An oversized value says its shape and size and is paged from its handle. CONTRACT: OUT-04."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute("await weather.big()")
+        assert outcome.truncated["shape"] == "list[2000] of dict with id, name"
+        assert len(json.dumps(outcome.value)) < 40_000
+        uri, text = outcome.truncated["rest"], ""
+        while uri:
+            page = gate.result(uri)
+            text, uri = text + page.content, page.next
+        assert len(json.loads(text)) == 2000
+        with pytest.raises(UnknownName):
+            gate.result(outcome.truncated["rest"], principal="mallory")
+
+
+async def test_moves_on_to_the_next_executor(doorward_host: Any) -> None:
+    """A program goes to the first executor that can run it, and never twice after a call. CONTRACT: EXE-21."""
+
+    class Small(InProcess):
+        pass
+
+    class Full(InProcess):
+        async def open(self, program: Any, *, session: bool = False) -> Any:
+            from dataclasses import replace
+
+            sandbox, run = await super().open(program), None
+
+            async def full(p: Any, door: Any) -> Any:
+                return await run(replace(p, code=p.code.replace("needs full python", "")), door)
+
+            run, sandbox.run = sandbox.run, full
+            return sandbox
+
+    doorward_host.install("executor", "small", Small)
+    doorward_host.install("executor", "full", Full)
+    async with doorward_host.gateway(CONFIG.replace('"inprocess"', '["small", "full"]')) as gate:
+        outcome = await gate.execute("'needs full python'\n2")
+        assert (outcome.value, outcome.executor) == (2, "full")
+    async with doorward_host.gateway(CONFIG.replace('"inprocess"', '["small"]')) as gate:
+        alone = (await gate.execute("'needs full python'")).error
+        assert (alone.kind, alone.line) == ("executor", 1)
+        assert "Installed but not configured: full, inprocess" in alone.hint
+
+
+async def test_discovery_inside_the_sandbox(doorward_host: Any) -> None:
+    """`import doorward` lists, searches, describes and calls. CONTRACT: DIS-07, DIS-09, DIS-12, DIS-15, EXE-08."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        code = (
+            "s = await doorward.servers()\nf = await doorward.search('forecast')\nd = await doorward.describe('weather.get_forecast')\n"
+            "c = await doorward.call('weather.get_forecast', {'city': 'Oslo'})\nt = await doorward.capabilities()\n"
+            "result = [s[0]['name'], f['total'] > 0, 'def get_forecast' in d, c['high'], 'weather' in t]"
+        )
+        outcome = await gate.execute(code)
+        assert outcome.value == ["weather", True, True, 20.5, True]
+        assert outcome.calls[0]["function"] == "weather.get_forecast"
+        assert "Near: weather.get_forecast" in (await gate.execute("await doorward.call('weather.get_forcast')")).error.hint
+
+
+class Spy:
+    """A hook plugin that refuses some things and notes the rest."""
+
+    seen: list[Any]
+
+    def __init__(self, context: Any) -> None:
+        Spy.seen = []
+
+    @hookimpl
+    def guard_program(self, program: Any) -> list[Finding]:
+        if "evil" in program.code:
+            return [Finding("evil is not allowed", 1, "Be good.")]
+        return [Finding("hm", 1, refuse=False)] if "doubt" in program.code else []
+
+    @hookimpl
+    def guard_call(self, call: Any) -> str | None:
+        return "not this city" if call.arguments.get("city") == "Atlantis" else None
+
+    @hookimpl
+    def guard_result(self, call: Any, result: Any) -> str | None:
+        return "too secret" if call.function.name == "raw" else None
+
+    @hookimpl
+    def call_finished(self, call: Any, record: Any) -> None:
+        self.seen.append((call.function.qualified, record.ok, record.bytes_out > 0))
+
+    @hookimpl
+    def run_finished(self, program: Any, outcome: Outcome) -> None:
+        self.seen.append(outcome.ok)
+
+
+async def test_guards_and_observers(doorward_host: Any) -> None:
+    """Guards refuse programs, calls and results; observers are told of each once. CONTRACT: SEC-01, OBS-02."""
+    doorward_host.install("plugin", "spy", Spy)
+    async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["spy"]')) as gate:
+        refused = (await gate.execute("evil")).error
+        assert (refused.kind, refused.message, refused.line, refused.hint) == ("guard", "evil is not allowed", 1, "Be good.")
+        assert "not this city" in (await gate.execute("await weather.get_forecast(city='Atlantis')")).error.message
+        assert "too secret" in (await gate.execute("await weather.raw()")).error.message
+        assert (await gate.execute(f"'doubt'\n{CALL}")).notes == ("line 1: hm.",)
+        assert Spy.seen == [False, ("weather.get_forecast", False, False), False, ("weather.raw", False, False), False,
+                            ("weather.get_forecast", True, True), True]  # fmt: skip
+
+
+@pytest.mark.parametrize("thing", [ImportError("no module named x"), type("Bad", (), {"PLUGIN_API": 99})])
+async def test_a_configured_guard_that_cannot_load_stops_the_start(doorward_host: Any, thing: Any) -> None:
+    """Fail closed: without a guard that is configured nothing runs. CONTRACT: SEC-12."""
+    doorward_host.install("plugin", "guard", thing, distribution="acme-guard")
+    with pytest.raises(PluginError, match=r"acme-guard 1\.0"):
+        async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["guard"]')):
+            pass
+
+
+async def test_top_level_mistakes_stop_the_start(doorward_host: Any) -> None:
+    """A misspelt top-level key could drop a guard: it is refused, with the near name."""
+    with pytest.raises(ConfigError, match="did you mean 'plugins'"):
+        async with doorward_host.gateway('plugin = ["x"]'):
+            pass
+
+
+async def test_direct_call_takes_the_same_road(doorward_host: Any) -> None:
+    """`Gateway.call` is checked like a program's call."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        assert (await gate.call("weather.get_forecast", {"city": "Oslo"}))["high"] == 20.5
+        with pytest.raises(Exception, match="needs the argument"):
+            await gate.call("weather.get_forecast")
+
+
+async def test_cancel_ends_the_run(doorward_host: Any) -> None:
+    """A client that goes away takes its run with it."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        await gate.list_servers()
+        started = time.monotonic()
+        with anyio.move_on_after(0.1):
+            await gate.execute("await weather.sleep()")
+        assert time.monotonic() - started < 2
+
+
+async def test_a_compile_of_another_process_is_seen(doorward_host: Any) -> None:
+    """A served gateway shows what another process compiled, without a restart."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        await gate.list_servers()
+        other = type(gate.catalog)(gate.catalog.path)
+        other.drop(["weather"])
+        other.close()
+        assert (await gate.search_functions("forecast"))["total"] == 0
+
+
+def test_gateway_is_documented() -> None:
+    """Every public method of the façade says what it does."""
+    assert all(getattr(Gateway, n).__doc__ for n in dir(Gateway) if not n.startswith("_"))

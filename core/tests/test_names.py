@@ -1,0 +1,111 @@
+"""What upstreams call things, as Python names."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import time
+
+import pytest
+from doorward.names import class_name, is_plain, python_name, unique_names
+from hypothesis import given
+from hypothesis import strategies as st
+
+IDS = st.one_of(
+    st.text(), st.sampled_from(["a-b", "a_b", "a b", "aB", "a.b", "class", "", "1", "é", "日本", "\ud800", "print", "__debug__"])
+)
+
+
+@pytest.mark.parametrize(
+    ("upstream", "expected"),
+    [
+        ("getForecast", "get_forecast"),
+        ("repos/list-tags", "repos_list_tags"),
+        ("HTTPServerList", "http_server_list"),
+        ("getV2User", "get_v2_user"),
+        ("class", "class_"),
+        ("print", "print_"),
+        ("type", "type"),
+        ("2fa", "_2fa"),
+        ("Größe", "groe"),
+        ("café-menu", "cafe_menu"),
+        ("", "unnamed"),
+    ],
+)
+def test_python_name(upstream: str, expected: str) -> None:
+    """CONTRACT: SRC-11: camelCase ids and paths become snake_case names, by one rule that can be guessed."""
+    assert python_name(upstream) == expected
+
+
+def test_names_without_letters_differ() -> None:
+    """Ids with no ASCII letter get a name of their own."""
+    assert python_name("日本") != python_name("中国")
+
+
+@given(IDS)
+def test_a_name_is_always_an_identifier(text: str) -> None:
+    """Whatever an upstream calls something, its name is a plain identifier, no keyword, and the same each time."""
+    name = python_name(text)
+    assert is_plain(name)
+    assert not keyword.iskeyword(name)
+    assert name == python_name(text)
+    compile(f"def {name}({name}): ...", "name", "exec")
+
+
+@given(IDS)
+def test_a_name_is_its_own_name(text: str) -> None:
+    """A Python name given as an id stays as it is, so that both forms find the same function."""
+    assert python_name(python_name(text)).strip("_") == python_name(text).strip("_")
+
+
+@given(st.lists(IDS, max_size=30), st.lists(IDS, max_size=10))
+def test_unique_names_stay_when_ids_are_added(ids: list[str], more: list[str]) -> None:
+    """Each id has a name of its own, and ids that come later change no earlier name."""
+    names = unique_names(ids)
+    assert set(names) == set(ids)
+    assert len(set(names.values())) == len(names)
+    assert all(map(is_plain, names.values()))
+    assert {i: unique_names([*ids, *more])[i] for i in ids} == names
+
+
+def test_a_made_name_never_takes_a_given_one() -> None:
+    """A suffixed name that another id has by nature goes to one of them only."""
+    suffixed = unique_names(["a-b", "a_b"])["a_b"]
+    names = unique_names(["a-b", suffixed, "a_b"])
+    assert names[suffixed] == suffixed
+    assert len(set(names.values())) == 3
+
+
+def test_thousands_of_clashes() -> None:
+    """Many ids that share a name still get different ones."""
+    ids = ["a" + "-" * n for n in range(3000)]
+    assert len(set(unique_names(ids).values())) == 3000
+
+
+def test_huge_ids_are_cheap() -> None:
+    """An id of a megabyte takes no time that could be noticed."""
+    started = time.perf_counter()
+    assert len(python_name("A" * 10**6)) <= 101
+    assert time.perf_counter() - started < 0.1
+
+
+@pytest.mark.parametrize(
+    ("upstream", "expected"),
+    [
+        ("nullable-simple-user", "NullableSimpleUser"),
+        ("io.k8s.api.core.v1.Pod", "Pod"),
+        ("get_user", "GetUser"),
+        ("", "Model"),
+        ("3d", "Model3d"),
+    ],
+)
+def test_class_name(upstream: str, expected: str) -> None:
+    """Definitions become CamelCase class names, dotted ones by their last part."""
+    assert class_name(upstream) == expected
+
+
+@given(IDS)
+def test_a_class_name_is_always_an_identifier(text: str) -> None:
+    """Whatever a definition is called, its class has a plain name."""
+    assert is_plain(class_name(text))
+    ast.parse(f"class {class_name(text)}x: ...")

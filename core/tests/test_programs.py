@@ -1,0 +1,88 @@
+"""What the host reads in a program's source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from doorward.errors import InvalidProgram
+from doorward.programs import awaited, bind, check, parameters
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def test_parameters_are_top_level_literals() -> None:
+    """Plain and annotated literals, once assigned; nothing computed, nested or assigned twice. CONTRACT: CAC-02."""
+    code = 'a = 1\nb: str = "x"\nc = [1, {"k": None}]\nd = -2.5\ne = a + 1\nf = 1\nf = 2\ndef g():\n    h = 1\nresult = 3\nx = y = 4\n{"s"}\n'
+    assert parameters(code) == {"a": 1, "b": "x", "c": [1, {"k": None}], "d": -2.5}
+
+
+@given(before=JSON, after=JSON)
+def test_binding_passes_values_as_data(before: Any, after: Any) -> None:
+    """A bound program runs with the new value, whatever it holds, with every line where it was. CONTRACT: CAC-02."""
+    code = f"x = [\n {before!r},\n]; y = 'é'; z = x\nresult = z"
+    text, inputs = bind(code, {"x": [after]})
+    assert text.count("\n") == code.count("\n")
+    scope = dict(inputs)
+    exec(compile(text, "p", "exec"), scope)
+    assert scope["result"] == [after]
+    assert scope["y"] == "é"
+
+
+def test_types_of_parameters_are_checked() -> None:
+    """A new value has the JSON type of the default; a whole number will do for a number, and anything for None."""
+    check({"n": 2, "f": 3, "o": "x"}, {"n": 1, "f": 1.5, "o": None})
+    for given_, known in [({"n": 1.5}, {"n": 1}), ({"n": True}, {"n": 1}), ({"s": None}, {"s": ""}), ({"m": 1}, {"n": 1})]:
+        with pytest.raises(InvalidProgram):
+            check(given_, known)
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("await s.f(1)", ["s.f(1)"]),
+        ("x = s.f(1)", []),
+        ("await asyncio.gather(s.f(1), s.g(s.h()))", ["s.f(1)", "s.g(s.h())"]),
+        ("await asyncio.gather(*[s.f(i) for i in s.g()])", ["s.f(i)"]),
+        ("t = [s.f(i) for i in x]\nawait asyncio.gather(*t)", ["s.f(i)"]),
+        ("t = []\nfor i in x:\n    t.append(s.f(i))\nfor c in t:\n    await c", ["s.f(i)"]),
+        ("def one(i):\n    return s.f(i)\nawait asyncio.gather(*map(one, x), *[one(i) for i in y])", ["s.f(i)"]),
+        ("async def one(i):\n    return s.f(i)\nawait one(1)", []),
+        ("t = asyncio.create_task(s.f())\nx = await t", ["s.f()"]),
+        ("t = {'a': s.f()}\nfor k in t:\n    print(await t[k])", ["s.f()"]),
+    ],
+)
+def test_awaited_calls(code: str, found: list[str]) -> None:
+    """A call whose value is awaited, directly or through lists and names, is told from a plain one. CONTRACT: EXE-05."""
+    text = code.encode()
+    assert [e for e in found if e not in {text[a:b].decode() for a, b in awaited(code)}] == []
+    if not found:
+        assert not {e for a, b in awaited(code) if (e := text[a:b].decode()).startswith("s.")}
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    """Whatever text comes, it is either read or refused with a message."""
+    for read in (parameters, awaited):
+        try:
+            read(text + "\nawait x")
+        except InvalidProgram as error:
+            assert error.message
+
+
+@pytest.mark.parametrize("code", ["(" * 20_000, "-" * 60_000 + "1", "[" * 5000 + "]" * 5000, "x = " + "{" * 3000, "a.b" * 20_000])
+def test_deep_nesting_is_refused(code: str) -> None:
+    """Source that exhausts a parser is refused, not crashed on."""
+    try:
+        parameters(code)
+    except InvalidProgram:
+        pass
+
+

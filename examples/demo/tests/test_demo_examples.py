@@ -1,0 +1,78 @@
+"""The example files: each does what it says."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+import tomllib
+from pathlib import Path
+
+from doorward import Gateway
+from doorward.config import load
+
+EXAMPLES = Path(__file__).parents[2]
+
+
+def test_the_example_configuration_is_right(tmp_path: Path) -> None:
+    """`doorward.toml` loads, no server is broken, and every driver takes its settings."""
+    shutil.copytree(EXAMPLES / "demo" / "src", tmp_path / "demo" / "src")
+    shutil.copy(EXAMPLES / "doorward.toml", tmp_path)
+
+    async def check() -> None:
+        async with Gateway.open(load(tmp_path / "doorward.toml", environ={}), compile=False) as gate:
+            reports = await gate.compile()
+            assert reports["library"].functions == 15
+            assert gate.servers.broken == {}
+            assert not reports["library"].warnings
+            assert gate.servers.settings().keys() == {"library"}
+            assert (await gate.execute("1 + 1")).value == 2
+
+    asyncio.run(check())
+
+
+def test_library_use_prints_what_it_finds(tmp_path: Path) -> None:
+    """The library example finds and runs, twice, with the example configuration."""
+    shutil.copytree(EXAMPLES / "demo" / "src", tmp_path / "demo" / "src")
+    shutil.copy(EXAMPLES / "doorward.toml", tmp_path)
+    ran = subprocess.run(
+        [sys.executable, str(EXAMPLES / "library_use.py"), "doorward.toml"], cwd=tmp_path, capture_output=True, text=True, timeout=30
+    )
+    assert ran.returncode == 0, ran.stderr
+    lines = ran.stdout.splitlines()
+    assert "library 15 functions" in lines
+    assert "'library.list_loans'" in lines[-2]
+    assert "'library.create_loan'" in lines[-1]
+
+
+def test_the_plugin_has_20_lines_and_works(tmp_path: Path) -> None:
+    """Installed by its entry point, the source answers a program; the file has at most 20 lines of code."""
+    text = (EXAMPLES / "plugin_in_20_lines.py").read_text()
+    code = [line for line in text.split('"""')[2].splitlines() if line.strip()]
+    assert len(code) <= 20
+    installed = tmp_path / "site" / "notes-1.0.dist-info"
+    installed.mkdir(parents=True)
+    shutil.copy(EXAMPLES / "plugin_in_20_lines.py", tmp_path / "site")
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: notes\nVersion: 1.0\n")
+    declared = re.search(r"    \[project.*\n    .*", text)
+    assert declared
+    points = tomllib.loads(textwrap.dedent(declared[0]))["project"]["entry-points"]["doorward.source"]
+    (installed / "entry_points.txt").write_text(f"[doorward.source]\nnotes = {points['notes']}\n")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "monday.md").write_text("Water the orchids.")
+    (tmp_path / "notes" / "friday.md").write_text("Nothing.")
+    (tmp_path / "doorward.toml").write_text('state = "state"\n[servers.diary]\nsource = "notes"\npath = "notes"\n')
+    (tmp_path / "program.py").write_text('import diary\nresult = diary.find(words="orchids")\n')
+    ran = subprocess.run(
+        [sys.executable, "-m", "doorward.cli", "run", "program.py", "--json"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "site")},
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert '"value": ["monday.md"]' in ran.stdout, ran.stdout + ran.stderr

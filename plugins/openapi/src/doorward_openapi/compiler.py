@@ -1,0 +1,213 @@
+"""A whole document → Compiled: every operation becomes a function or a reason why not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from doorward import Compiled, ConfigError, Function, Skipped, unique_names
+
+from doorward_openapi import servers
+from doorward_openapi.document import gc_paused
+from doorward_openapi.keywords import Unusable
+from doorward_openapi.operations import Operation, Operations, operations_of
+from doorward_openapi.refs import BadRef, Bundle, Documents
+from doorward_openapi.schemas import Schemas
+from doorward_openapi.text import kind, prose
+
+MOST_OPERATIONS = 50_000
+MOST_KEYWORDS = 500_000
+"""Arguments of all functions together: what a small document can multiply by references."""
+
+_MOST_WARNINGS = 50
+
+
+def compile_document(server: str, bundle: Bundle, *, base_url: str | None = None, headers: Collection[str] = ()) -> Compiled:
+    """All functions of a document. `base_url` and the names of `headers` are the operator's.
+
+    Raises: ConfigError if it is no OpenAPI document.
+    """
+    with gc_paused():
+        return _Compiler(server, bundle, base_url, headers).run()
+
+
+class _Compiler:
+    def __init__(self, server: str, bundle: Bundle, base_url: str | None, headers: Collection[str]) -> None:
+        self._documents = Documents(bundle)
+        self._schemas = Schemas(self._documents)
+        self._root = _root(self._documents)
+        self._url = bundle.root
+        self._given = base_url
+        self._operations = Operations(server, self._root, self._documents, self._schemas, {h.lower() for h in headers})
+        self._base = base_url or servers.root_base(self._root, bundle.root)
+        self._elsewhere: Counter[str] = Counter()
+        self._keywords = 0
+        self._skipped: list[Skipped] = []
+        self._warnings: list[str] = []
+
+    def run(self) -> Compiled:
+        found = self._found()
+        self._base = self._base or self._first_base(found)
+        names = self._names(found)
+        functions = [f for operation, name in zip(found, names, strict=True) if (f := self._function(operation, name))]
+        self._schemas.finish()
+        if self._schemas.unusable:
+            functions = self._usable(functions)
+        self._warn(functions)
+        info = self._root.get("info")
+        about = prose(info.get("description"), 1500) or prose(info.get("title"), 200) if isinstance(info, dict) else ""
+        return Compiled(functions, self._schemas.definitions, self._skipped, self._warnings, about)
+
+    def _found(self) -> list[Operation]:
+        """Every operation that stands under `paths`."""
+        found: list[Operation] = []
+        for operation in self._walk():
+            if len(found) == MOST_OPERATIONS:
+                self._skip("paths", f"there are more than {MOST_OPERATIONS} operations; the others are left out")
+                break
+            found.append(operation)
+        return found
+
+    def _walk(self) -> Iterator[Operation]:
+        paths = self._root.get("paths")
+        if paths is not None and not isinstance(paths, dict):
+            self._skip("paths", f"is {kind(paths)}, not an object")
+        for path, entry in paths.items() if isinstance(paths, dict) else ():
+            if path.startswith("x-"):
+                continue
+            try:
+                item, file = self._item(entry)
+            except BadRef as error:
+                self._skip(path, str(error))
+                continue
+            if not isinstance(item, dict):
+                self._skip(path, f"is {kind(item)}, not an object")
+                continue
+            yield from operations_of(path if path.startswith("/") else f"/{path}", item, file)
+
+    def _item(self, entry: Any) -> tuple[Any, str]:
+        """A path item; what stands beside its `$ref` counts as well (3.x section "Path Item Object")."""
+        item, file = self._documents.follow(entry, self._url)
+        if isinstance(entry, dict) and len(entry) > 1 and "$ref" in entry and isinstance(item, dict):
+            item = {**item, **{k: v for k, v in entry.items() if k != "$ref"}}
+        return item, file
+
+    def _first_base(self, found: list[Operation]) -> str | None:
+        """The document names no base: the first of its paths' or operations', else where it came from."""
+        for operation in found:
+            for holder in (operation.node, operation.item):
+                if url := next(servers.base_urls(holder, ""), None):
+                    return url
+        return servers.clean("/", self._url) if self._url.startswith("http") else None
+
+    def _names(self, found: list[Operation]) -> list[str]:
+        """A name for each operation: by its id, or by its route where the id is missing or taken."""
+        seen: set[str] = set()
+        keys = []
+        for operation in found:
+            key = operation.id or operation.route
+            if key in seen:
+                twice = f"operationId {operation.id[:100]!r} stands there twice"
+                self._warnings.append(f"{twice}; the one of {operation.route[:200]} is named by its route")
+                key = f"{operation.id} {operation.route}" if operation.route in seen else operation.route
+            seen.add(key)
+            keys.append(key)
+        by_key = unique_names(keys)
+        taken: set[str] = set()
+        names = []
+        for key in keys:
+            name, count = by_key[key], 1
+            while name in taken:  # two digests may agree
+                count += 1
+                name = f"{by_key[key]}_{count}"
+            taken.add(name)
+            names.append(name)
+        return names
+
+    def _function(self, operation: Operation, name: str) -> Function | None:
+        if self._keywords > MOST_KEYWORDS:
+            self._skip(operation.route, "the document has too many parameters altogether")
+            return None
+        try:
+            function = self._operations.function(operation, name, self._where(operation))
+        except (Unusable, BadRef, ConfigError) as error:
+            self._skip(operation.route, str(error))
+            return None
+        except Exception as error:  # whatever a document may hold, it costs one operation
+            self._skip(operation.route, f"it cannot be understood ({type(error).__name__}: {str(error)[:200]})")
+            return None
+        self._keywords += len(function.parameters["properties"])
+        return function
+
+    def _where(self, operation: Operation) -> str | None:
+        """The base URL of an operation. One that a path or an operation names counts only if it has the same
+        origin: a document must not send credentials elsewhere."""
+        for holder in (operation.node, operation.item):
+            if own := next(servers.base_urls(holder, self._base or ""), None):
+                if self._base and servers.same_origin(own, self._base):
+                    return own
+                self._elsewhere[servers.shown(own)] += 1
+                break
+        return None if self._given else self._base
+
+    def _usable(self, functions: list[Function]) -> list[Function]:
+        """Without the functions whose schemas refer, over any number of steps, outside of the document."""
+        bad = dict(self._schemas.unusable)
+        users: dict[str, set[str]] = {}
+        for name, schema in self._schemas.definitions.items():
+            for used in _used(schema):
+                users.setdefault(used, set()).add(name)
+        todo = list(bad)
+        while todo:
+            name = todo.pop()
+            for user in users.get(name, ()):
+                if user not in bad:
+                    bad[user] = bad[name]
+                    todo.append(user)
+        kept = []
+        for function in functions:
+            why = next((bad[used] for used in _used([function.parameters, function.returns]) if used in bad), None)
+            if why:
+                self._skip(function.route, why)
+            else:
+                kept.append(function)
+        return kept
+
+    def _skip(self, where: str, why: str) -> None:
+        self._skipped.append(Skipped(where[:300], why[:500]))
+
+    def _warn(self, functions: list[Function]) -> None:
+        self._warnings += self._schemas.warnings
+        for url, count in self._elsewhere.items():
+            named = f"{count} operation{'s name' if count > 1 else ' names'} the server {url}, of another origin"
+            self._warnings.append(f"{named}; calls go to {servers.shown(self._base or '')} instead")
+        if functions and not self._base:
+            self._warnings.append("the document names no server; set base_url, or no call can be made")
+        elif self._base and not self._given and self._url.startswith("http") and not servers.same_origin(self._base, self._url):
+            self._warnings.append(f"calls go to {servers.shown(self._base)}, which the document names; set base_url to be sure of it")
+        if not functions and not self._skipped:
+            self._warnings.append("the document has no operations")
+        if len(self._warnings) > _MOST_WARNINGS:
+            self._warnings[_MOST_WARNINGS:] = [f"and {len(self._warnings) - _MOST_WARNINGS} more warnings"]
+
+
+def _root(documents: Documents) -> dict[str, Any]:
+    root = documents.parsed(documents.bundle.root)
+    name = servers.shown(documents.bundle.root).rpartition("/")[2]
+    if not isinstance(root, dict) or not any(isinstance(root.get(k), (str, float, int)) for k in ("openapi", "swagger")):
+        raise ConfigError("is no OpenAPI document: it has neither `openapi` nor `swagger`", place=name)
+    return root
+
+
+def _used(schema: Any) -> Iterator[str]:
+    """The definitions that a schema refers to."""
+    todo = [schema]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Mapping):
+            if isinstance(ref := node.get("$ref"), str):
+                yield ref.removeprefix("#/$defs/")
+            todo.extend(node.values())
+        elif isinstance(node, list):
+            todo.extend(node)

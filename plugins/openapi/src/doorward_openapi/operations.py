@@ -1,0 +1,163 @@
+"""One operation of a document → one Function."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from doorward import Function
+
+from doorward_openapi import keywords, parameters, swagger2
+from doorward_openapi.bodies import Bodies, body_kind, media_types
+from doorward_openapi.keywords import Unusable
+from doorward_openapi.refs import BadRef, Documents
+from doorward_openapi.schemas import Schemas
+from doorward_openapi.text import kind, line, prose
+
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
+_READING = {"GET", "HEAD", "OPTIONS", "QUERY", "TRACE"}
+_REPEATABLE = _READING | {"PUT", "DELETE"}
+_LONGEST_PATH = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation where it was found. `file` and `op_file` are where the path item and the operation stand."""
+
+    method: str
+    path: str
+    item: Mapping[str, Any]
+    node: Any
+    file: str
+
+    @property
+    def route(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @property
+    def id(self) -> str:
+        """The operationId if there is a usable one."""
+        given = self.node.get("operationId") if isinstance(self.node, dict) else None
+        return given.strip() if isinstance(given, str) and len(given) <= 200 else ""
+
+
+def operations_of(path: str, item: Mapping[str, Any], file: str) -> Iterator[Operation]:
+    """The operations of a path item; those of `additionalOperations` (3.2) included."""
+    for method in METHODS:
+        if method in item:
+            yield Operation(method.upper(), path, item, item[method], file)
+    more = item.get("additionalOperations")
+    for method, node in more.items() if isinstance(more, dict) else ():
+        if str(method).lower() not in METHODS:
+            yield Operation(str(method)[:30], path, item, node, file)
+
+
+class Operations:
+    """Makes functions of operations. `configured` are the headers (lower case) that the operator sets."""
+
+    def __init__(self, server: str, root: Mapping[str, Any], documents: Documents, schemas: Schemas, configured: Collection[str]) -> None:
+        self._server = server
+        self._root = root
+        self._documents = documents
+        self._schemas = schemas
+        self._bodies = Bodies(documents, schemas)
+        self._configured = configured
+        self._old = "swagger" in root
+
+    def function(self, operation: Operation, name: str, base: str | None) -> Function:
+        """The function of an operation. `base` is where its requests go, if that is known.
+
+        Raises: Unusable, BadRef.
+        """
+        method, path = operation.method, operation.path
+        if len(path) > _LONGEST_PATH:
+            raise Unusable("its path is too long")
+        if not method.isascii() or not method.isalpha():
+            raise Unusable(f"{method!r} is no HTTP method")
+        node, file = self._documents.follow(operation.node, operation.file)
+        if not isinstance(node, dict):
+            raise Unusable(f"it is {kind(node)}, not an object")
+        found = parameters.resolved(operation.item, node, operation.file, file, self._documents)
+        if self._old:
+            old = node
+            node, found = _upgraded(node, found, self._root)
+        words = list(parameters.keywords(found, path, self._configured, self._schemas))
+        body, plan = self._bodies.keywords(node.get("requestBody"), file, method)
+        arguments = keywords.named([*words, *body])
+        accept, returns = self._answer(old if self._old else node, file)
+        data: dict[str, Any] = {"method": method, "path": path, "accept": accept, "arguments": _wires(arguments)}
+        if plan:
+            data["body"] = plan
+        if base:
+            data["base"] = base
+        return Function(
+            server=self._server,
+            name=name,
+            id=operation.id or operation.route,
+            summary=_summary(node),
+            description=prose(node.get("description"), 1500),
+            parameters=keywords.schema(arguments),
+            returns=returns,
+            read_only=method in _READING,
+            destructive=method == "DELETE",
+            idempotent=method in _REPEATABLE,
+            deprecated=node.get("deprecated") is True,
+            tags=_tags(node.get("tags")),
+            route=operation.route,
+            data=data,
+        )
+
+    def _answer(self, node: Mapping[str, Any], file: str) -> tuple[str, Mapping[str, Any] | None]:
+        """What to ask for in `Accept`, and the schema of what comes: the JSON answer of the first status that has
+        one, of those that mean success."""
+        accept = "application/json, */*;q=0.5"
+        returns: dict[str, Any] | None = None
+        for response in self._successes(node.get("responses"), file):
+            response, home = response
+            if self._old:
+                response = swagger2.upgraded_response(response, node, self._root)
+            content = media_types(response.get("content"), self._documents, home) if isinstance(response, dict) else []
+            for media, entry, place in content:
+                form = body_kind(media)
+                if form == "json" and ("schema" in entry or returns is None):
+                    schema = self._schemas.convert(entry["schema"], place) if "schema" in entry else None
+                    return (accept if "*" in media else f"{media}, */*;q=0.5"), schema or None
+                if returns is None and "*" not in media:
+                    accept = f"{media}, */*;q=0.5"
+                    returns = {"type": "string"} if form == "text" else returns
+        return accept, returns
+
+    def _successes(self, responses: Any, file: str) -> Iterator[tuple[Any, str]]:
+        if not isinstance(responses, dict):
+            return
+        codes = sorted(code for code in responses if len(code) == 3 and code[0] == "2")
+        for code in codes or [c for c in ("default",) if c in responses]:  # 2XX sorts after the digits
+            try:
+                yield self._documents.follow(responses[code], file)
+            except BadRef as error:
+                if error.outside:
+                    raise
+
+
+def _upgraded(
+    node: dict[str, Any], found: list[tuple[dict[str, Any], str]], root: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[tuple[dict[str, Any], str]]]:
+    homes = {(p["name"], p["in"]): home for p, home in found}
+    out, others = swagger2.upgraded(node, [p for p, _ in found], root)
+    return out, [(p, homes[p["name"], p["in"]]) for p in others]
+
+
+def _wires(arguments: Mapping[str, keywords.Keyword]) -> list[dict[str, Any]]:
+    return [{"arg": arg, "name": k.name, "in": k.where, **k.wire} for arg, k in arguments.items()]
+
+
+def _summary(node: Mapping[str, Any]) -> str:
+    if summary := line(prose(node.get("summary"), 200), 200):
+        return summary
+    first = prose(node.get("description"), 600).partition("\n\n")[0]
+    return line(first.partition(". ")[0], 200)
+
+
+def _tags(tags: Any) -> tuple[str, ...]:
+    return tuple(line(tag, 100) for tag in tags[:20] if isinstance(tag, str) and tag) if isinstance(tags, list) else ()

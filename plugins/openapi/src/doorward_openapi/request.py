@@ -1,0 +1,120 @@
+"""The arguments of a call → an HTTP request. What a program gives is data: it can change neither the host, nor the
+path beyond its variables, nor add headers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from doorward import InvalidArguments
+
+from doorward_openapi import payload, servers, styles
+from doorward_openapi.parameters import TEMPLATE
+
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An HTTP request, all encoded. Credentials and configured headers come later."""
+
+    method: str
+    url: str
+    headers: dict[str, bytes] = field(default_factory=dict)
+    content: bytes | None = None
+
+
+def build(base: str, data: Mapping[str, Any], arguments: Mapping[str, Any]) -> Request:
+    """The request of a function's `data` and the arguments of a call.
+
+    Raises: InvalidArguments.
+    """
+    headers = {"Accept": str(data.get("accept", "*/*")).encode()}
+    path: dict[str, str] = {}
+    query: list[str] = []
+    cookies: list[str] = []
+    body: list[payload.Field] = []
+    for wire in data["arguments"]:
+        if wire["arg"] not in arguments:
+            continue
+        name, value = wire["name"], arguments[wire["arg"]]
+        match wire["in"]:
+            case "path":
+                path[name] = _path_value(wire, value)
+            case "query":
+                query += styles.pairs(name, value, wire, styles.reserved if wire.get("reserved") else styles.url)
+            case "querystring":
+                query += _query_string(wire, value)
+            case "header" if value is not None:
+                headers[name] = _header(wire["arg"], styles.in_header(value, wire))
+            case "cookie":
+                cookies += _cookies(wire, value)
+            case "body":
+                body.append((wire, value))
+    if cookies:
+        headers["Cookie"] = "; ".join(cookies).encode()
+    content = None
+    if "body" in data and (built := payload.build(data["body"], body)):
+        headers["Content-Type"], content = built[0].encode(), built[1]
+    return Request(data["method"], _url(base, data["path"], path, query), headers, content)
+
+
+def _url(base: str, template: str, values: Mapping[str, str], query: list[str]) -> str:
+    """Base, path and query. A template may hold a query of its own; a fragment is not sent."""
+    template, _, fixed = template.partition("#")[0].partition("?")
+    segments = []
+    for segment in template.split("/"):
+        literals = TEMPLATE.split(segment)
+        filled = "".join(quote(part, safe="!$&'()*+,;=:@%~{}") if i % 2 == 0 else values.get(part, "") for i, part in enumerate(literals))
+        if len(literals) > 1 and (not filled or set(filled.replace("%2E", ".").replace("%2e", ".")) == {"."}):
+            raise InvalidArguments(f"a path cannot hold {filled!r} for {{{literals[1]}}}: it would lead to another function")
+        segments.append(filled)
+    if fixed:
+        query = [_fixed(fixed, values), *query]
+    url = f"{base.rstrip('/')}/{'/'.join(segments).removeprefix('/')}" + (f"?{'&'.join(query)}" if query else "")
+    if not servers.same_origin(url, base):
+        raise InvalidArguments("the path would lead to another server")
+    return url
+
+
+def _fixed(query: str, values: Mapping[str, str]) -> str:
+    parts = TEMPLATE.split(query)
+    return "".join(quote(part, safe="!$&'()*+,;=:@/?%~") if i % 2 == 0 else values.get(part, "") for i, part in enumerate(parts))
+
+
+def _path_value(wire: Mapping[str, Any], value: Any) -> str:
+    if value is None or value == "" or value == []:
+        raise InvalidArguments(f"{wire['arg']} is part of the path and must not be empty")
+    return styles.in_path(wire["name"], value, wire)
+
+
+def _query_string(wire: Mapping[str, Any], value: Any) -> list[str]:
+    """The whole query (3.2 `in: querystring`): JSON, or an object as a form."""
+    if value is None:
+        return []
+    if wire.get("json"):
+        return [styles.url(styles.dumped(value))]
+    if isinstance(value, dict):
+        return [pair for k, v in value.items() for pair in styles.pairs(str(k), v, {"explode": True}, styles.form)]
+    return [styles.reserved(styles.text(value)).replace("%26", "&").replace("%3D", "=")]
+
+
+def _header(argument: str, value: str) -> bytes:
+    if _CONTROL.search(value):
+        raise InvalidArguments(f"{argument} goes into a header and must not hold line breaks or control characters")
+    try:
+        return value.strip().encode()
+    except UnicodeEncodeError:
+        raise InvalidArguments(f"{argument} holds half of a surrogate pair, which cannot be sent") from None
+
+
+def _cookies(wire: Mapping[str, Any], value: Any) -> list[str]:
+    if wire.get("style") != "cookie":
+        return styles.pairs(wire["name"], value, wire, styles.url)
+    found = styles.pairs(wire["name"], value, wire, styles.plain)
+    if any(_CONTROL.search(pair) or ";" in pair for pair in found):
+        raise InvalidArguments(f"{wire['arg']} goes into a cookie and must not hold semicolons or control characters")
+    return found

@@ -1,0 +1,135 @@
+"""The source driver `openapi`: a document's operations as functions, and their calls as HTTP requests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urlsplit
+
+import anyio
+from doorward import Call, Compiled, ServerContext, ServerError, Settings, Template
+from pydantic import Field, PositiveFloat, field_validator
+
+from doorward_openapi import servers
+
+if TYPE_CHECKING:
+    from doorward_openapi.client import Client
+    from doorward_openapi.refs import Bundle
+
+
+class OpenAPISettings(Settings):
+    """The keys of `[servers.NAME]` with `source = "openapi"`."""
+
+    spec: str = Field(min_length=1, description="The document: a path, relative to the configuration file, or a URL")
+    base_url: str | None = Field(None, description="Where the API is; the document's first server if it is not set")
+    headers: dict[str, Template] = Field({}, description="Headers of every request")
+    timeout: PositiveFloat = Field(30.0, description="Seconds that one request may take")
+
+    @field_validator("base_url", "spec")
+    @classmethod
+    def _without_credentials(cls, value: str | None) -> str | None:
+        if value and value.startswith(("http:", "https:")) and "@" in urlsplit(value).netloc:
+            raise ValueError("must not hold a user or a password; use `auth`")
+        return value
+
+    @field_validator("base_url")
+    @classmethod
+    def _base(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        base = servers.clean(value, "")
+        if base is None or "?" in value or "#" in value:
+            raise ValueError("must be an http or https URL without query and fragment")
+        return base
+
+    @field_validator("headers")
+    @classmethod
+    def _names(cls, value: dict[str, Template]) -> dict[str, Template]:
+        for name in value:
+            if not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
+                raise ValueError(f"{name!r} is no name of a header")
+        return value
+
+
+class OpenAPI:
+    """Functions from an OpenAPI 3.0, 3.1 or 3.2 or a Swagger 2.0 document."""
+
+    Settings: ClassVar[type[Settings]] = OpenAPISettings
+
+    def __init__(self, server: ServerContext) -> None:
+        self._server = server
+        self._settings: OpenAPISettings = server.settings
+        self._bundle: Bundle | None = None
+        self._opened: Client | None = None
+
+    async def fingerprint(self) -> str:
+        """The hash of the document and the files that it refers to.
+
+        Raises: ConfigError, ServerError.
+        """
+        from doorward_openapi.fetch import digest
+
+        self._bundle = await self._fetch()
+        return await anyio.to_thread.run_sync(digest, self._bundle)
+
+    async def compile(self) -> Compiled:
+        """All functions of the document; what was read for the fingerprint is used and let go.
+
+        Raises: ConfigError, ServerError.
+        """
+        from doorward_openapi.compiler import compile_document
+
+        bundle, self._bundle = self._bundle or await self._fetch(), None
+        settings = self._settings
+        return await anyio.to_thread.run_sync(
+            lambda: compile_document(self._server.name, bundle, base_url=settings.base_url, headers=list(settings.headers))
+        )
+
+    async def call(self, call: Call) -> Any:
+        """Make the HTTP request of a function.
+
+        Returns: the decoded JSON, a string for text, None for nothing, else bytes.
+        Raises: ApiError for 400 and above, ServerError, InvalidArguments for values that HTTP cannot carry.
+        """
+        from doorward_openapi import answers, request
+
+        function = call.function
+        what = f"{function.qualified} ({function.route})"
+        prepared = request.build(self._base(function.data), function.data, call.arguments)
+        answer = await self._client().send(what, prepared, min(self._settings.timeout, call.time_left))
+        if answer.status >= 400:
+            raise answers.error_of(what, answer.status, answer.reason, answer.media, answer.retry_after, answer.body)
+        return answers.value_of(what, answer.media, answer.charset, answer.body)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._opened is not None:
+            await self._opened.close()
+
+    def _base(self, data: Any) -> str:
+        """Where the requests of a function go: never to another origin than the configured one."""
+        configured, named = self._settings.base_url, data.get("base")
+        if named and (configured is None or servers.same_origin(named, configured)):
+            return str(named)
+        if configured is None:
+            name = self._server.name
+            raise ServerError(f"nothing says where {name} is: its document names no server", hint=f"Set base_url of [servers.{name}].")
+        return configured
+
+    def _client(self) -> Client:
+        if self._opened is None:
+            from doorward_openapi.client import Client
+
+            self._opened = Client(self._server.name, self._server.auth, self._settings.headers)
+        return self._opened
+
+    async def _fetch(self) -> Bundle:
+        from doorward_openapi.document import MOST_BYTES
+        from doorward_openapi.fetch import fetch
+
+        base = self._settings.base_url
+
+        async def download(url: str) -> bytes:
+            trusted = servers.same_origin(url, base) if base else None
+            return await self._client().download(url, self._settings.timeout, MOST_BYTES, trusted=trusted)
+
+        return await fetch(self._settings.spec, self._server.folder, download)

@@ -1,0 +1,193 @@
+"""Documents that want to harm: they cost an operation or a ConfigError, never the process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+from doorward import ConfigError
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from doorward_openapi.compiler import compile_document
+from doorward_openapi.document import parse
+from doorward_openapi.refs import Bundle
+
+pytestmark = pytest.mark.anyio
+
+
+def compiled(document):
+    raw = document if isinstance(document, bytes) else json.dumps(document).encode()
+    return compile_document("api", Bundle("file:///d/openapi.json", {"file:///d/openapi.json": raw}))
+
+
+BOMB = (
+    "a: &a ["
+    + ",".join(["lol"] * 10)
+    + "]\n"
+    + "".join(f"{b}: &{b} [{','.join(['*' + a] * 10)}]\n" for a, b in zip("abcdefghi", "bcdefghij"))
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 10_000 + "]" * 10_000,
+        '{"a":' * 10_000 + "1" + "}" * 10_000,
+        "\n".join(" " * i + "a:" for i in range(3_000)),
+        "- " * 100_000,
+        "? " * 100_000,
+        "{" * 100_000,
+        "openapi: 3.0.0\n" + BOMB,
+        "openapi: 3.0.0\nbig: &a " + "x" * 1_000_000 + "\nmany:\n" + "- *a\n" * 100_000,
+        "openapi: !!python/object/apply:os.system [id]",
+        "a: &a {b: *a}",
+        "openapi: 3.0.0\nopenapi: 3.0.1",
+        ",".join("[" * 5_000_000),
+    ],
+    ids=["lists", "objects", "indents", "dashes", "questions", "braces", "laughs", "copies", "tags", "circle", "twice", "many"],
+)
+def test_openapi_bombs_are_refused(text):
+    """Nesting, expanding, copying and executing documents are refused in a moment."""
+    started = time.process_time()
+    with pytest.raises(ConfigError):
+        compiled(text.encode())
+    assert time.process_time() - started < 5
+
+
+def test_openapi_yaml_in_threads_that_end():
+    """YAML parsed in one worker thread after the other does not take the process down (the allocator of yaml-rs)."""
+    code = """
+    import threading
+    from doorward_openapi.document import parse
+    text = ("a: [1, 2]\\n" + "".join(f"k{i}: {{x: [{i}, y{i}]}}\\n" for i in range(20000))).encode()
+    for _ in range(6):
+        thread = threading.Thread(target=parse, args=(text, "t"))
+        thread.start(); thread.join()
+    print("well")
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "well\n")
+
+
+async def test_openapi_text_is_data(api, operation):
+    """Code in names, summaries, defaults and paths stays text."""
+    evil = '"""\nimport os; os.system("id")  # {__import__("os")}'
+    made = await api(
+        operation(
+            path='/a"+__import__("os")+"',
+            summary=evil,
+            parameters=[{"name": evil, "in": "query", "schema": {"type": "integer", "default": evil}}],
+        )
+    )
+    function = made.functions["op"]
+    assert all(name.isidentifier() for name in function.parameters["properties"])
+    assert 'os.system("id")' in function.summary
+    assert (await made.call("op"))["path"] == "/a%22+__import__(%22os%22)+%22"
+
+
+def test_openapi_huge_strings_are_cut():
+    """A description of megabytes, an id of thousands of characters: bounded in what is kept."""
+    big = "x" * 2_000_000
+    made = compiled({"openapi": "3.0.0", "info": {"description": big}, "paths": {"/x": {"get": {"operationId": big, "summary": big, "description": big,
+        "tags": [big], "parameters": [{"name": "q", "in": "query", "description": big, "schema": {"default": big, "enum": [big], "pattern": big}}]}}}})  # fmt: skip
+    assert (
+        len(json.dumps([made.description, made.functions[0].parameters, made.functions[0].summary, made.functions[0].description])) < 10_000
+    )
+
+
+def test_openapi_shared_parameters_cannot_multiply():
+    """A small document that multiplies parameters by operations stops at a bound; the rest is skipped with the reason."""
+    shared = [{"name": f"p{i}", "in": "query", "schema": {}} for i in range(1_000)]
+    paths = {f"/{i}": {"parameters": [{"$ref": f"#/x/{n}"} for n in range(1000)], "get": {}} for i in range(5)}
+    document = {"openapi": "3.0.0", "x": shared, "paths": paths}
+    from doorward_openapi import compiler
+
+    most, compiler.MOST_KEYWORDS = compiler.MOST_KEYWORDS, 2_500
+    try:
+        made = compiled(document)
+    finally:
+        compiler.MOST_KEYWORDS = most
+    assert (len(made.functions), len(made.skipped)) == (3, 2)
+
+
+def test_openapi_deep_schemas_end():
+    """A schema of hundreds of levels is cut where nobody reads any more."""
+    schema: dict = {}
+    for _ in range(300):
+        schema = {"type": "array", "items": schema}
+    made = compiled({"openapi": "3.0.0", "paths": {"/x": {"get": {"parameters": [{"name": "q", "in": "query", "schema": schema}]}}}})
+    assert json.dumps(made.functions[0].parameters).count("items") < 100
+
+
+JUNK = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5)
+    | st.sampled_from(["#/paths", "#/a", "string", "body", "query"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "$ref",
+                    "parameters",
+                    "requestBody",
+                    "responses",
+                    "content",
+                    "application/json",
+                    "schema",
+                    "properties",
+                    "items",
+                    "allOf",
+                    "oneOf",
+                    "type",
+                    "enum",
+                    "required",
+                    "name",
+                    "in",
+                    "200",
+                    "servers",
+                    "url",
+                    "get",
+                    "post",
+                    "additionalProperties",
+                    "encoding",
+                    "tags",
+                    "summary",
+                    "nullable",
+                ]
+            ),  # fmt: skip
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(JUNK, JUNK, JUNK, st.sampled_from([{"openapi": "3.1.0"}, {"swagger": "2.0"}]))
+def test_openapi_junk_never_crashes(item, operation, parameter, version):
+    """Property: wrong types in any place give functions and reasons, never an exception; what comes out is JSON."""
+    good = {"get": {"operationId": "good"}}
+    paths = {"/good": good, "/item": item, "/op": {"post": operation}, "/par": {"get": {"parameters": [parameter], "requestBody": item}}}
+    made = compiled({**version, "paths": paths, "a": item, "servers": parameter, "info": operation})
+    assert made.functions[0].name == "good"
+    assert len(made.functions) + len(made.skipped) >= 3
+    json.dumps([[f.parameters, f.returns, f.data] for f in made.functions] + [dict(made.definitions)], allow_nan=False)
+
+
+@given(st.binary(max_size=200))
+def test_openapi_bytes_never_crash(raw):
+    """Property: any bytes are a value or a ConfigError."""
+    try:
+        parse(raw, "x")
+    except ConfigError as error:
+        assert "x" in str(error)
