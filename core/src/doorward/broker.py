@@ -10,6 +10,7 @@ import anyio
 
 from doorward import arguments
 from doorward.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, ServerError, UnknownName
+from doorward.log import log
 from doorward.types import Call, CallRecord, Function
 from doorward.values import dump, plain
 
@@ -132,9 +133,7 @@ class Broker:
 
 def _defect(function: Function, error: Exception) -> ServerError:
     """A source raised what it should not: the call fails, nothing else does."""
-    import structlog
-
-    structlog.get_logger().error("source_defect", function=function.qualified, error=repr(error)[:500])
+    log.error("source_defect", function=function.qualified, error=repr(error)[:500])
     return ServerError(
         f"{function.qualified} failed inside Doorward: {type(error).__name__}", hint="Tell the operator: the log has the details."
     )

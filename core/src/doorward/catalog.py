@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from doorward.search_words import match_expression, split_words
+from doorward.search_words import match_expressions, split_words
 from doorward.types import Compiled, Function, Schema
 
 VERSION = 1
@@ -149,17 +149,18 @@ class Catalog:
         where, values = f"f.server IN ({','.join('?' * len(servers))})", list[Any](servers)
         if read_only is not None:
             where, values = f"{where} AND f.read_only = ?", [*values, int(read_only)]
-        expression = match_expression(query)
-        if expression:
+        any_word, all_words = match_expressions(query)
+        if any_word:
             table = "functions_fts JOIN functions f ON f.id = functions_fts.rowid"
-            where, values = f"functions_fts MATCH ? AND {where}", [expression, *values]
-            order = f"bm25(functions_fts, {_WEIGHTS}), f.id"
+            where, values = f"functions_fts MATCH ? AND {where}", [any_word, *values]
+            every = "f.id IN (SELECT rowid FROM functions_fts WHERE functions_fts MATCH ?)"
+            order, ordered_by = f"{every} DESC, bm25(functions_fts, {_WEIGHTS}), f.id", [all_words]
         else:
-            table, order = "functions f", "f.server, f.id"
+            table, order, ordered_by = "functions f", "f.server, f.id", []
         total = self._db.execute(f"SELECT count(*) FROM {table} WHERE {where}", values).fetchone()[0]  # noqa: S608
         rows = self._db.execute(
             f"SELECT f.server, f.name, f.record FROM {table} WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?",  # noqa: S608
-            [*values, limit, offset],
+            [*values, *ordered_by, limit, offset],
         )
         return [_restore(*row) for row in rows], total
 

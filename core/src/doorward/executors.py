@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import structlog
-
 from doorward.config import Config, Loaded, validate
 from doorward.drivers import Executor, PluginContext
 from doorward.errors import DoorwardError, ExecutorError, PluginError
+from doorward.log import log
 
 if TYPE_CHECKING:
     from doorward.plugins import Plugins
-
-log = structlog.get_logger()
 
 
 class Executors:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import structlog
 
 from doorward import config, programs
 from doorward.artefacts import Artefacts, Page
@@ -37,8 +36,6 @@ from doorward.runs import Runs, failure
 from doorward.servers import Servers
 from doorward.sessions import Session, Sessions
 from doorward.types import LOCAL, Limits, Outcome, Program
-
-log = structlog.get_logger()
 
 
 class Gateway:

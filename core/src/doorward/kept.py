@@ -10,18 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import structlog
-
 from doorward import config, programs, values
 from doorward.drivers import Cache, PluginContext
 from doorward.errors import InvalidProgram, UnknownName
+from doorward.log import log
 from doorward.types import CachedProgram, Outcome, Program
 
 if TYPE_CHECKING:
     from doorward.catalog import Catalog
     from doorward.plugins import Plugins
-
-log = structlog.get_logger()
 
 
 class Kept:

@@ -6,12 +6,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import structlog
 from pydantic_core import to_json
 
 from doorward import hints, values
 from doorward.door import RunDoor
 from doorward.errors import DoorwardError, ExecutorError, LimitExceeded, Unsupported
+from doorward.log import log
 from doorward.types import Ended, Failure, Outcome, Program
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from doorward.plugins import Plugins
     from doorward.secrets import Secrets
     from doorward.sessions import Session
-
-log = structlog.get_logger()
 
 
 class Runs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _SAME = (
     "list get fetch show read retrieve find view",
@@ -99,13 +100,20 @@ def split_words(text: str) -> str:
     return " ".join(re.findall(r"\w+", apart.replace("_", " ")))
 
 
-def match_expression(query: str) -> str:
-    """An FTS5 expression: any of the words, or what means the same. Empty if there are no words. Nothing of the
-    query is syntax: each word is quoted."""
+def match_expressions(query: str) -> tuple[str, str]:
+    """Two FTS5 expressions: any of the words, and all of them; each word or what means the same. Empty if there are
+    no words. Nothing of the query is syntax: each word is quoted."""
     words = [w.lower() for w in split_words(query).split()][:32]
     words = [w for w in words if w not in _FILLER] or words
-    terms: dict[str, None] = {}
-    for word in words:
-        singular = word[:-1] if word.endswith("s") else word
-        terms.update(dict.fromkeys([word, *sorted(_SYNONYMS.get(word) or _SYNONYMS.get(singular) or ())]))
-    return " OR ".join(f'"{t}"' for t in terms)
+    groups = {word: _meaning(word) for word in words}
+    terms = dict.fromkeys(term for group in groups.values() for term in group)
+    return _any(terms), " AND ".join(f"({_any(group)})" for group in groups.values())
+
+
+def _meaning(word: str) -> list[str]:
+    singular = word[:-1] if word.endswith("s") else word
+    return [word, *sorted((_SYNONYMS.get(word) or _SYNONYMS.get(singular) or set()) - {word})]
+
+
+def _any(words: Iterable[str]) -> str:
+    return " OR ".join(f'"{word}"' for word in words)

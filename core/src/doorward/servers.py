@@ -9,18 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import structlog
 
 from doorward.catalog import Catalog, Report
 from doorward.config import Loaded, Server, module_name, validate
 from doorward.drivers import PluginContext, ServerContext, Source
 from doorward.errors import ConfigError, DoorwardError, ServerError, UnknownName
+from doorward.log import log
 from doorward.plugins import Plugins
 from doorward.policy import selected
 from doorward.programs import digest
 from doorward.types import Compiled, Function, Skipped
-
-log = structlog.get_logger()
 
 
 class Servers:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from doorward import Call, Compiled, ServerContext
-
 from doorward_openapi import OpenAPI
 
 

@@ -10,11 +10,10 @@ import anyio
 import httpx2
 import pytest
 from doorward import ApiError, Call, InvalidArguments, ServerError
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
 from doorward_openapi import request
 from doorward_openapi.answers import seconds
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 pytestmark = pytest.mark.anyio
 

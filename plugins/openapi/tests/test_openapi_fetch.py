@@ -9,9 +9,8 @@ import httpx2
 import pytest
 import zstandard
 from doorward import ConfigError, ServerContext, ServerError
-from pydantic import ValidationError
-
 from doorward_openapi import OpenAPI
+from pydantic import ValidationError
 
 pytestmark = pytest.mark.anyio
 

@@ -10,12 +10,11 @@ import time
 
 import pytest
 from doorward import ConfigError
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
 from doorward_openapi.compiler import compile_document
 from doorward_openapi.document import parse
 from doorward_openapi.refs import Bundle
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 from doorward import ServerContext
-
 from doorward_openapi import OpenAPI
 from doorward_openapi.document import decompress, parse
 
@@ -35,9 +34,11 @@ async def test_openapi_every_operation_is_accounted_for(path):
     """CONTRACT: SRC-03 Every operation of a real document, JSON or YAML, is a function; names are unique, references lead somewhere."""
     made = await compiled(path)
     paths = parse(decompress(path.read_bytes(), path.name), path.name).get("paths") or {}
-    routes = [f"{m.upper()} {p}" for p, item in paths.items() if isinstance(item, dict) for m in METHODS & item.keys()]
-    assert sorted(f.route for f in made.functions) == sorted(routes)
-    assert sorted(s.where for s in made.skipped) == sorted(p for p, item in paths.items() if not isinstance(item, dict))
+    items = {path: item for path, item in paths.items() if isinstance(item, dict)}
+    found = {f"{m.upper()} {p}": item[m] for p, item in items.items() for m in METHODS & item.keys()}
+    assert sorted(f.route for f in made.functions) == sorted(route for route, node in found.items() if isinstance(node, dict))
+    wrong = [route for route, node in found.items() if not isinstance(node, dict)] + [path for path in paths if path not in items]
+    assert sorted(s.where for s in made.skipped) == sorted(wrong)
     assert len({f.name for f in made.functions}) == len(made.functions)
     known = {f"#/$defs/{name}" for name in made.definitions}
     assert references([f.parameters for f in made.functions] + [f.returns for f in made.functions] + [*made.definitions.values()]) <= known

@@ -54,7 +54,9 @@ def _command(source: str, model: Any) -> click.Command:
     if first is not None:
         behind = next(place for place, param in enumerate(command.params, 1) if param.name == "name")
         command.params.insert(behind, click.Argument([first]))
-    command.params += [click.Option([f"--{key.replace('_', '-')}", key], help=field.description) for key, field in fields.items() if key != first]
+    command.params += [
+        click.Option([f"--{key.replace('_', '-')}", key], help=field.description) for key, field in fields.items() if key != first
+    ]
     return command
 
 

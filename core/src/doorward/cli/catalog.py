@@ -34,7 +34,10 @@ async def _list(project: Project, server: str | None) -> None:
     elif not found["servers"]:
         say("no server is configured; for example: doorward add openapi NAME SPEC")
     else:
-        table(["server", "functions", ""], [(s["name"], s["functions"], f"broken: {s['broken']}" if "broken" in s else s.get("about", "")) for s in found["servers"]])
+        table(
+            ["server", "functions", ""],
+            [(s["name"], s["functions"], f"broken: {s['broken']}" if "broken" in s else s.get("about", "")) for s in found["servers"]],
+        )
 
 
 async def _functions(gate: Gateway, server: str) -> Any:
@@ -99,7 +102,9 @@ async def _show(project: Project, functions: tuple[str, ...]) -> int:
 @click.argument("function", metavar="SERVER.FUNCTION")
 @click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--arguments", "table_", metavar="JSON", default="{}", help="All arguments, as one JSON object.")
-@click.option("--output", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write the result here: for files and images.")
+@click.option(
+    "--output", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write the result here: for files and images."
+)
 def call(project: Project, function: str, arguments: tuple[str, ...], table_: str, output: Path | None) -> None:
     """Call one function through the door: credentials, policy, guards and limits apply.
 
@@ -113,7 +118,9 @@ async def _call(project: Project, name: str, words: tuple[str, ...], given: str,
         from doorward.arguments import fits
 
         function = gate.broker.find(name)
-        arguments = _object(given) | {k: parsed(v, lambda value, k=k: fits(function, k, value, gate.catalog)) for k, v in pairs(words).items()}
+        arguments = _object(given) | {
+            k: parsed(v, lambda value, k=k: fits(function, k, value, gate.catalog)) for k, v in pairs(words).items()
+        }
         result = await gate.call(function.qualified, arguments)
         if output is not None:
             output.write_bytes(_content(gate, result))

@@ -73,7 +73,9 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.option("--config", metavar="PATH", type=click.Path(path_type=Path), envvar="DOORWARD_CONFIG", default="doorward.toml", show_default=True,
                   help="The configuration file.")  # fmt: skip
-    @click.option("--env-file", metavar="PATH", type=click.Path(path_type=Path), help="Variables; .env beside the configuration if not given.")
+    @click.option(
+        "--env-file", metavar="PATH", type=click.Path(path_type=Path), help="Variables; .env beside the configuration if not given."
+    )
     @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     @functools.wraps(command)
     def with_project(config: Path, env_file: Path | None, as_json: bool, **options: Any) -> Any:
@@ -111,7 +113,11 @@ def fail(error: DoorwardError, *, as_json: bool) -> int:
     if as_json:
         print_json({"error": described(error) | {"kind": error.kind, "type": type(error).__name__}})
     else:
-        say(click.style("error: ", fg="red") + plain(str(error)) + (f"\nhint: {plain(error.hint)}" if error.hint else ""), err=True, clean=False)
+        say(
+            click.style("error: ", fg="red") + plain(str(error)) + (f"\nhint: {plain(error.hint)}" if error.hint else ""),
+            err=True,
+            clean=False,
+        )
     return EXIT.get(error.kind, 1)
 
 

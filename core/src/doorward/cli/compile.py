@@ -93,7 +93,12 @@ class _Result:
         told: dict[str, Any] = {}
         if self.report is not None:
             report = self.report
-            told = {"functions": report.functions, "skipped": list(report.skipped), "warnings": list(report.warnings), "ms": round(report.ms, 1)}
+            told = {
+                "functions": report.functions,
+                "skipped": list(report.skipped),
+                "warnings": list(report.warnings),
+                "ms": round(report.ms, 1),
+            }
         if self.error is not None:
             told |= {"error": str(self.error)} | ({"hint": self.error.hint} if self.error.hint else {})
         return told

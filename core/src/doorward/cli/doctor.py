@@ -113,7 +113,9 @@ def _secrets(server: str, settings: Iterable[Any]) -> Iterator[Check]:
         if missing := template.missing():
             yield Check(f"server {server}: {missing}", False, "Set it in .env or the environment.")
         elif isinstance(template, Secret) and template.literal:
-            yield Check(f"server {server}: a credential stands in the configuration file", True, "Move it to .env, and write ${NAME} in its place.")
+            yield Check(
+                f"server {server}: a credential stands in the configuration file", True, "Move it to .env, and write ${NAME} in its place."
+            )
 
 
 def _templates(value: Any) -> Iterator[Any]:

@@ -16,7 +16,9 @@ from doorward.cli.common import EXIT, Project, common, pairs, parsed, print_json
 @click.command()
 @common
 @click.argument("file")
-@click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="A value for a parameter: JSON, else text; @FILE is a file's content.")
+@click.option(
+    "--param", "params", multiple=True, metavar="NAME=VALUE", help="A value for a parameter: JSON, else text; @FILE is a file's content."
+)
 @click.option("--function", "functions", multiple=True, metavar="PATTERN", help="Functions that the program may call; all if not given.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="The most that it may take.")
 def run(project: Project, file: str, params: tuple[str, ...], functions: tuple[str, ...], timeout: float | None) -> int:
@@ -53,7 +55,10 @@ def _values(code: str, params: tuple[str, ...]) -> dict[str, Any]:
         known = programs.parameters(code)
     except InvalidProgram:
         known = {}
-    return {name: parsed(text, lambda value, name=name: not isinstance(known.get(name), str) or isinstance(value, str)) for name, text in pairs(params).items()}
+    return {
+        name: parsed(text, lambda value, name=name: not isinstance(known.get(name), str) or isinstance(value, str))
+        for name, text in pairs(params).items()
+    }
 
 
 def _read(file: str) -> str:

@@ -38,7 +38,11 @@ def whole(plugins: Plugins) -> dict[str, Any]:
         return own
 
     def named(kind: str) -> dict[str, Any]:
-        return {"type": "object", "properties": {name: refs[model, "validation"] for name, model in found[kind].items()}, "additionalProperties": {"type": "object"}}
+        return {
+            "type": "object",
+            "properties": {name: refs[model, "validation"] for name, model in found[kind].items()},
+            "additionalProperties": {"type": "object"},
+        }
 
     auth = [_joined(of(model), {"type": {"const": name}}) for name, model in found["auth"].items()]
     about_auth = {"auth": {"anyOf": [*auth, {"type": "null"}], "default": None}} if auth else {}

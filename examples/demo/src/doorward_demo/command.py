@@ -48,7 +48,7 @@ async def _play(told: Told) -> None:
     import contextlib
     import signal
 
-    from doorward_demo.stage import Failed
+    from doorward_demo.stage import Failed, stage
     from doorward_demo.story import play
 
     task = asyncio.current_task()
@@ -56,6 +56,7 @@ async def _play(told: Told) -> None:
     with contextlib.suppress(NotImplementedError):  # Windows
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     try:
-        await play(told)
+        with stage() as place:
+            await play(told, place)
     except Exception as error:
         told.error = str(error) if isinstance(error, Failed) else f"{type(error).__name__}: {error}"

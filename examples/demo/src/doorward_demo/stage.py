@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -113,10 +114,10 @@ class Stage:
 
 
 @contextlib.contextmanager
-def stage(key: str) -> Iterator[Stage]:
-    """A folder that is gone afterwards, whatever happens."""
+def stage() -> Iterator[Stage]:
+    """A key of its own, and a folder that is gone afterwards, whatever happens."""
     with tempfile.TemporaryDirectory(prefix="doorward-demo-") as folder:
-        yield Stage(Path(folder), key)
+        yield Stage(Path(folder), f"demo-{secrets.token_urlsafe(24)}")
 
 
 async def compile(stage: Stage) -> tuple[Any, list[dict[str, Any]]]:

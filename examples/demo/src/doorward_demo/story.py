@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import secrets
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from doorward_demo import data, programs
 from doorward_demo.leaks import holds
-from doorward_demo.stage import AUDIT, Failed, Stage, compile, stage
+from doorward_demo.stage import AUDIT, Failed, Stage, compile
 from doorward_demo.tokens import Account
 from doorward_demo.told import Told
 
@@ -21,20 +20,18 @@ FUNCTIONS = 15
 """Operations of `openapi.json`."""
 
 
-async def play(told: Told) -> None:
+async def play(told: Told, place: Stage) -> None:
     """All steps. Raises: what ended the demo early; the step in which it happened says so, too."""
-    key = f"demo-{secrets.token_urlsafe(24)}"
-    with stage(key) as place:
-        async with place.service() as url:
-            place.configure(url)
-            tools = await _compile(told, place, url)
-            async with place.client() as client:
-                agent = Agent(told, client)
-                await agent.connect()
-                await agent.work()
-                told.tokens = agent.account.tokens(tools, place.audit())  # before the thief, who is no part of the work
-                await agent.steal(place, url)
-        _search(told, place, agent.received)
+    async with place.service() as url:
+        place.configure(url)
+        tools = await _compile(told, place, url)
+        async with place.client() as client:
+            agent = Agent(told, client)
+            await agent.connect()
+            await agent.work()
+            told.tokens = agent.account.tokens(tools, place.audit())  # before the thief, who is no part of the work
+            await agent.steal(place, url)
+    _search(told, place, agent.received)
     told.stop("all")
 
 

@@ -55,7 +55,7 @@ class Told:
     def failed(self) -> list[str]:
         """The checks that do not hold, and why the demo ended early."""
         checks = [f"{step.name}: {check}" for step in self.steps for check, holds in step.checks.items() if not holds]
-        return [*checks, *filter(None, [self.error])]
+        return checks if any(self.error in check for check in checks) else [*checks, *filter(None, [self.error])]
 
     @property
     def ok(self) -> bool:

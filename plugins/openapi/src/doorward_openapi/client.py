@@ -73,7 +73,7 @@ class Client:
     def _configured(self, given: Mapping[str, bytes]) -> dict[str, bytes]:
         """The configured headers, which win over others of the same name."""
         names = {name.lower(): name for name in given}
-        return {names.get(name.lower(), name): value.reveal().encode() for name, value in self._headers.items()}
+        return {names.get(name.lower(), name): value.reveal().strip().encode() for name, value in self._headers.items()}
 
     async def download(self, url: str, timeout: float, most: int, *, trusted: bool | None) -> bytes:
         """The bytes of a document.
