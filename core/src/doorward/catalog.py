@@ -151,18 +151,20 @@ class Catalog:
             where, values = f"{where} AND f.read_only = ?", [*values, int(read_only)]
         any_word, all_words = match_expressions(query)
         if any_word:
-            table = "functions_fts JOIN functions f ON f.id = functions_fts.rowid"
+            table = "functions_fts CROSS JOIN functions f ON f.id = functions_fts.rowid"  # CROSS: words first, or it is 100 times slower
             where, values = f"functions_fts MATCH ? AND {where}", [any_word, *values]
             every = "f.id IN (SELECT rowid FROM functions_fts WHERE functions_fts MATCH ?)"
             order, ordered_by = f"{every} DESC, bm25(functions_fts, {_WEIGHTS}), f.id", [all_words]
         else:
             table, order, ordered_by = "functions f", "f.server, f.id", []
         total = self._db.execute(f"SELECT count(*) FROM {table} WHERE {where}", values).fetchone()[0]  # noqa: S608
-        rows = self._db.execute(
-            f"SELECT f.server, f.name, f.record FROM {table} WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?",  # noqa: S608
+        ids = self._db.execute(
+            f"SELECT f.id FROM {table} WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?",  # noqa: S608
             [*values, *ordered_by, limit, offset],
-        )
-        return [_restore(*row) for row in rows], total
+        ).fetchall()
+        # The records of those alone: they are large, and sorting them all would read them all.
+        rows = [self._db.execute("SELECT server, name, record FROM functions WHERE id = ?", i).fetchone() for i in ids]
+        return [_restore(*row) for row in rows if row], total
 
     # Writing
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import suppress
+from itertools import pairwise
 
 import pytest
 from doorward import ConfigError
@@ -24,12 +26,7 @@ def compiled(document):
     return compile_document("api", Bundle("file:///d/openapi.json", {"file:///d/openapi.json": raw}))
 
 
-BOMB = (
-    "a: &a ["
-    + ",".join(["lol"] * 10)
-    + "]\n"
-    + "".join(f"{b}: &{b} [{','.join(['*' + a] * 10)}]\n" for a, b in zip("abcdefghi", "bcdefghij"))
-)
+BOMB = "a: &a [" + ",".join(["lol"] * 10) + "]\n" + "".join(f"{b}: &{b} [{','.join(['*' + a] * 10)}]\n" for a, b in pairwise("abcdefghij"))
 
 
 @pytest.mark.parametrize(
@@ -162,7 +159,7 @@ JUNK = st.recursive(
                     "summary",
                     "nullable",
                 ]
-            ),  # fmt: skip
+            ),
             inner,
             max_size=4,
         )
@@ -186,7 +183,5 @@ def test_openapi_junk_never_crashes(item, operation, parameter, version):
 @given(st.binary(max_size=200))
 def test_openapi_bytes_never_crash(raw):
     """Property: any bytes are a value or a ConfigError."""
-    try:
-        parse(raw, "x")
-    except ConfigError as error:
-        assert "x" in str(error)
+    with suppress(ConfigError):
+        json.dumps(parse(raw, "x"), allow_nan=False)

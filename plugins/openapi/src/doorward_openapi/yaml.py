@@ -111,8 +111,7 @@ def _merge(node: dict[Any, Any]) -> None:
             return
         del node["<<"]
         for source in sources:
-            for key, value in source.items():
-                node.setdefault(key, value)
+            node.update({**source, **node} if isinstance(source, dict) else {})
 
 
 def _key(key: Any) -> str:
