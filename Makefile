@@ -38,7 +38,7 @@ bench: setup
 
 lock:
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
-	  --no-emit-package doorward requirements-dev.in $(DISTRIBUTIONS:%=%/pyproject.toml) -o requirements-dev.txt
+	  requirements-dev.in $(DISTRIBUTIONS:%=%/pyproject.toml) | grep -v -e '^-e ' -e '^doorward' > requirements-dev.txt
 
 clean:
 	rm -rf .venv .tox dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -23,6 +23,7 @@ _EXPORTS = {
     ),
     "gateway": ("Gateway",),
     "hookspecs": ("hookimpl",),
+    "logs": ("log",),
     "names": ("python_name", "unique_names"),
     "programs": ("awaited", "bind", "parameters"),
     "secrets": ("Secret", "Template"),
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from doorward.errors import *  # noqa: F403
     from doorward.gateway import Gateway as Gateway
     from doorward.hookspecs import hookimpl as hookimpl
+    from doorward.logs import log as log
     from doorward.names import python_name as python_name
     from doorward.names import unique_names as unique_names
     from doorward.programs import awaited as awaited

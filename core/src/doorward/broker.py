@@ -10,7 +10,7 @@ import anyio
 
 from doorward import arguments
 from doorward.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, ServerError, UnknownName
-from doorward.log import log
+from doorward.logs import log
 from doorward.types import Call, CallRecord, Function
 from doorward.values import dump, plain
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.config import Config, Loaded, validate
 from doorward.drivers import Executor, PluginContext
 from doorward.errors import DoorwardError, ExecutorError, PluginError
-from doorward.log import log
+from doorward.logs import log
 
 if TYPE_CHECKING:
     from doorward.plugins import Plugins

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from doorward import config, programs, values
 from doorward.drivers import Cache, PluginContext
 from doorward.errors import InvalidProgram, UnknownName
-from doorward.log import log
+from doorward.logs import log
 from doorward.types import CachedProgram, Outcome, Program
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from doorward import hints, values
 from doorward.door import RunDoor
 from doorward.errors import DoorwardError, ExecutorError, LimitExceeded, Unsupported
-from doorward.log import log
+from doorward.logs import log
 from doorward.types import Ended, Failure, Outcome, Program
 
 if TYPE_CHECKING:

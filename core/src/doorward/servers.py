@@ -14,7 +14,7 @@ from doorward.catalog import Catalog, Report
 from doorward.config import Loaded, Server, module_name, validate
 from doorward.drivers import PluginContext, ServerContext, Source
 from doorward.errors import ConfigError, DoorwardError, ServerError, UnknownName
-from doorward.log import log
+from doorward.logs import log
 from doorward.plugins import Plugins
 from doorward.policy import selected
 from doorward.programs import digest

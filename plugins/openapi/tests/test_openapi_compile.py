@@ -123,21 +123,22 @@ async def test_openapi_names_are_identifiers(api, operation):
 
 async def test_openapi_references(api, document):
     """Parameters, bodies, responses and path items may be references; circular schemas become definitions."""
-    made = await api(
-        document(
-            {"/x": {"$ref": "#/components/pathItems/X"}},
-            components={
-                "pathItems": {"X": {"post": {"operationId": "op", "parameters": [{"$ref": "#/components/parameters/a~1b"}],
-                                             "requestBody": {"$ref": "#/components/requestBodies/B"},
-                                             "responses": {"200": {"$ref": "#/components/responses/R"}}}}},
-                "parameters": {"a/b": {"name": "q", "in": "query", "schema": {"$ref": "#/components/schemas/Node"}}},
-                "requestBodies": {"B": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Node"}}}}},
-                "responses": {"R": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Node"}}}}},
-                "schemas": {"Node": {"type": "object", "properties": {"next": {"$ref": "#/components/schemas/Node"}, "v": {"type": "integer"}}},
-                            "Loop": {"$ref": "#/components/schemas/Loop"}},
-            },
-        )
-    )  # fmt: skip
+    node = {"$ref": "#/components/schemas/Node"}
+    content = {"content": {"application/json": {"schema": node}}}
+    post = {
+        "operationId": "op",
+        "parameters": [{"$ref": "#/components/parameters/a~1b"}],
+        "requestBody": {"$ref": "#/components/requestBodies/B"},
+        "responses": {"200": {"$ref": "#/components/responses/R"}},
+    }
+    components = {
+        "pathItems": {"X": {"post": post}},
+        "parameters": {"a/b": {"name": "q", "in": "query", "schema": node}},
+        "requestBodies": {"B": content},
+        "responses": {"R": content},
+        "schemas": {"Node": {"type": "object", "properties": {"next": node, "v": {"type": "integer"}}}},
+    }
+    made = await api(document({"/x": {"$ref": "#/components/pathItems/X"}}, components=components))
     function = made.functions["op"]
     assert function.returns == {"$ref": "#/$defs/Node"}
     assert function.parameters["properties"]["next"] == {"$ref": "#/$defs/Node"}
@@ -273,18 +274,27 @@ async def test_openapi_other_origins_are_not_trusted(api, document):
 
 async def test_openapi_swagger_2(api):
     """CONTRACT: SRC-01 Swagger 2.0: bodies, types, responses, host and basePath."""
-    made = await api(
-        {
-            "swagger": "2.0", "host": "api.test", "basePath": "/v1", "schemes": ["http", "https"], "consumes": ["application/json"],
-            "parameters": {"limit": {"name": "limit", "in": "query", "type": "integer", "default": 10}},
-            "definitions": {"Pet": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "x-nullable": True}}}},
-            "paths": {"/pets/{id}": {"put": {"operationId": "op", "parameters": [
-                {"$ref": "#/parameters/limit"}, {"name": "id", "in": "path", "type": "integer", "required": True},
-                {"name": "body", "in": "body", "required": True, "schema": {"$ref": "#/definitions/Pet"}}],
-                "responses": {"200": {"schema": {"$ref": "#/definitions/Pet"}}}}}},
-        },
-        base_url=None,
-    )  # fmt: skip
+    pet = {"$ref": "#/definitions/Pet"}
+    put = {
+        "operationId": "op",
+        "parameters": [
+            {"$ref": "#/parameters/limit"},
+            {"name": "id", "in": "path", "type": "integer", "required": True},
+            {"name": "body", "in": "body", "required": True, "schema": pet},
+        ],
+        "responses": {"200": {"schema": pet}},
+    }
+    swagger = {
+        "swagger": "2.0",
+        "host": "api.test",
+        "basePath": "/v1",
+        "schemes": ["http", "https"],
+        "consumes": ["application/json"],
+        "parameters": {"limit": {"name": "limit", "in": "query", "type": "integer", "default": 10}},
+        "definitions": {"Pet": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "x-nullable": True}}}},
+        "paths": {"/pets/{id}": {"put": put}},
+    }
+    made = await api(swagger, base_url=None)
     function = made.functions["op"]
     assert function.data["base"] == "https://api.test/v1"
     assert function.parameters["properties"] == {
@@ -311,7 +321,8 @@ async def test_openapi_not_a_document(api, text):
 
 async def test_openapi_everything_is_json(api, operation):
     """Functions and definitions are plain JSON: the catalog stores them."""
-    yaml = "openapi: 3.0.0\npaths:\n  /x:\n    get:\n      responses:\n        200: {content: {application/json: {schema: {enum: [1, .nan, 2020-01-01], default: .inf}}}}\n"
+    schema = "{enum: [1, .nan, 2020-01-01], default: .inf}"
+    yaml = f"openapi: 3.0.0\npaths: {{/x: {{get: {{responses: {{200: {{content: {{application/json: {{schema: {schema}}}}}}}}}}}}}}}\n"
     made = await api(yaml, name="openapi.yaml")
     text = json.dumps([made.compiled.functions[0].returns, made.compiled.functions[0].data], allow_nan=False)
     assert "2020-01-01" in text

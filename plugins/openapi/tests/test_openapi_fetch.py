@@ -75,7 +75,8 @@ def several(tmp_path):
     }
     (tmp_path / "api" / "root.json").write_text(json.dumps(root))
     (tmp_path / "api" / "parts" / "paths.yaml").write_text(
-        "a:\n  get:\n    operationId: a\n    parameters: [{$ref: 'more.json#/p'}]\n    responses: {200: {content: {application/json: {schema: {$ref: 'more.json#/s'}}}}}\n"
+        "a:\n  get:\n    operationId: a\n    parameters: [{$ref: 'more.json#/p'}]\n"
+        "    responses: {200: {content: {application/json: {schema: {$ref: 'more.json#/s'}}}}}\n"
     )
     (tmp_path / "api" / "parts" / "more.json").write_text(
         json.dumps({"p": {"name": "q", "in": "query", "schema": {}}, "s": {"type": "object"}})

@@ -227,6 +227,6 @@ def _alone(path: Path) -> Iterator[int]:
 
 
 def _warn(event: str, **fields: Any) -> None:
-    import structlog
+    from doorward import log
 
-    structlog.get_logger().warning(event, **fields)
+    log.warning(event, **fields)

@@ -86,10 +86,10 @@ class JwtAuth:
         if left > WARN_BEFORE:
             return
         self._ends = None
-        import structlog
+        from doorward import log
 
         event = "jwt_ended" if left <= 0 else "jwt_ends_soon"
-        structlog.get_logger().warning(event, server=self._name, seconds_left=round(left), hint="Put a new token in its place.")
+        log.warning(event, server=self._name, seconds_left=round(left), hint="Put a new token in its place.")
 
 
 def expiry(token: str) -> float | None:

@@ -148,7 +148,7 @@ class SqliteCache:
         """Rename the file to `<name>.broken-<time>`, unless another process has done so already. What belongs to it
         goes first: SQLite would take an old log for one of the new file.
         """
-        import structlog
+        from doorward import log
 
         self._disconnect()
         if _is_sound(self._path):
@@ -158,7 +158,7 @@ class SqliteCache:
             file = Path(f"{self._path}{suffix}")
             if file.exists():
                 os.replace(file, f"{aside}{suffix}")
-        structlog.get_logger().warning("cache_begun_anew", path=str(self._path), moved_to=str(aside), why=str(why))
+        log.warning("cache_begun_anew", path=str(self._path), moved_to=str(aside), why=str(why))
 
 
 class _Foreign(Exception):

@@ -87,7 +87,7 @@ def _json(raw: bytes) -> Any:
         try:  # YAML in braces
             return _yaml(raw, "")
         except (ValueError, ConfigError):
-            raise strict from None
+            raise ValueError(str(strict)) from None
 
 
 def _finite(text: str) -> float | None:

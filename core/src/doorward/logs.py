@@ -1,7 +1,11 @@
-"""The logger of core. structlog is imported with the first event: it costs as much as all else that starts us."""
+"""The logger of core and plugins: on standard error, unless structlog is configured otherwise.
+
+structlog is imported with the first event: it costs as much as all else that starts us.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +24,9 @@ class _Log:
         if self._set_up is not None:
             how, self._set_up = self._set_up, None
             how()
-        return getattr(structlog.get_logger(), level)
+        if structlog.is_configured():
+            return getattr(structlog.get_logger(), level)
+        return getattr(structlog.wrap_logger(structlog.PrintLogger(sys.stderr)), level)
 
 
 log = _Log()
