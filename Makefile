@@ -12,7 +12,7 @@ DISTRIBUTIONS := core $(wildcard plugins/*) examples/demo
 setup: .venv/ready
 
 .venv/ready: requirements-dev.txt $(DISTRIBUTIONS:%=%/pyproject.toml)
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Doorward needs Python 3.11 or newer: make PYTHON=python3.13 …")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Doorward needs Python 3.11 or newer: make PYTHON=python3.13 …")'
 	$(PYTHON) -m venv .venv
 	mkdir -p $(TMPDIR)
 	$(BIN)/python -m pip install --quiet --requirement requirements-dev.txt

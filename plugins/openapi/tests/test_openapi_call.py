@@ -271,13 +271,13 @@ async def test_openapi_broken_json_is_told(api, operation, upstream, body):
 )
 async def test_openapi_errors_say_why(api, operation, upstream, body, told):
     """An answer of 400 and above is an ApiError with status, reason, what the API says, and the body."""
-    upstream.answers["/x"] = (422, {"Content-Type": "application/json", "Retry-After": "7"}, json.dumps(body).encode())
+    upstream.answers["/x"] = (409, {"Content-Type": "application/json", "Retry-After": "7"}, json.dumps(body).encode())
     made = await api(operation())
     with pytest.raises(ApiError) as raised:
         await made.call("op")
     error = raised.value
-    assert (error.status, error.body, error.retry_after) == (422, body, 7.0)
-    assert str(error) == "api.op (GET /x) answered 422 Unprocessable Entity" + (f": {told}" if told else "")
+    assert (error.status, error.body, error.retry_after) == (409, body, 7.0)
+    assert str(error) == "api.op (GET /x) answered 409 Conflict" + (f": {told}" if told else "")
 
 
 def test_openapi_retry_after():

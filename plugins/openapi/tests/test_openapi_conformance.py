@@ -1,0 +1,44 @@
+"""What every source promises, and the driver inside a real Doorward."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from doorward import ApiError, InvalidArguments, ServerContext
+from doorward.testing import SourceConformance, check_driver, check_light_import
+from doorward_openapi import OpenAPI
+
+
+class TestOpenAPIConformance(SourceConformance):
+    def source(self, host):
+        parameters = [{"name": "X-Id", "in": "header", "schema": {"type": "integer"}}]
+        paths = {"/a": {"get": {"operationId": "same", "parameters": parameters}, "post": {"operationId": "same"}}}
+        (host.folder / "d.json").write_text(json.dumps({"openapi": "3.1.0", "paths": paths}))
+        return OpenAPI(ServerContext("api", OpenAPI.Settings(spec="d.json"), host.folder, host.folder))
+
+
+def test_openapi_is_installed():
+    """The entry point leads to the driver, and importing it imports nothing heavy."""
+    assert check_driver("source", "openapi") is OpenAPI
+    check_light_import("doorward_openapi")
+
+
+@pytest.mark.anyio
+async def test_openapi_behind_the_broker(host, upstream, operation):
+    """CONTRACT: SRC-01 A call through a gateway: arguments are checked, the request is made, the value comes back."""
+    host.install_real("openapi")
+    document = operation(
+        "post",
+        "/items/{id}",
+        requestBody={"content": {"application/json": {"schema": {"type": "object", "properties": {"n": {"type": "integer"}}}}}},
+    )
+    (host.folder / "d.json").write_text(json.dumps(document))
+    async with host.gateway(f'[servers.api]\nsource = "openapi"\nspec = "d.json"\nbase_url = "{upstream.url}"') as gate:
+        told = await gate.call("api.op", {"id": "a/b", "n": 3})
+        assert (told["path"], told["body"]) == ("/items/a%2Fb", '{"n":3}')
+        with pytest.raises(InvalidArguments):
+            await gate.call("api.op", {"id": "x", "n": "three"})
+        upstream.answers["/items/gone"] = (410, {}, b'{"message": "gone"}')
+        with pytest.raises(ApiError, match="410 Gone: gone"):
+            await gate.call("api.op", {"id": "gone"})
