@@ -34,7 +34,12 @@ def test_a_function_comes_back_as_it_was(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("query", "first"),
-    [("show all issues", "issues_list"), ("make a new issue", "issues_create"), ("createIssue", "issues_create"), ("remove issue", "issues_delete")],
+    [
+        ("show all issues", "issues_list"),
+        ("make a new issue", "issues_create"),
+        ("createIssue", "issues_create"),
+        ("remove issue", "issues_delete"),
+    ],
 )
 def test_search_knows_other_words(tmp_path: Path, query: str, first: str) -> None:
     """Synonyms, camelCase and plurals find the function. CONTRACT: DIS-12."""

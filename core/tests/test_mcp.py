@@ -73,7 +73,11 @@ async def test_failures_are_readable_answers(doorward_host: Any) -> None:
         assert "ZeroDivisionError" in failed.content[0].text
         assert "line 2" in failed.content[0].text
         assert failed.structured_content["error"]["line"] == 2
-        for arguments, said in [({}, "needs 'code'"), ({"code": 1}, "must be of type string"), ({"code": "1", "tiemout": 1}, "no argument")]:
+        for arguments, said in [
+            ({}, "needs 'code'"),
+            ({"code": 1}, "must be of type string"),
+            ({"code": "1", "tiemout": 1}, "no argument"),
+        ]:
             wrong = await client.call_tool("execute_code", arguments)
             assert wrong.is_error
             assert said in wrong.content[0].text

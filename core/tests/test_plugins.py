@@ -24,7 +24,10 @@ def plugins(host: Any) -> Plugins:
     [
         ([], "no source named 'fake'; installed: none"),
         ([(Weather, "a-dist"), (Weather, "b-dist")], "is given by a-dist 1.0 and by b-dist 1.0"),
-        ([(ImportError("No module named 'nosuchlib'"), "a-dist")], "of a-dist 1.0 does not import: ImportError: No module named 'nosuchlib'"),
+        (
+            [(ImportError("No module named 'nosuchlib'"), "a-dist")],
+            "of a-dist 1.0 does not import: ImportError: No module named 'nosuchlib'",
+        ),
         ([(type("Old", (), {"PLUGIN_API": 0}), "a-dist")], f"is for plugin API 0, this is {PLUGIN_API}"),
         ([(type("Half", (), {"Settings": 1}), "a-dist")], "lacks fingerprint, compile, call, close"),
     ],

@@ -20,7 +20,9 @@ JSON = st.recursive(
 
 def test_parameters_are_top_level_literals() -> None:
     """Plain and annotated literals, once assigned; nothing computed, nested or assigned twice. CONTRACT: CAC-02."""
-    code = 'a = 1\nb: str = "x"\nc = [1, {"k": None}]\nd = -2.5\ne = a + 1\nf = 1\nf = 2\ndef g():\n    h = 1\nresult = 3\nx = y = 4\n{"s"}\n'
+    code = (
+        'a = 1\nb: str = "x"\nc = [1, {"k": None}]\nd = -2.5\ne = a + 1\nf = 1\nf = 2\ndef g():\n    h = 1\nresult = 3\nx = y = 4\n{"s"}\n'
+    )
     assert parameters(code) == {"a": 1, "b": "x", "c": [1, {"k": None}], "d": -2.5}
 
 
@@ -84,5 +86,3 @@ def test_deep_nesting_is_refused(code: str) -> None:
         parameters(code)
     except InvalidProgram:
         pass
-
-

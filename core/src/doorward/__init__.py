@@ -24,7 +24,7 @@ _EXPORTS = {
     "gateway": ("Gateway",),
     "hookspecs": ("hookimpl",),
     "logs": ("log",),
-    "names": ("python_name", "unique_names"),
+    "names": ("is_plain", "python_name", "unique_names"),
     "programs": ("awaited", "bind", "parameters"),
     "secrets": ("Secret", "Template"),
     "signatures": ("signature",),
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from doorward.gateway import Gateway as Gateway
     from doorward.hookspecs import hookimpl as hookimpl
     from doorward.logs import log as log
+    from doorward.names import is_plain as is_plain
     from doorward.names import python_name as python_name
     from doorward.names import unique_names as unique_names
     from doorward.programs import awaited as awaited

@@ -33,8 +33,8 @@ def bind(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], cat
         if name in bound:
             raise _invalid(function, catalog, f"got two values for {name!r}")
         bound[name] = value
-    bound = {str(k): plain(v) for k, v in bound.items()}
-    for error in _validator(function, catalog).iter_errors(bound):
+    bound = {str(k): plain(v, keep_bytes=True) for k, v in bound.items()}
+    for error in _validator(function, catalog).iter_errors(plain(bound)):
         raise _invalid(function, catalog, _explain(error, names))
     return bound
 
@@ -53,15 +53,25 @@ def _validator(function: Function, catalog: Catalog) -> Any:
     import jsonschema_rs
 
     schema = {**function.parameters, "$defs": _closure(function, catalog)}
-    try:
-        validator: Any = jsonschema_rs.Draft202012Validator(schema, validate_formats=False)
-    except (ValueError, RecursionError):  # a document's own schema may be none; then only names are checked
-        properties = dict.fromkeys(function.parameters.get("properties", {}), True)
-        validator = jsonschema_rs.Draft202012Validator({**function.parameters, "properties": properties})
+    names_only = {**function.parameters, "properties": dict.fromkeys(function.parameters.get("properties", {}), True)}
+    validator: Any = None
+    for candidate in (schema, _without_patterns(schema), names_only):  # a document's own schemas may be none
+        try:
+            validator = jsonschema_rs.Draft202012Validator(candidate, validate_formats=False)
+            break
+        except (ValueError, RecursionError):
+            continue
     _validators[key] = (function, validator)
     if len(_validators) > _MOST:
         _validators.popitem(last=False)
     return validator
+
+
+def _without_patterns(schema: Any) -> Any:
+    """The schema without regular expressions: dialects differ, and one that we cannot compile must not undo the rest."""
+    if isinstance(schema, Mapping):
+        return {k: _without_patterns(v) for k, v in schema.items() if not (k == "pattern" and isinstance(v, str))}
+    return [_without_patterns(v) for v in schema] if isinstance(schema, list) else schema
 
 
 def _closure(function: Function, catalog: Catalog) -> dict[str, Any]:

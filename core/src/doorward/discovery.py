@@ -46,6 +46,7 @@ class Discovery:
             report = reports.get(name)
             names = self._catalog.names(name)
             shown = {"name": name, "functions": len(names), "first": list(names[:10])}
+            shown |= {} if report else {"note": "not compiled yet"}
             found.append(shown | ({"about": report.description[:200]} if report and report.description else {}))
         found += [
             {"name": name, "functions": 0, "broken": f"{error}{f' {error.hint}' if error.hint else ''}"}

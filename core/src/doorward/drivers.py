@@ -74,7 +74,8 @@ class Source(Protocol):
         """Perform one call, whose arguments fit the function's schema, within `call.time_left` seconds.
 
         Returns: a plain JSON value, or `bytes`.
-        Raises: ApiError or ServerError. Anything else counts as a defect of the source.
+        Raises: ApiError or ServerError; InvalidArguments for what the schema cannot say. Anything else counts as a
+        defect of the source.
         """
         ...
 

@@ -38,6 +38,10 @@ from doorward.sessions import Session, Sessions
 from doorward.types import LOCAL, Limits, Outcome, Program
 
 
+PATIENCE = 10.0
+"""Seconds that a caller waits for servers that have never been compiled."""
+
+
 class Gateway:
     """One configuration at work. Made by `Gateway.open`; safe for concurrent use in one event loop."""
 
@@ -235,8 +239,9 @@ class Gateway:
     # The background
 
     async def _ready(self) -> None:
-        """Wait until every server has been compiled once under the present configuration."""
-        if not self._compiled.is_set():
+        """Wait until every server has been compiled once under the present configuration, but not for long: one that
+        does not answer must not keep the others."""
+        with anyio.move_on_after(PATIENCE):
             await self._compiled.wait()
         self.catalog.refresh()
 
@@ -244,8 +249,9 @@ class Gateway:
         """First what has no compile under this configuration, which callers wait for; then what may have changed."""
         stale = self.servers.stale()
         try:
-            for name in stale:
-                await self.servers.compile_one(name)
+            async with anyio.create_task_group() as group:
+                for name in stale:
+                    group.start_soon(self.servers.compile_one, name)
         finally:
             self._compiled.set()
         for name in self.servers.configured.keys() - set(stale):

@@ -21,7 +21,7 @@ def complete(error: Failure, door: RunDoor, program: Program) -> Failure:
     lines = program.code.splitlines()
     frames = tuple(f if f.source else Frame(f.line, f.function, _source(lines, f.line)) for f in error.frames)
     error = replace(error, frames=frames)
-    cause = next((e for m, e in door.failures.items() if error.message.startswith(m)), None)
+    cause = next((e for m, e in door.failures.items() if m and error.message.startswith(m)), None)
     if cause is not None and error.kind == "program":
         error = replace(error, kind=cause.kind, type=type(cause).__name__, hint=error.hint or cause.hint)
     return error if error.hint else replace(error, hint=_hint(error, door))

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from doorward.sessions import Session
 
 
+MOST_PARTS = 1_000_000
+"""Of a program's value: what is larger is no answer, and would keep the host busy for seconds."""
+
+
 class Runs:
     """Runs programs, one `Outcome` each; nothing that a program does makes this raise."""
 
@@ -118,6 +122,9 @@ class Runs:
             "executor": executor,
             "ms": round(ms, 2),
         }
+        if values.exceeds(ended.value, MOST_PARTS):
+            hint = "Filter or aggregate in the program, and return what you need."
+            ended = Ended(error=failure(LimitExceeded(f"the value has more than {MOST_PARTS:,} parts", hint=hint)))
         if ended.error:
             error = hints.complete(self._scrubbed(ended.error), door, program)
             return Outcome(False, error=error, artefacts=tuple(door.artefacts), **common)

@@ -13,9 +13,9 @@ DEEPEST = 100
 """Nesting beyond which a value is shown as text: JSON readers of clients are not made for more."""
 
 
-def plain(value: Any, depth: int = 0) -> Any:
-    """A value as plain JSON: tuples and sets become lists, keys text, dates ISO 8601, bytes base64 text, NaN and
-    infinities text; everything else its `repr`."""
+def plain(value: Any, depth: int = 0, *, keep_bytes: bool = False) -> Any:
+    """A value as plain JSON: tuples and sets become lists, keys text, dates ISO 8601, bytes base64 text (unless kept),
+    NaN and infinities text; everything else its `repr`."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, int):
@@ -25,21 +25,40 @@ def plain(value: Any, depth: int = 0) -> Any:
     if depth > DEEPEST:
         return "…"
     if isinstance(value, Mapping):
-        return {k if isinstance(k, str) else str(k): plain(v, depth + 1) for k, v in value.items()}
+        return {k if isinstance(k, str) else str(k): plain(v, depth + 1, keep_bytes=keep_bytes) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(v, depth + 1) for v in value]
+        return [plain(v, depth + 1, keep_bytes=keep_bytes) for v in value]
     if isinstance(value, (set, frozenset)):
         return sorted((plain(v, depth + 1) for v in value), key=str)
     if isinstance(value, (bytes, bytearray)):
-        return base64.b64encode(value).decode()
+        return bytes(value) if keep_bytes else base64.b64encode(value).decode()
     if hasattr(value, "isoformat"):
         return value.isoformat()
     return repr(value)[:1000]
 
 
+def exceeds(value: Any, most: int) -> bool:
+    """Whether a value has more than `most` parts (a thousand characters are one), found without walking all of it."""
+    todo, parts = [value], 0
+    while todo:
+        node = todo.pop()
+        parts += 1
+        if isinstance(node, (str, bytes)):
+            parts += len(node) // 1000
+        elif isinstance(node, Mapping):
+            parts += len(node)
+            todo.extend(node.values() if parts <= most else ())
+        elif isinstance(node, (list, tuple, set, frozenset)):
+            parts += len(node)
+            todo.extend(node if parts <= most else ())
+        if parts > most:
+            return True
+    return False
+
+
 def dump(value: Any) -> bytes:
-    """A plain value as compact JSON."""
-    return to_json(value, inf_nan_mode="strings")
+    """A plain value (bytes may be in it) as compact JSON."""
+    return to_json(value, inf_nan_mode="strings", bytes_mode="base64")
 
 
 def shape(value: Any) -> str:

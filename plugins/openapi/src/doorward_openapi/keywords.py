@@ -6,9 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from doorward import python_name
-
-from doorward_openapi.text import is_plain
+from doorward import is_plain, python_name
 
 _ORDER = ("path", "query", "querystring", "header", "cookie", "body")
 

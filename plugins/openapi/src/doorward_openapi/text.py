@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 import re
 from typing import Any
 
@@ -31,11 +30,6 @@ def prose(text: Any, limit: int) -> str:
 
 def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
-
-
-def is_plain(name: str) -> bool:
-    """Whether a wire name can be a keyword argument as it is."""
-    return name.isascii() and name.isidentifier() and len(name) <= 100 and not keyword.iskeyword(name) and name != "__debug__"
 
 
 def kind(value: Any) -> str:

@@ -6,7 +6,6 @@ host function that a program calls is an explicit message to this process, which
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 class MontySettings(Settings):
     """`[executors.monty]`."""
 
-    workers: PositiveInt = Field(max(4, os.cpu_count() or 1), description="Programs and open sessions at once; more of them wait")
+    workers: PositiveInt = Field(32, description="Programs and open sessions at once; more of them wait")
     type_check: bool = Field(False, description="Check each program's types before it runs, against the functions' signatures")
     wait: float = Field(30.0, gt=0, description="Seconds that a program waits for a free worker")
 
