@@ -37,7 +37,6 @@ from doorward.servers import Servers
 from doorward.sessions import Session, Sessions
 from doorward.types import LOCAL, Limits, Outcome, Program
 
-
 PATIENCE = 10.0
 """Seconds that a caller waits for servers that have never been compiled."""
 
@@ -170,7 +169,7 @@ class Gateway:
             self._admit(principal)
             known = _parameters(code)
             programs.check({k: v for k, v in (params or {}).items() if k in known}, known)
-            _check_names(params or {})
+            programs.check_names(params or {})
             program = self._program(code, params or {}, description, functions, timeout, principal)
             session = await self._sessions.get(session_id, principal) if session_id else None
         except DoorwardError as error:
@@ -293,10 +292,3 @@ def _parameters(code: str) -> dict[str, Any]:
         return programs.parameters(code)
     except InvalidProgram:
         return {}  # the guards or the executor say what is wrong, with the line
-
-
-def _check_names(params: Mapping[str, Any]) -> None:
-    """Raises: InvalidProgram for a parameter that cannot be a variable."""
-    for name in params:
-        if not (name.isidentifier() and name.isascii()) or name.startswith("__"):
-            raise InvalidProgram(f"{name!r} cannot be a parameter", hint="Use a Python variable name.")

@@ -87,6 +87,13 @@ def check(given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
             )
 
 
+def check_names(params: Mapping[str, Any]) -> None:
+    """Raises: InvalidProgram for a parameter that cannot be a variable."""
+    for name in params:
+        if not (name.isidentifier() and name.isascii()) or name.startswith("__"):
+            raise InvalidProgram(f"{name!r} cannot be a parameter", hint="Use a Python variable name.")
+
+
 def json_type(value: Any) -> str:
     """The JSON Schema name of a value's type."""
     match value:

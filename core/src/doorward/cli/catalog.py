@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +92,8 @@ async def _show(project: Project, functions: tuple[str, ...]) -> int:
     if project.json:
         print_json({"functions": cards})
     else:
-        say("\n\n\n".join(card["text"] for card in cards if "text" in card)) if len(unknown) < len(cards) else None
+        if known := [card["text"] for card in cards if "text" in card]:
+            say("\n\n\n".join(known))
         for card in unknown:
             say(f"{click.style('error:', fg='red')} {plain(card['error'])}", err=True, clean=False)
     return 1 if unknown else 0

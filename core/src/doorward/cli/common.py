@@ -9,7 +9,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+import traceback
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,10 @@ EXIT = {"config": 2, "policy": 3, "guard": 3, "limit": 3}
 """Exit codes by the kind of an error; every other kind is 1."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class Defect(DoorwardError):
+    """What nobody raised on purpose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +55,16 @@ class Project:
         """The gateway, to be asked one thing. `ready`: servers that have no compile under this configuration get one."""
         from doorward.gateway import Gateway
 
-        loaded = loaded or self.load()
-        try:
-            async with Gateway.open(loaded, compile=False) as gate:
-                stale = gate.servers.stale() if ready else []
-                if stale:
-                    from doorward.cli.progress import progress
+        async with Gateway.open(loaded or self.load(), compile=False) as gate:
+            stale = gate.servers.stale() if ready else []
+            if stale:
+                from doorward.cli.progress import progress
 
-                    with progress(len(stale)) as tell:
-                        for name in stale:
-                            tell(name)
-                            await gate.servers.compile_one(name)
-                yield gate
-        except (DoorwardError, click.ClickException, click.exceptions.Exit, BrokenPipeError):
-            raise
-        except Exception as error:
-            raise _defect(error, loaded.secrets.scrub) from None
+                with progress(len(stale)) as tell:
+                    for name in stale:
+                        tell(name)
+                        await gate.servers.compile_one(name)
+            yield gate
 
 
 def common(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -102,22 +101,24 @@ def run(find: Callable[[], Any], arguments: Sequence[str], name: str) -> int:
         # Nobody reads on. The interpreter flushes at its end and would complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except DoorwardError as error:
-        if debugging():
-            raise
+    except Exception as error:
         return fail(error, as_json="--json" in arguments)
 
 
-def fail(error: DoorwardError, *, as_json: bool) -> int:
-    """Say what is wrong and what to do about it. Returns: the exit code."""
+def fail(error: Exception, *, as_json: bool) -> int:
+    """Say what is wrong and what to do about it, never a secret. Returns: the exit code."""
+    from doorward.cli import logs
+
+    if debugging():
+        say(logs.scrub("".join(traceback.format_exception(error))), err=True)
+    if not isinstance(error, DoorwardError):  # a defect, of ours or of a plugin
+        error = Defect(f"{type(error).__name__}: {error}", hint="This is a defect. DOORWARD_DEBUG=1 shows where it is.")
+    told = {key: logs.scrub(text) for key, text in described(error).items()}
     if as_json:
-        print_json({"error": described(error) | {"kind": error.kind, "type": type(error).__name__}})
+        print_json({"error": {"kind": error.kind, "type": type(error).__name__, **told}})
     else:
-        say(
-            click.style("error: ", fg="red") + plain(str(error)) + (f"\nhint: {plain(error.hint)}" if error.hint else ""),
-            err=True,
-            clean=False,
-        )
+        hint = f"\nhint: {plain(told['hint'])}" if "hint" in told else ""
+        say(f"{click.style('error:', fg='red')} {plain(told['message'])}{hint}", err=True, clean=False)
     return EXIT.get(error.kind, 1)
 
 
@@ -184,11 +185,3 @@ def pairs(items: Sequence[str]) -> dict[str, str]:
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
-
-
-def _defect(error: Exception, scrub: Callable[[str], str]) -> Exception:
-    """An error of ours or of a plugin, with its traceback in debug mode, in neither case with a secret."""
-    import traceback
-
-    text = "".join(traceback.format_exception(error)) if debugging() else f"{type(error).__name__}: {error} (DOORWARD_DEBUG=1 shows where)"
-    return click.ClickException(scrub(text))

@@ -151,9 +151,9 @@ async def _executors(gate: Gateway) -> AsyncIterator[Check]:
 async def _cache(gate: Gateway) -> Check:
     """Whether the cache answers when asked for a program that it does not have."""
     name = gate.config.cache
-    if name in (None, "none") or not gate.plugins.index.named("cache", name):
-        if "cache" not in gate.loaded.named or name in (None, "none"):
-            return Check("no cache", True, "run_cached_code has nothing to run again; doorward-cache-sqlite brings one.")
+    wanted = "cache" in gate.loaded.named or gate.plugins.index.named("cache", name or "")
+    if name in (None, "none") or not wanted:
+        return Check("no cache", True, "run_cached_code has nothing to run again; doorward-cache-sqlite brings one.")
     error = (await gate.run_cached("doctor")).error
     if error is not None and error.kind == "config":
         return Check(f"cache {name}: {error.message}", False, error.hint or "")

@@ -12,6 +12,16 @@ if TYPE_CHECKING:
     from doorward.config import Loaded
     from doorward.secrets import Secrets
 
+_secrets: list[Secrets] = []
+"""Those of the configuration that was read, once it was."""
+
+
+def scrub(text: str) -> str:
+    """Text without the secrets that were revealed."""
+    for secrets in _secrets:
+        text = secrets.scrub(text)
+    return text
+
 
 def level(loaded: Loaded) -> str:
     """The configured level. A command that answers one question is silent on what its answer says anyhow, unless asked."""
@@ -22,6 +32,7 @@ def level(loaded: Loaded) -> str:
 
 def configure(secrets: Secrets, level: str) -> None:
     """Send every event of structlog and of `logging` through the scrubber to standard error."""
+    _secrets[:] = [secrets]
     structlog = _structlog()
     human = sys.stderr.isatty()
 
