@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import warnings
 from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING
@@ -203,6 +204,10 @@ def _parse(code: str) -> ast.Module | Finding:
     return tree
 
 
+_NEWER = re.compile(r"\b[fF][rR]?['\"]|\b[rR][fF]['\"]|^type \w+|^(async )?(def|class) \w+\[")
+"""Syntax of Python 3.12 (PEP 695, PEP 701) that an older host cannot judge: the executor may know it."""
+
+
 def _syntax(error: SyntaxError, code: str) -> Finding:
     # The second compilation knows no text.
     lines, at = (error.text.split("\n"), 0) if error.text else (code.split("\n"), (error.lineno or 1) - 1)
@@ -210,7 +215,8 @@ def _syntax(error: SyntaxError, code: str) -> Finding:
     instead = next((do for words, do in SYNTAX.items() if words in error.msg), "")
     if "```" in source:
         instead = "send plain Python, without ``` fences"
-    return Finding(f"{error.msg[:SHOWN]}: {source}" if source else error.msg[:SHOWN], error.lineno, instead)
+    message = f"{error.msg[:SHOWN]}: {source}" if source else error.msg[:SHOWN]
+    return Finding(message, error.lineno, instead, refuse=not (sys.version_info < (3, 12) and _NEWER.search(source)))
 
 
 def _walk(tree: ast.Module) -> Iterator[tuple[ast.AST, bool]]:
