@@ -74,7 +74,7 @@ def _tell_functions(project: Project, found: dict[str, Any]) -> None:
     if project.json:
         print_json(found)
     else:
-        table(["function", ""], [(f["function"], f["summary"]) for f in found["functions"]])
+        table(["function", "summary"], [(f["function"], f["summary"]) for f in found["functions"]])
 
 
 @click.command()
@@ -112,24 +112,24 @@ def call(project: Project, function: str, arguments: tuple[str, ...], table_: st
 
     A VALUE is JSON if it parses as such and fits the parameter, else text; @FILE is the content of a file. The result is printed as JSON.
     """
-    anyio.run(_call, project, function, arguments, table_, output)
+    result, content = anyio.run(_call, project, function, _object(table_), pairs(arguments), output is not None)
+    if output is not None:
+        output.write_bytes(content)
+        return
+    print_json(result)
+    if isinstance(result, dict) and "artefact" in result:
+        say("hint: --output FILE keeps the bytes", err=True)
 
 
-async def _call(project: Project, name: str, words: tuple[str, ...], given: str, output: Path | None) -> None:
+async def _call(project: Project, name: str, given: dict[str, Any], texts: dict[str, str], whole: bool) -> tuple[Any, bytes]:
+    """The result, and if `whole` is wanted, all its bytes."""
     async with project.gateway() as gate:
         from doorward.arguments import fits
 
         function = gate.broker.find(name)
-        arguments = _object(given) | {
-            k: parsed(v, lambda value, k=k: fits(function, k, value, gate.catalog)) for k, v in pairs(words).items()
-        }
-        result = await gate.call(function.qualified, arguments)
-        if output is not None:
-            output.write_bytes(_content(gate, result))
-    if output is None:
-        print_json(result)
-        if isinstance(result, dict) and result.get("artefact"):
-            say("hint: --output FILE keeps the bytes", err=True)
+        values = {key: parsed(text, partial(fits, function, key, catalog=gate.catalog)) for key, text in texts.items()}
+        result = await gate.call(function.qualified, given | values)
+        return result, _content(gate, result) if whole else b""
 
 
 def _content(gate: Gateway, result: Any) -> bytes:

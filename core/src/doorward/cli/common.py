@@ -9,8 +9,7 @@ import json
 import os
 import re
 import sys
-import traceback
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,11 +69,11 @@ class Project:
 def common(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds `--config`, `--env-file` and `--json`, which the command gets as a `Project`."""
 
-    @click.option("--config", metavar="PATH", type=click.Path(path_type=Path), envvar="DOORWARD_CONFIG", default="doorward.toml", show_default=True,
-                  help="The configuration file.")  # fmt: skip
-    @click.option(
-        "--env-file", metavar="PATH", type=click.Path(path_type=Path), help="Variables; .env beside the configuration if not given."
-    )
+    path = click.Path(path_type=Path)
+    file: dict[str, Any] = {"default": "doorward.toml", "show_default": True, "envvar": "DOORWARD_CONFIG"}
+
+    @click.option("--config", metavar="PATH", type=path, help="The configuration.", **file)
+    @click.option("--env-file", metavar="PATH", type=path, help="Values of variables; .env beside the configuration if not given.")
     @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     @functools.wraps(command)
     def with_project(config: Path, env_file: Path | None, as_json: bool, **options: Any) -> Any:
@@ -93,7 +92,10 @@ def run(find: Callable[[], Any], arguments: Sequence[str], name: str) -> int:
         sys.stdout.flush()
         return ended if isinstance(ended, int) else 0
     except click.ClickException as error:
-        error.show()
+        if "--json" in arguments:
+            print_json({"error": {"kind": "config", "type": type(error).__name__, "message": error.format_message()}})
+        else:
+            error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         return 130
@@ -110,6 +112,8 @@ def fail(error: Exception, *, as_json: bool) -> int:
     from doorward.cli import logs
 
     if debugging():
+        import traceback
+
         say(logs.scrub("".join(traceback.format_exception(error))), err=True)
     if not isinstance(error, DoorwardError):  # a defect, of ours or of a plugin
         error = Defect(f"{type(error).__name__}: {error}", hint="This is a defect. DOORWARD_DEBUG=1 shows where it is.")

@@ -53,7 +53,7 @@ async def _all(project: Project) -> list[Check]:
             checks += [check async for check in _servers(gate)]
             checks += [check async for check in _executors(gate)]
             checks.append(await _cache(gate))
-            checks += [Check(f"plugin {name}", True) for name, _ in gate.plugins.manager.list_name_plugin()]
+            checks += [Check(f"plugin {name}", True) for name in gate.config.plugins if gate.plugins.manager.has_plugin(name)]
             checks += [Check(*given) for plugin in gate.plugins.hook.doctor_checks() for given in plugin or ()]
     except DoorwardError as error:  # what stops the start: the configuration, or a hook plugin
         checks.append(_wrong(f"configuration {project.config}", error))
@@ -67,15 +67,16 @@ def _wrong(what: str, error: DoorwardError) -> Check:
 def _versions() -> Iterator[Check]:
     from importlib.metadata import version
 
+    from doorward import __version__
     from doorward.distribution import find_index
 
     try:
-        names = {entry.distribution for entry in find_index().entries}
+        brought = {entry.given_by for entry in find_index().entries}
     except ConfigError as error:
         yield _wrong("distribution", error)
-        names = set()
+        brought = set()
     yield Check(f"Python {platform.python_version()} on {platform.system()}", True)
-    yield Check(", ".join(f"{name} {version(name)}" for name in ("doorward", *sorted(names), "mcp")), True)
+    yield Check(", ".join([f"doorward {__version__}", f"mcp {version('mcp')}", *sorted(brought)]), True)
 
 
 def _state(gate: Gateway) -> Iterator[Check]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +56,11 @@ def _values(code: str, params: tuple[str, ...]) -> dict[str, Any]:
         known = programs.parameters(code)
     except InvalidProgram:
         known = {}
-    return {
-        name: parsed(text, lambda value, name=name: not isinstance(known.get(name), str) or isinstance(value, str))
-        for name, text in pairs(params).items()
-    }
+    return {name: parsed(text, partial(_fits, known.get(name))) for name, text in pairs(params).items()}
+
+
+def _fits(default: Any, value: Any) -> bool:
+    return isinstance(value, str) or not isinstance(default, str)
 
 
 def _read(file: str) -> str:

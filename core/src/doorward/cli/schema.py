@@ -54,7 +54,9 @@ def whole(plugins: Plugins) -> dict[str, Any]:
         "hooks": named("plugin"),
     }
     config = of(Config)
-    config["properties"] |= {key: {"title": key.capitalize(), "default": {}} | part for key, part in composed.items()}
+    keys = config["properties"]
+    keys["executor"] = {"anyOf": [{"type": "string"}, keys["executor"]]}
+    keys |= {key: {"title": key.capitalize(), "default": {}} | part for key, part in composed.items()}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **config, "$defs": definitions}
 
 

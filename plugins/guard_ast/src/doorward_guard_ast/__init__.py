@@ -74,7 +74,7 @@ class AstGuard:
             return [unreadable]
         tree = _parse(program.code)
         if isinstance(tree, Finding):
-            return [tree]
+            return [tree] if tree.refuse else []
         return _most_important(self._findings(tree))
 
     def _findings(self, tree: ast.Module) -> Iterator[tuple[str, Finding]]:
