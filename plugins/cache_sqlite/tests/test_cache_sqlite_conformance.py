@@ -1,0 +1,21 @@
+"""The SQLite cache against core's conformance class, as any third party's cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from doorward.testing import CacheConformance, check_driver, check_light_import
+from doorward_cache_sqlite import SqliteCache, SqliteSettings
+
+
+class TestSqliteConformance(CacheConformance):
+    """CONTRACT: CAC-03. The cache keeps what the protocol promises."""
+
+    def cache(self, host: Any) -> SqliteCache:
+        return SqliteCache(host.context(SqliteSettings))
+
+
+def test_is_installed_and_light() -> None:
+    """The driver is found under its name, and importing it opens nothing heavy."""
+    assert check_driver("cache", "sqlite") is SqliteCache
+    check_light_import("doorward_cache_sqlite")
