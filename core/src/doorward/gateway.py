@@ -26,7 +26,7 @@ from doorward.discovery import Discovery
 from doorward.distribution import find_index
 from doorward.door import RunDoor
 from doorward.drivers import PluginContext
-from doorward.errors import DoorwardError, InvalidArguments, InvalidProgram, LimitExceeded
+from doorward.errors import ConfigError, DoorwardError, InvalidArguments, InvalidProgram, LimitExceeded
 from doorward.executors import Executors
 from doorward.index import Index
 from doorward.kept import Kept
@@ -50,7 +50,12 @@ class Gateway:
         self.plugins = plugins
         self.secrets = loaded.secrets
         self.state = state_folder(loaded)
-        self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise ConfigError(
+                f"cannot be made the state folder: {error.strerror}", place=str(self.state), hint="Set DOORWARD_STATE_DIR."
+            ) from None
         self.limits: Limits = self.config.limits.of_run()
         self.secrets.resolve = lambda scheme, name: plugins.hook.resolve_secret(scheme=scheme, name=name)
         plugins.load_hooks(self._hook_names(), self._hook_plugin)

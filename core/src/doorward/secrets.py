@@ -144,7 +144,9 @@ def variants(value: str) -> Iterator[str]:
     """How a value may come back: plain, percent-encoded, base64 at any offset, hex, JSON- or HTML-escaped."""
     raw = _bytes(value)
     yield value
-    for encoded in (quote(raw, safe=""), quote(raw), quote_plus(raw), "".join(f"%{b:02X}" for b in raw)):
+    twice = quote(quote(raw, safe=""), safe="")
+    lenient = quote(raw, safe="%:/?#[]@!$&'()*+,;=")  # as whole URLs are encoded
+    for encoded in (quote(raw, safe=""), quote(raw), quote_plus(raw), lenient, twice, "".join(f"%{b:02X}" for b in raw)):
         yield encoded
         yield re.sub(r"%[0-9A-F]{2}", lambda m: m[0].lower(), encoded)
     escaped = json.dumps(value)[1:-1]
@@ -153,6 +155,7 @@ def variants(value: str) -> Iterator[str]:
     yield re.sub(r"\\u[0-9a-f]{4}", lambda m: "\\u" + m[0][2:].upper(), escaped)
     yield json.dumps(json.dumps(value))[3:-3]
     yield json.dumps(value, ensure_ascii=False)[1:-1]
+    yield value.replace("\\", "\\\\").replace("'", "\\'")  # as Python and JavaScript quote it
     yield "".join(f"\\u{ord(c):04x}" for c in value if ord(c) < 0x10000)
     yield html.escape(value)
     yield html.escape(value).replace("&#x27;", "&#39;")

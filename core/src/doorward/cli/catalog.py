@@ -25,7 +25,7 @@ def list(project: Project, server: str | None) -> None:
 
 
 async def _list(project: Project, server: str | None) -> None:
-    async with project.gateway() as gate:
+    async with project.gateway(warn=server is not None) as gate:
         if server is not None:
             _tell_functions(project, {"functions": await _functions(gate, server)})
             return

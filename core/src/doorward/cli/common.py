@@ -50,8 +50,11 @@ class Project:
         return loaded
 
     @contextlib.asynccontextmanager
-    async def gateway(self, loaded: Loaded | None = None, *, ready: bool = True) -> AsyncIterator[Gateway]:
-        """The gateway, to be asked one thing. `ready`: servers that have no compile under this configuration get one."""
+    async def gateway(self, loaded: Loaded | None = None, *, ready: bool = True, warn: bool = True) -> AsyncIterator[Gateway]:
+        """The gateway, to be asked one thing.
+
+        `ready`: servers that have no compile under this configuration get one; `warn`: those that are broken are told.
+        """
         from doorward.gateway import Gateway
 
         async with Gateway.open(loaded or self.load(), compile=False) as gate:
@@ -63,6 +66,8 @@ class Project:
                     for name in stale:
                         tell(name)
                         await gate.servers.compile_one(name)
+            for name, error in gate.servers.broken.items() if ready and warn else ():
+                say(f"warning: server {name} is broken: {error}", err=True)
             yield gate
 
 
@@ -159,7 +164,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, column in enumerate(columns):
+        shown.add_column(column, no_wrap=number == 0)  # names are copied, whole
     for row in cells:
         shown.add_row(*map(Text, row))
     Console().print(shown)

@@ -120,7 +120,8 @@ async def _results(gate: Gateway, wanted: tuple[str, ...], dry_run: bool, force:
 
 def _tell(name: str, result: _Result, verbose: bool, began: float) -> None:
     if result.error is not None:
-        say(f"{click.style('broken', fg='red')} {name}: {plain('. '.join(described(result.error).values()))}", clean=False)
+        what = "broken" if result.report is None else "not compiled anew"
+        say(f"{click.style(what, fg='red')} {name}: {plain('. '.join(described(result.error).values()))}", clean=False)
     if result.report is None:
         return
     report = result.report

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from doorward.cli.common import debugging
+from doorward.logs import log
 
 if TYPE_CHECKING:
     from doorward.config import Loaded
@@ -53,26 +54,11 @@ def configure(secrets: Secrets, level: str) -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
-    logging.basicConfig(handlers=[_ToStructlog()], level=level.upper(), force=True)
+    logging.getLogger("httpcore2").setLevel(logging.INFO)  # its debug messages hold every header of every answer
 
 
 class _ToStructlog(logging.Handler):
     """What libraries log with the standard library, in the same stream."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        import structlog
-
-        structlog.get_logger().log(record.levelno, record.getMessage(), logger=record.name, exc_info=record.exc_info)
-
-
-def _structlog() -> Any:
-    """structlog, without rich: it would import it, for 50 ms, to draw tracebacks, which we write as text."""
-    before = sys.modules.get("rich")
-    if "structlog" not in sys.modules and before is None:
-        sys.modules["rich"] = None  # type: ignore[assignment]
-    try:
-        import structlog
-    finally:
-        if sys.modules.get("rich", before) is None:
-            del sys.modules["rich"]
-    return structlog
+        log.log(record.levelno, record.getMessage(), logger=record.name, exc_info=record.exc_info)

@@ -30,12 +30,11 @@ async def _serve(project: Project, transport: str, host: str | None, port: int |
 
     loaded = config.load(project.config, env_file=project.env_file)
     logs.configure(loaded.secrets, "debug" if debugging() else loaded.config.log_level)
-    import structlog
-
     from doorward.gateway import Gateway
+    from doorward.logs import log
 
     for name, error in loaded.broken.items():
-        structlog.get_logger().warning("server_broken", server=name, why=str(error), hint=error.hint)
+        log.warning("server_broken", server=name, why=str(error), hint=error.hint)
     async with Gateway.open(loaded) as gate:
         from doorward.mcp import transports
 

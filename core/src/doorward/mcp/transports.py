@@ -61,7 +61,9 @@ def _listening(host: str, port: int) -> socket.socket:
         return listener
     except OSError as error:
         raise ConfigError(
-            f"cannot listen on {host}:{port}: {os.strerror(error.errno or 0)}", place="[http] port", hint="Choose another with --port; 0 is any free one."
+            f"cannot listen on {host}:{port}: {os.strerror(error.errno or 0)}",
+            place="[http] port",
+            hint="Choose another with --port; 0 is any free one.",
         ) from None
 
 
