@@ -32,9 +32,17 @@ def level(loaded: Loaded) -> str:
 
 
 def configure(secrets: Secrets, level: str) -> None:
-    """Send every event of structlog and of `logging` through the scrubber to standard error."""
+    """Send every event of structlog and of `logging` through the scrubber to standard error. structlog itself is
+    imported with the first event."""
     _secrets[:] = [secrets]
-    structlog = _structlog()
+    log.set_up(lambda: _configure(secrets, level))
+    logging.basicConfig(handlers=[_ToStructlog()], level=level.upper(), force=True)
+    logging.getLogger("httpcore2").setLevel(logging.INFO)  # its debug messages hold every header of every answer
+
+
+def _configure(secrets: Secrets, level: str) -> None:
+    import structlog
+
     human = sys.stderr.isatty()
 
     def scrub(logger: Any, method: str, event: Any) -> Any:
@@ -54,7 +62,6 @@ def configure(secrets: Secrets, level: str) -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
-    logging.getLogger("httpcore2").setLevel(logging.INFO)  # its debug messages hold every header of every answer
 
 
 class _ToStructlog(logging.Handler):
