@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from doorward.servers import Servers
 
 
+TOLD = 1000
+"""Characters of an error's message. Cut only once it is scrubbed: half a secret would not be found."""
+
+
 class Broker:
     """The host side of the door. It trusts nothing that comes out of a sandbox."""
 
@@ -72,7 +76,7 @@ class Broker:
             value, received = self._checked(call, result, run)
             return value
         except BaseException as raised:
-            error = raised if isinstance(raised, DoorwardError) or not isinstance(raised, Exception) else _defect(function, raised)
+            error = raised if isinstance(raised, DoorwardError) or not isinstance(raised, Exception) else self._defect(function, raised)
             if isinstance(error, DoorwardError):
                 self._scrub(error)
             raise error from None
@@ -124,16 +128,16 @@ class Broker:
         return self._secrets.scrub_value(value, dumped), len(dumped)
 
     def _scrub(self, error: DoorwardError) -> None:
-        error.message = self._secrets.scrub(error.message)
+        message = self._secrets.scrub(error.message)
+        error.message = message if len(message) <= TOLD else f"{message[:TOLD]} …"
         error.hint = self._secrets.scrub(error.hint) if error.hint else None
         error.args = (error.message,)
         if getattr(error, "body", None) is not None:
             error.body = self._secrets.scrub_value(plain(error.body))  # type: ignore[attr-defined]
 
-
-def _defect(function: Function, error: Exception) -> ServerError:
-    """A source raised what it should not: the call fails, nothing else does."""
-    log.error("source_defect", function=function.qualified, error=repr(error)[:500])
-    return ServerError(
-        f"{function.qualified} failed inside Doorward: {type(error).__name__}", hint="Tell the operator: the log has the details."
-    )
+    def _defect(self, function: Function, error: Exception) -> ServerError:
+        """A source raised what it should not: the call fails, nothing else does."""
+        log.error("source_defect", function=function.qualified, error=self._secrets.scrub(repr(error))[:TOLD])
+        return ServerError(
+            f"{function.qualified} failed inside Doorward: {type(error).__name__}", hint="Tell the operator: the log has the details."
+        )

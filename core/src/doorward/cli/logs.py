@@ -32,17 +32,9 @@ def level(loaded: Loaded) -> str:
 
 
 def configure(secrets: Secrets, level: str) -> None:
-    """Send every event of structlog and of `logging` through the scrubber to standard error. structlog itself is
-    imported with the first event."""
+    """Send every event of structlog and of `logging` through the scrubber to standard error."""
     _secrets[:] = [secrets]
-    log.set_up(lambda: _configure(secrets, level))
-    logging.basicConfig(handlers=[_ToStructlog()], level=level.upper(), force=True)
-    logging.getLogger("httpcore2").setLevel(logging.INFO)  # its debug messages hold every header of every answer
-
-
-def _configure(secrets: Secrets, level: str) -> None:
-    import structlog
-
+    structlog = _structlog()
     human = sys.stderr.isatty()
 
     def scrub(logger: Any, method: str, event: Any) -> Any:
@@ -62,6 +54,8 @@ def _configure(secrets: Secrets, level: str) -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
+    logging.basicConfig(handlers=[_ToStructlog()], level=level.upper(), force=True)
+    logging.getLogger("httpcore2").setLevel(logging.INFO)  # its debug messages hold every header of every answer
 
 
 class _ToStructlog(logging.Handler):
@@ -69,3 +63,16 @@ class _ToStructlog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         log.log(record.levelno, record.getMessage(), logger=record.name, exc_info=record.exc_info)
+
+
+def _structlog() -> Any:
+    """structlog, without rich: it would import it, for 40 ms, to draw tracebacks, which we write as text."""
+    known = "rich" in sys.modules or "structlog" in sys.modules
+    if not known:
+        sys.modules["rich"] = None  # type: ignore[assignment]
+    try:
+        import structlog
+    finally:
+        if not known:
+            del sys.modules["rich"]
+    return structlog
