@@ -10,8 +10,9 @@ from typing import Any
 
 from doorward import ApiError, ServerError
 
-_SHOWN = 500
-_KEPT = 20_000
+_KEPT = 200_000
+"""Characters of what an error says. Far more than anybody is shown: the broker cuts, after it has removed credentials, for one that is
+cut in two would not be found."""
 
 
 def value_of(what: str, media: str, charset: str | None, body: bytes) -> Any:
@@ -101,9 +102,9 @@ def _hint(status: int, after: float | None) -> str | None:
 def _told(value: Any, depth: int) -> str:
     """What an error body says: RFC 9457 `title` and `detail`, else the words that APIs use."""
     if isinstance(value, str):
-        return "" if value.lstrip()[:1] == "<" else " ".join(value[: 2 * _SHOWN].split())[:_SHOWN]
+        return "" if value.lstrip()[:1] == "<" else " ".join(value[:_KEPT].split())
     if isinstance(value, list) and value and depth < 4:
-        return "; ".join(filter(None, (_told(v, depth + 1) for v in value[:5])))[:_SHOWN]
+        return "; ".join(filter(None, (_told(v, depth + 1) for v in value[:5])))[:_KEPT]
     if not isinstance(value, dict) or depth > 4:
         return ""
     parts: list[str] = []
@@ -113,7 +114,7 @@ def _told(value: Any, depth: int) -> str:
             parts.append(told)
     if "loc" in value and parts:  # FastAPI says where
         parts[0] = f"{'.'.join(map(str, value['loc'])) if isinstance(value['loc'], list) else value['loc']}: {parts[0]}"
-    return ": ".join(parts[:3])[:_SHOWN]
+    return ": ".join(parts[:3])[:_KEPT]
 
 
 def seconds(retry_after: str) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import contextlib
 import os
@@ -107,7 +108,7 @@ class MontySandbox:
         self._modules.begin(door, code)
         try:
             value = await self._drive(code, inputs, calls, door)
-            if re.search(r"^result\b", code, re.MULTILINE):
+            if _sets_result(code):
                 value = await self._drive("result", {}, calls, door, default=value)
             return Ended(value=value)
         except monty.MontyCrashedError as error:
@@ -196,6 +197,30 @@ class _Calls:
             return {"exc_type": "RuntimeError", "message": "the run is over"}
         finally:
             self._running.discard(task)
+
+
+def _sets_result(code: str) -> bool:
+    """Whether it may set the global `result`, in whatever statement."""
+    try:
+        nodes: list[ast.AST] = [ast.parse(code)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False  # it has run, so Monty knows more of Python than we do
+    while nodes:
+        match nodes.pop():
+            case ast.Name(id="result", ctx=ast.Store()) | ast.alias(name="result", asname=None) | ast.alias(asname="result"):
+                return True
+            case ast.FunctionDef(name="result") | ast.AsyncFunctionDef(name="result"):
+                return True
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() as inner:
+                if any(isinstance(node, ast.Global) and "result" in node.names for node in ast.walk(inner)):
+                    return True
+            case ast.ExceptHandler(body=body):
+                nodes += body  # its name is gone at its end
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp() | ast.Lambda():
+                pass
+            case node:
+                nodes += ast.iter_child_nodes(node)
+    return False
 
 
 def _awaited(code: str) -> set[tuple[int, int]]:
