@@ -10,7 +10,7 @@ import difflib
 import keyword
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
@@ -242,26 +242,27 @@ def _read(file: Path) -> tuple[dict[str, Any], dict[str, ConfigError]]:
             lines[line - 1 : end] = [""] * (end - line + 1)
 
 
-def validate(model: type[T], data: Any, *, secrets: Secrets, place: str) -> T:
-    """`data` as `model`; pydantic's findings become one ConfigError with the place, the key and near names.
+def validate(model: type[T], data: Any, *, secrets: Secrets, place: str, also: Iterable[str] = ()) -> T:
+    """`data` as `model`; pydantic's findings become one ConfigError with the place, the key and near names, those that
+    may stand beside `data` (`also`) included.
 
     Raises: ConfigError.
     """
     try:
         return model.model_validate(data, context={"secrets": secrets, "place": place})
     except ValidationError as error:
-        raise ConfigError("; ".join(_explain(model, e) for e in error.errors()), place=place) from None
+        raise ConfigError("; ".join(_explain(model, e, also) for e in error.errors()), place=place) from None
 
 
-def _explain(model: type[BaseModel], error: Mapping[str, Any]) -> str:
-    key = ".".join(str(part) for part in error["loc"])
+def _explain(model: type[BaseModel], error: Mapping[str, Any], also: Iterable[str]) -> str:
+    path = error["loc"]
+    key = ".".join(str(part) for part in path)
     if error["type"] != "extra_forbidden":
         why = str(error["msg"]).removeprefix("Value error, ")
         return f"{key}: {why}" if key else why
-    near = difflib.get_close_matches(str(error["loc"][-1]), known_keys(model, error["loc"][:-1]), n=1)
-    return f"unknown key {key!r}" + (
-        f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known_keys(model, error['loc'][:-1]))}"
-    )
+    known = sorted({*known_keys(model, path[:-1]), *(also if len(path) == 1 else ())})
+    near = difflib.get_close_matches(str(path[-1]), known, n=1)
+    return f"unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}")
 
 
 def known_keys(model: Any, path: Sequence[Any]) -> list[str]:

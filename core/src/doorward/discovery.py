@@ -49,7 +49,7 @@ class Discovery:
             shown |= {} if report else {"note": "not compiled yet"}
             found.append(shown | ({"about": report.description[:200]} if report and report.description else {}))
         found += [
-            {"name": name, "functions": 0, "broken": f"{error}{f' {error.hint}' if error.hint else ''}"}
+            {"name": name, "functions": 0, "broken": f"{error}{f'. {error.hint}' if error.hint else ''}"}
             for name, error in self._servers.broken.items()
         ]
         return found

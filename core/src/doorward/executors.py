@@ -74,7 +74,7 @@ class Executors:
                     }
                 )
             except DoorwardError as error:
-                found.append({"executor": name, "broken": str(error)})
+                found.append({"executor": name, "broken": f"{error}{f'. {error.hint}' if error.hint else ''}"})
         return found
 
     async def close(self) -> None:

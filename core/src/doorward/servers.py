@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 
 from doorward.catalog import Catalog, Report
-from doorward.config import Loaded, Server, module_name, validate
+from doorward.config import Loaded, Server, ServerSettings, module_name, validate
 from doorward.drivers import PluginContext, ServerContext, Source
 from doorward.errors import ConfigError, DoorwardError, ServerError, UnknownName
 from doorward.logs import log
@@ -66,7 +66,9 @@ class Servers:
 
     def _validated(self, server: Server, model: Any) -> Any:
         if server.name not in self._options:
-            self._options[server.name] = validate(model, dict(server.options), secrets=self._loaded.secrets, place=server.place)
+            self._options[server.name] = validate(
+                model, dict(server.options), secrets=self._loaded.secrets, place=server.place, also=ServerSettings.model_fields
+            )
         return self._options[server.name]
 
     def settings(self) -> dict[str, list[Any]]:
@@ -132,6 +134,8 @@ class Servers:
             before = self._catalog.reports().get(module)
             try:
                 source = self.source(module)
+                if self.configured[name].settings.auth is not None:
+                    self._auth_driver(self.configured[name])  # one that cannot be had takes its server out of use, before any call
                 fingerprint = await source.fingerprint()
                 if before and not force and (before.fingerprint, before.settings) == (fingerprint, settings):
                     self.broken.pop(name, None)

@@ -109,7 +109,7 @@ class MontySandbox:
         try:
             value = await self._drive(code, inputs, calls, door)
             if _sets_result(code):
-                value = await self._drive("result", {}, calls, door, default=value)
+                value = await self._drive("result", {}, calls, door, unless=(value,))
             return Ended(value=value)
         except monty.MontyCrashedError as error:
             self._pid = None
@@ -121,8 +121,8 @@ class MontySandbox:
         finally:
             calls.cancel()
 
-    async def _drive(self, code: str, inputs: Mapping[str, Any], calls: _Calls, door: Door, *, default: Any = None) -> Any:
-        """Feed one text and answer the worker's questions until it has a value."""
+    async def _drive(self, code: str, inputs: Mapping[str, Any], calls: _Calls, door: Door, *, unless: tuple[Any, ...] = ()) -> Any:
+        """Feed one text and answer the worker's questions until it has a value: `unless` holds that for a name that is not set."""
         step = await self._session.feed_start(code, inputs=dict(inputs), print_callback=lambda stream, text: door.print(text))
         while not isinstance(step, monty.MontyComplete):
             match step:
@@ -132,8 +132,8 @@ class MontySandbox:
                     step = await step.resume(await calls.sleep(step))
                 case monty.AsyncFutureSnapshot():
                     step = await step.resume(await calls.settled(step.pending_call_ids))
-                case monty.AsyncNameLookupSnapshot(variable_name="result") if code == "result":
-                    return default
+                case monty.AsyncNameLookupSnapshot(variable_name="result") if unless:
+                    return unless[0]
                 case _:
                     step = await step.resume_auto()
         return step.output
