@@ -30,7 +30,7 @@ class RunDoor:
         self._broker = broker
         self._discovery = discovery
         self._store = artefacts
-        self._slots = anyio.Semaphore(IN_FLIGHT)
+        self._slots = anyio.Semaphore(IN_FLIGHT, fast_acquire=True)
         self._printed: list[str] = []
         self._room = program.limits.output
         self._counts: dict[tuple[str, bool], list[float]] = {}

@@ -245,8 +245,9 @@ class Gateway:
     async def _ready(self) -> None:
         """Wait until every server has been compiled once under the present configuration, but not for long: one that
         does not answer must not keep the others."""
-        with anyio.move_on_after(PATIENCE):
-            await self._compiled.wait()
+        if not self._compiled.is_set():
+            with anyio.move_on_after(PATIENCE):
+                await self._compiled.wait()
         self.catalog.refresh()
 
     async def _compile_changed(self) -> None:

@@ -12,10 +12,10 @@ from doorward.types import Outcome
 
 def as_dict(outcome: Outcome) -> dict[str, Any]:
     """The answer as JSON: empty fields left out, the value of a run that succeeded always there."""
-    fields = asdict(outcome)
-    if outcome.error:
-        fields["error"] = _filled(fields["error"])
-    return {k: v for k, v in fields.items() if k in ("ok", "ms") or (k == "value" and outcome.ok) or v not in (None, "", (), {})}
+    fields = {name: getattr(outcome, name) for name in Outcome.__dataclass_fields__}  # asdict would copy the whole value
+    fields["artefacts"] = [asdict(a) for a in outcome.artefacts]
+    fields["error"] = _filled(asdict(outcome.error)) if outcome.error else None
+    return {k: v for k, v in fields.items() if k in ("ok", "ms") or (k == "value" and outcome.ok) or v not in (None, "", (), [], {})}
 
 
 def _filled(fields: Mapping[str, Any]) -> dict[str, Any]:

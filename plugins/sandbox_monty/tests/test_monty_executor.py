@@ -45,13 +45,50 @@ class TestMonty(ExecutorConformance):
         executor = self.executor(host)
         program = Program(code, deadline=time.monotonic() + 30)
         sandbox = await executor.open(program)
-        pid, started = sandbox._pid, time.monotonic()
+        pid, started = sandbox._worker.pid, time.monotonic()
         with anyio.move_on_after(0.2):
             await sandbox.run(program, _Door())
         await sandbox.close()
         assert time.monotonic() - started < 2
         await executor.close()
         assert not os.path.exists(f"/proc/{pid}")
+
+    @pytest.mark.anyio
+    async def test_a_worker_ahead_that_died_is_replaced(self, host: Any) -> None:
+        """A worker that is killed while it waits for its program costs nobody a run; another limit is another worker."""
+        import signal
+
+        from doorward.testing.conformance import _Door
+        from doorward.types import Limits, Program
+
+        executor, pids = self.executor(host), []
+        for timeout in (30, 30, 30, 5):
+            program = Program("1 + 1", limits=Limits(timeout=timeout), deadline=time.monotonic() + 30)
+            sandbox = await executor.open(program)
+            if pids and sandbox._worker.ahead:
+                os.kill(sandbox._worker.pid, signal.SIGKILL)
+            assert (await sandbox.run(program, _Door())).value == 2
+            pids.append(sandbox._worker.pid)
+            await sandbox.close()
+            while executor._workers._behind:
+                await anyio.sleep(0.001)
+        assert len(set(pids)) > 1
+        await executor.close()
+
+    @pytest.mark.anyio
+    async def test_nothing_is_left_for_the_next_run(self, host: Any) -> None:
+        """The next program in the same worker sees no variable, function or module of the one before."""
+        from doorward.testing.conformance import _Door
+        from doorward.types import Program
+
+        executor = self.executor(host)
+        for code in ("x = 1\nimport calc\ndef f(): pass", "x", "f", "calc"):
+            program = Program(code, deadline=time.monotonic() + 30)
+            sandbox = await executor.open(program)
+            ended = await sandbox.run(program, _Door())
+            assert (ended.error is None) == code.startswith("x = 1")
+            await sandbox.close()
+        await executor.close()
 
     @pytest.mark.anyio
     async def test_parallel_calls_overlap(self, host: Any) -> None:

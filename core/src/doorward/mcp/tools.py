@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-import anyio
 import mcp_types as t
 
 from doorward.errors import DoorwardError, InvalidArguments
@@ -186,20 +186,20 @@ class _signs_of_life:
         self._ctx = ctx
 
     async def __aenter__(self) -> None:
-        self._group = anyio.create_task_group()
-        await self._group.__aenter__()
-        self._group.start_soon(self._tell)
+        self._telling: asyncio.Task[None] | None = None
+        self._timer = asyncio.get_running_loop().call_later(PROGRESS_EVERY, self._begin)
 
-    async def __aexit__(self, *raised: Any) -> bool | None:
-        self._group.cancel_scope.cancel()
-        try:
-            return await self._group.__aexit__(*raised)
-        except BaseExceptionGroup as group:
-            raise group.exceptions[0] from None
+    async def __aexit__(self, *raised: object) -> None:
+        self._timer.cancel()
+        if self._telling is not None:
+            self._telling.cancel()
+
+    def _begin(self) -> None:
+        self._telling = asyncio.ensure_future(self._tell())
 
     async def _tell(self) -> None:
         beats = 0
         while True:
-            await anyio.sleep(PROGRESS_EVERY)
             beats += 1
             await self._ctx.session.report_progress(beats, None, f"running for {beats * PROGRESS_EVERY:g} s")
+            await asyncio.sleep(PROGRESS_EVERY)

@@ -6,16 +6,14 @@ host function that a program calls is an explicit message to this process, which
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import anyio
-from doorward import Capabilities, ExecutorError, PluginContext, Program, Settings
+from doorward import Capabilities, PluginContext, Program, Settings
 from pydantic import Field, PositiveInt
 
 if TYPE_CHECKING:
-    import pydantic_monty
-
     from doorward_sandbox_monty.sandbox import MontySandbox
+    from doorward_sandbox_monty.workers import Workers
 
 
 class MontySettings(Settings):
@@ -33,8 +31,7 @@ class MontyExecutor:
 
     def __init__(self, context: PluginContext) -> None:
         self._settings: MontySettings = context.settings
-        self._pool: pydantic_monty.AsyncMonty | None = None
-        self._starting = anyio.Lock()
+        self._workers: Workers | None = None
 
     def capabilities(self) -> Capabilities:
         return Capabilities(
@@ -47,24 +44,14 @@ class MontyExecutor:
 
     async def open(self, program: Program, *, session: bool = False) -> MontySandbox:
         from doorward_sandbox_monty.sandbox import MontySandbox
+        from doorward_sandbox_monty.workers import Workers
 
-        async with self._starting:
-            if self._pool is None:
-                self._pool = await _start(self._settings)
-        return await MontySandbox.open(self._pool, program, session=session, type_check=self._settings.type_check)
+        if self._workers is None:
+            self._workers = Workers(self._settings)
+        worker = await self._workers.take(program.limits, session=session)
+        return MontySandbox(self._workers, worker, session=session)
 
     async def close(self) -> None:
-        if self._pool is not None:
-            await self._pool.__aexit__(None, None, None)
-            self._pool = None
-
-
-async def _start(settings: MontySettings) -> Any:
-    """A running pool. Raises: ExecutorError."""
-    try:
-        import pydantic_monty
-
-        pool = pydantic_monty.AsyncMonty(min_processes=1, max_processes=settings.workers, checkout_timeout=settings.wait)
-        return await pool.__aenter__()
-    except Exception as error:
-        raise ExecutorError(f"Monty does not start: {error}", hint="Reinstall pydantic-monty; its worker must be executable.") from error
+        if self._workers is not None:
+            await self._workers.close()
+            self._workers = None

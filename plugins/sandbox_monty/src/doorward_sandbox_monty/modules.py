@@ -14,8 +14,9 @@ class Modules(Mapping[str, Any]):
     """Import names to factories of `ExternalModule`. Only names that a program mentions are handed over, for a server
     may have thousands; a session, whose later programs may mention others, gets `everything`."""
 
-    def __init__(self, *, everything: bool) -> None:
-        self.functions: dict[str, str] = {}
+    def __init__(self, *, everything: bool, stubs: bool) -> None:
+        self.functions: set[str] = set()
+        self._stubs = stubs
         self._everything = everything
         self._door: Door | None = None
         self._mentioned: set[str] = set()
@@ -34,7 +35,7 @@ class Modules(Mapping[str, Any]):
         async def module() -> Any:
             names = [m for m in members if self._everything or m in self._mentioned]
             functions = {n: self._function(f"{name}.{n}") for n in names}
-            return monty.ExternalModule(functions, stubs=door.stub(name, names))
+            return monty.ExternalModule(functions, stubs=door.stub(name, names) if self._stubs else None)
 
         return module
 
@@ -45,7 +46,7 @@ class Modules(Mapping[str, Any]):
             raise AssertionError(qualified)
 
         function.__name__ = qualified
-        self.functions[qualified] = qualified
+        self.functions.add(qualified)
         return function
 
     def __iter__(self) -> Iterator[str]:

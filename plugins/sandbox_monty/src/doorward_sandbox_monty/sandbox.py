@@ -28,7 +28,7 @@ from doorward import (
     bind,
 )
 
-from doorward_sandbox_monty.modules import Modules
+from doorward_sandbox_monty.workers import Worker, Workers
 
 _GRACE = 2.0
 """Seconds past the deadline after which a worker that does not stop by itself is killed from outside."""
@@ -37,39 +37,13 @@ _GRACE = 2.0
 class MontySandbox:
     """A `Sandbox`: one worker, checked out for one run or one session."""
 
-    def __init__(self, session: Any, modules: Modules, pid: int | None) -> None:
-        self._session = session
-        self._modules = modules
-        self._pid = pid
+    def __init__(self, workers: Workers, worker: Worker, *, session: bool) -> None:
+        self._workers = workers
+        self._worker = worker
+        self._keeps = session
         self._calls = _Calls()
         self._running = False
         self._open = True
-
-    @classmethod
-    async def open(cls, pool: Any, program: Program, *, session: bool, type_check: bool) -> MontySandbox:
-        """Check a worker out. Raises: ExecutorError if none gets free in time."""
-        modules = Modules(everything=session)
-        limits = program.limits
-        checked_out = pool.checkout(
-            script_name="program.py",
-            limits={
-                # Of a session each run is bounded by its own deadline, of a single run the interpreter knows it too.
-                "max_feed_duration_secs": limits.max_timeout if session else limits.timeout,
-                "max_memory": limits.memory,
-                "max_suspensions": 1_000_000_000 if session else 20 * limits.calls + 1000,
-            },
-            type_check=type_check,
-            type_check_format="concise",
-            os_policy={"sleep": "call_host"},
-            external_modules=modules,
-        )
-        try:
-            await checked_out.__aenter__()
-        except TimeoutError as error:
-            raise ExecutorError("all Monty workers are busy", hint="Try again, end sessions, or set [executors.monty] workers.") from error
-        except monty.MontyError as error:
-            raise ExecutorError(f"a Monty worker does not start: {error}") from error
-        return cls(checked_out, modules, checked_out.worker_pid)
 
     async def run(self, program: Program, door: Door) -> Ended:
         """See `doorward.Sandbox.run`. The feed runs in a task of its own that is never cancelled: a worker is ended
@@ -94,40 +68,44 @@ class MontySandbox:
             self._open = False
             if self._running:
                 self._kill()
-            with contextlib.suppress(monty.MontyError):  # the worker may be gone already; the pool replaces it
-                await self._session.__aexit__(None, None, None)
+            self._workers.give_back(self._worker, next_too=not self._keeps)
 
     def _kill(self) -> None:
-        if self._pid is not None:
+        if self._worker.pid is not None:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self._pid, signal.SIGKILL)
+                os.kill(self._worker.pid, signal.SIGKILL)
 
     async def _feed(self, program: Program, door: Door) -> Ended:
         code, inputs = bind(program.code, program.params)
         calls = self._calls = _Calls(door, _awaited(code))
-        self._modules.begin(door, code)
+        self._worker.modules.begin(door, code)
         try:
             value = await self._drive(code, inputs, calls, door)
             if _sets_result(code):
                 value = await self._drive("result", {}, calls, door, unless=(value,))
             return Ended(value=value)
         except monty.MontyCrashedError as error:
-            self._pid = None
+            self._worker.pid = None
+            if self._worker.ahead and not calls.made and not calls.over:
+                # It may have died while it waited for a program; one that has done nothing yet may start anew.
+                self._worker = await self._workers.check_out(program.limits)
+                return await self._feed(program, door)
             if error.timed_out:
                 raise LimitExceeded("the program did not stop at its time limit and was killed") from None
             raise ExecutorError(f"the sandbox died: {error}", hint="The program may have exhausted it; do less at once.") from None
         except monty.MontyError as error:
-            return _ended(error, code, made=calls.made)
+            return _ended(error, code, made=calls.called)
         finally:
             calls.cancel()
 
     async def _drive(self, code: str, inputs: Mapping[str, Any], calls: _Calls, door: Door, *, unless: tuple[Any, ...] = ()) -> Any:
         """Feed one text and answer the worker's questions until it has a value: `unless` holds that for a name that is not set."""
-        step = await self._session.feed_start(code, inputs=dict(inputs), print_callback=lambda stream, text: door.print(text))
+        worker = self._worker
+        step = await worker.session.feed_start(code, inputs=dict(inputs), print_callback=lambda stream, text: calls.print(text))
         while not isinstance(step, monty.MontyComplete):
             match step:
-                case monty.AsyncFunctionSnapshot(is_os_function=False) if step.function_name in self._modules.functions:
-                    step = await step.resume(await calls.answer(step, self._modules.functions[step.function_name]))
+                case monty.AsyncFunctionSnapshot(is_os_function=False) if step.function_name in worker.modules.functions:
+                    step = await step.resume(await calls.answer(step, step.function_name))
                 case monty.AsyncFunctionSnapshot(function_name="time.sleep" | "asyncio.sleep"):
                     step = await step.resume(await calls.sleep(step))
                 case monty.AsyncFutureSnapshot():
@@ -147,10 +125,17 @@ class _Calls:
         self._awaited_at = awaited_at
         self._running: set[asyncio.Future[Any]] = set()
         self._pending: dict[int, asyncio.Task[Any]] = {}
-        self.made = False
+        self.made = False  # anything that is seen outside
+        self.called = False
+        self.over = False
+
+    def print(self, text: str) -> None:
+        self.made = True
+        if self._door is not None:
+            self._door.print(text)
 
     async def answer(self, step: Any, function: str) -> Any:
-        self.made = True
+        self.made = self.called = True
         call = self._call(function, step.args, step.kwargs)
         if (step.position.start, step.position.end) not in self._awaited_at:
             return await call
@@ -172,6 +157,7 @@ class _Calls:
 
     def cancel(self) -> None:
         """End what is under way for a program that is over."""
+        self.over = True
         for task in self._running:
             task.cancel()
 

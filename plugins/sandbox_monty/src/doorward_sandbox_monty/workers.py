@@ -1,0 +1,123 @@
+"""Monty's workers: checked out for one run or one session, one of them ahead of its run.
+
+Giving a worker back and taking the next cost half a millisecond together. Nobody waits for that: it happens after the
+answer is out. A worker never serves two clients without having been reset in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import pydantic_monty as monty
+from doorward import ExecutorError, Limits
+
+from doorward_sandbox_monty.modules import Modules
+
+_AFTER = 0.001
+"""Seconds to let the answer out first."""
+
+
+@dataclass
+class Worker:
+    """A worker checked out: its Monty session, the modules that it may import, its process, and for what it was made."""
+
+    session: Any
+    modules: Modules
+    pid: int | None
+    limits: Limits
+    ahead: bool = False
+
+    async def leave(self) -> None:
+        """Reset the worker and give it back; one that is gone is replaced by the pool."""
+        with contextlib.suppress(monty.MontyError):
+            await self.session.__aexit__(None, None, None)
+
+
+class Workers:
+    """The pool. Starts with the first program."""
+
+    def __init__(self, settings: Any) -> None:
+        self._settings = settings
+        self._pool: monty.AsyncMonty | None = None
+        self._starting = anyio.Lock()
+        self._ahead: asyncio.Task[Worker] | None = None
+        self._behind: set[asyncio.Task[None]] = set()
+
+    async def take(self, limits: Limits, *, session: bool = False) -> Worker:
+        """A worker that nobody else has used since it was reset. Raises: ExecutorError."""
+        ahead = None if session else self._ahead
+        if ahead is not None:
+            self._ahead = None
+            with contextlib.suppress(ExecutorError):
+                worker = await asyncio.shield(ahead)
+                if worker.limits == limits:
+                    worker.ahead = True
+                    return worker
+                self._later(worker.leave())
+        return await self.check_out(limits, session=session)
+
+    async def check_out(self, limits: Limits, *, session: bool = False) -> Worker:
+        """A worker from the pool. Raises: ExecutorError if none gets free in time, or Monty does not start."""
+        modules = Modules(everything=session, stubs=self._settings.type_check)
+        try:
+            pool = self._pool or await self._start()
+            checked_out = pool.checkout(
+                script_name="program.py",
+                limits={
+                    # Of a session each run is bounded by its own deadline, of a single run the interpreter knows it too.
+                    "max_feed_duration_secs": limits.max_timeout if session else limits.timeout,
+                    "max_memory": limits.memory,
+                    "max_suspensions": 1_000_000_000 if session else 20 * limits.calls + 1000,
+                },
+                type_check=self._settings.type_check,
+                type_check_format="concise",
+                os_policy={"sleep": "call_host"},
+                external_modules=modules,
+            )
+            await checked_out.__aenter__()
+        except TimeoutError as error:
+            raise ExecutorError("all Monty workers are busy", hint="Try again, end sessions, or set [executors.monty] workers.") from error
+        except (monty.MontyError, OSError, RuntimeError) as error:
+            raise ExecutorError(
+                f"Monty does not start: {error}", hint="Reinstall pydantic-monty; its worker must be executable."
+            ) from error
+        return Worker(checked_out, modules, checked_out.worker_pid, limits)
+
+    def give_back(self, worker: Worker, *, next_too: bool) -> None:
+        """Reset a worker once the answer is out, and check the next one out with the same limits (`next_too`)."""
+        self._later(self._turn_over(worker, next_too))
+
+    async def close(self) -> None:
+        """End all workers."""
+        while self._behind:
+            await asyncio.wait(self._behind)
+        if self._ahead is not None:
+            with contextlib.suppress(ExecutorError):
+                await (await self._ahead).leave()
+            self._ahead = None
+        if self._pool is not None:
+            await self._pool.__aexit__(None, None, None)
+            self._pool = None
+
+    async def _start(self) -> monty.AsyncMonty:
+        async with self._starting:
+            if self._pool is None:
+                pool = monty.AsyncMonty(min_processes=1, max_processes=self._settings.workers, checkout_timeout=self._settings.wait)
+                self._pool = await pool.__aenter__()
+            return self._pool
+
+    async def _turn_over(self, worker: Worker, next_too: bool) -> None:
+        await asyncio.sleep(_AFTER)
+        await worker.leave()
+        if next_too and self._ahead is None and self._settings.workers > 1:
+            self._ahead = asyncio.ensure_future(self.check_out(worker.limits))
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._behind.add(task)
+        task.add_done_callback(self._behind.discard)
