@@ -1,0 +1,68 @@
+"""One API for the whole run, and the product served from it in every way: by both transports, in both eras of the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .product import Agent, Api, Project, connected
+
+LIMITS = "[limits]\nrate = 100000\n"
+SHELF = """
+[servers.shelf]
+source = "openapi"
+spec = "{url}/openapi.json"
+headers = {{ X-Version = "2022-11-28" }}
+"""
+WAYS = ("stdio-auto", "stdio-legacy", "http-auto", "http-legacy")
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def api() -> Iterator[Api]:
+    with Api() as api:
+        yield api
+
+
+@pytest.fixture(scope="module")
+def shelf(api: Api, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project with the server `shelf`, for all tests of a module."""
+    return Project(tmp_path_factory.mktemp("shelf"), LIMITS + SHELF.format(url=api.url))
+
+
+@pytest.fixture(scope="module")
+def http_url(shelf: Project) -> Iterator[str]:
+    with shelf.http() as (url, _):
+        yield url
+
+
+@pytest.fixture(scope="module", params=WAYS)
+async def agent(request: Any, anyio_backend: str, shelf: Project) -> AsyncIterator[Agent]:
+    """A client of `shelf`, in every way in which one can connect."""
+    transport, era = request.param.split("-")
+    if transport == "stdio":
+        async with shelf.stdio(era) as agent:
+            yield agent
+    else:
+        async with connected(request.getfixturevalue("http_url"), era) as agent:
+            yield agent
+
+
+@pytest.fixture(scope="module")
+async def stdio(anyio_backend: str, shelf: Project) -> AsyncIterator[Agent]:
+    """A client of `shelf` over stdio, for what does not depend on the transport."""
+    async with shelf.stdio() as agent:
+        yield agent
+
+
+@pytest.fixture
+def project(tmp_path: Path, api: Api) -> Project:
+    """A project of one test's own, with the server `shelf`."""
+    return Project(tmp_path, LIMITS + SHELF.format(url=api.url))
