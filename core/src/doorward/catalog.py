@@ -149,21 +149,25 @@ class Catalog:
         where, values = f"f.server IN ({','.join('?' * len(servers))})", list[Any](servers)
         if read_only is not None:
             where, values = f"{where} AND f.read_only = ?", [*values, int(read_only)]
-        any_word, all_words = match_expressions(query)
-        if any_word:
-            table = "functions_fts CROSS JOIN functions f ON f.id = functions_fts.rowid"  # CROSS: words first, or it is 100 times slower
-            where, values = f"functions_fts MATCH ? AND {where}", [any_word, *values]
-            every = "f.id IN (SELECT rowid FROM functions_fts WHERE functions_fts MATCH ?)"
-            order, ordered_by = f"{every} DESC, bm25(functions_fts, {_WEIGHTS}), f.id", [all_words]
+        words = match_expressions(query)
+        if words is None:
+            table, stages = "functions f", [("", "f.server, f.id")]
+            total = self._db.execute(f"SELECT count(*) FROM {table} WHERE {where}", values).fetchone()[0]  # noqa: S608
         else:
-            table, order, ordered_by = "functions f", "f.server, f.id", []
-        total = self._db.execute(f"SELECT count(*) FROM {table} WHERE {where}", values).fetchone()[0]  # noqa: S608
-        ids = self._db.execute(
-            f"SELECT f.id FROM {table} WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?",  # noqa: S608
-            [*values, *ordered_by, limit, offset],
-        ).fetchall()
+            # CROSS: the words decide first, or it is 100 times slower.
+            table = "functions_fts CROSS JOIN functions f ON f.id = functions_fts.rowid"
+            where, rank = f"functions_fts MATCH ? AND {where}", f"bm25(functions_fts, {_WEIGHTS}), f.id"
+            stages = [(words.all_in_name, f"length(f.words), {rank}"), (words.all, rank), (words.any, rank)]
+            total = self._db.execute(f"SELECT count(*) FROM {table} WHERE {where}", [words.any, *values]).fetchone()[0]  # noqa: S608
+        found: dict[int, None] = {}
+        for match, order in stages:
+            if len(found) < offset + limit:
+                given = [match, *values] if match else values
+                sql = f"SELECT f.id FROM {table} WHERE {where} ORDER BY {order} LIMIT ?"  # noqa: S608
+                found |= dict.fromkeys(row[0] for row in self._db.execute(sql, [*given, offset + limit]))
         # The records of those alone: they are large, and sorting them all would read them all.
-        rows = [self._db.execute("SELECT server, name, record FROM functions WHERE id = ?", i).fetchone() for i in ids]
+        ids = list(found)[offset : offset + limit]
+        rows = [self._db.execute("SELECT server, name, record FROM functions WHERE id = ?", [i]).fetchone() for i in ids]
         return [_restore(*row) for row in rows if row], total
 
     # Writing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 _SAME = (
     "list get fetch show read retrieve find view",
@@ -12,7 +13,7 @@ _SAME = (
     "delete remove destroy erase drop",
     "repository repo",
     "organization organisation org",
-    "pull pr merge",
+    "pull pr",
     "user account member person",
     "config configuration settings",
     "message email mail",
@@ -100,14 +101,24 @@ def split_words(text: str) -> str:
     return " ".join(re.findall(r"\w+", apart.replace("_", " ")))
 
 
-def match_expressions(query: str) -> tuple[str, str]:
-    """Two FTS5 expressions: any of the words, and all of them; each word or what means the same. Empty if there are
-    no words. Nothing of the query is syntax: each word is quoted."""
+class Expressions(NamedTuple):
+    """FTS5 expressions of a query: each word, or what means the same, in the name; anywhere; or any one of them."""
+
+    all_in_name: str
+    all: str
+    any: str
+
+
+def match_expressions(query: str) -> Expressions | None:
+    """`None` if there are no words. Nothing of the query is syntax: each word is quoted."""
     words = [w.lower() for w in split_words(query).split()][:32]
+    words = [w for i, w in enumerate(words) if not (i and w.rstrip("s") == "request" and words[i - 1] in ("pull", "merge"))]
     words = [w for w in words if w not in _FILLER] or words
+    if not words:
+        return None
     groups = {word: _meaning(word) for word in words}
-    terms = dict.fromkeys(term for group in groups.values() for term in group)
-    return _any(terms), " AND ".join(f"({_any(group)})" for group in groups.values())
+    every = " AND ".join(f"({_any(group)})" for group in groups.values())
+    return Expressions(f"words : ({every})", every, _any(dict.fromkeys(term for group in groups.values() for term in group)))
 
 
 def _meaning(word: str) -> list[str]:
