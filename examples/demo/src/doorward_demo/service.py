@@ -94,6 +94,7 @@ def application(key: str) -> Starlette:
 
 def main() -> None:
     listener = socket.create_server(("127.0.0.1", 0))
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio does so only for sockets that name TCP
     server = uvicorn.Server(uvicorn.Config(application(os.environ["DEMO_API_KEY"]), log_level="warning", timeout_graceful_shutdown=1))
 
     def end_with_stdin() -> None:
