@@ -9,7 +9,6 @@ import types as pytypes
 from typing import Any
 
 import pytest
-
 from doorward import (
     ApiError,
     Call,

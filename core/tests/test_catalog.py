@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from doorward.catalog import Catalog
 from doorward.types import Compiled, Function
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import anyio
 import pytest
-
 from doorward import ConfigError, Finding, Outcome, PluginError, UnknownName, hookimpl
 from doorward.gateway import Gateway
 from doorward.results import as_dict, as_text

@@ -7,13 +7,12 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from mcp import MCPError
-from mcp.client.client import Client
-
 from doorward import hookimpl
 from doorward.mcp import RawTool, guides
 from doorward.mcp.server import build
 from doorward.types import Function
+from mcp import MCPError
+from mcp.client.client import Client
 
 from .conftest import CONFIG
 

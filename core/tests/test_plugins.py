@@ -7,7 +7,6 @@ import sys
 from typing import Any
 
 import pytest
-
 from doorward import PLUGIN_API, PluginError, hookimpl
 from doorward.index import Index
 from doorward.plugins import Plugins

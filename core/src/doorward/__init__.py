@@ -24,6 +24,7 @@ _EXPORTS = {
     "gateway": ("Gateway",),
     "hookspecs": ("hookimpl",),
     "logs": ("log",),
+    "mcp": ("RawTool",),
     "names": ("is_plain", "python_name", "unique_names"),
     "programs": ("awaited", "bind", "parameters"),
     "secrets": ("Secret", "Template"),
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from doorward.gateway import Gateway as Gateway
     from doorward.hookspecs import hookimpl as hookimpl
     from doorward.logs import log as log
+    from doorward.mcp import RawTool as RawTool
     from doorward.names import is_plain as is_plain
     from doorward.names import python_name as python_name
     from doorward.names import unique_names as unique_names

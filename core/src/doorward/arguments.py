@@ -3,18 +3,23 @@ right signature."""
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from doorward.errors import InvalidArguments
-from doorward.signatures import signature
+from doorward.errors import InvalidArguments, LimitExceeded
+from doorward.schemas import closure
+from doorward.signatures import parameter_names, signature
 from doorward.types import Function
-from doorward.values import plain
+from doorward.values import exceeds, plain
 
 if TYPE_CHECKING:
     from doorward.catalog import Catalog
+
+MOST_PARTS = 200_000
+"""Of the arguments of one call."""
 
 _MOST = 1024
 _validators: OrderedDict[tuple[int, str], tuple[Function, Any]] = OrderedDict()
@@ -25,7 +30,7 @@ def bind(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], cat
 
     Raises: InvalidArguments.
     """
-    names = list(function.parameters.get("properties", {}))
+    names = parameter_names(function, lambda name: catalog.definition(function.server, name))
     if len(args) > len(names):
         raise _invalid(function, catalog, f"takes {len(names)} arguments, got {len(args)}")
     bound = dict(zip(names, args, strict=False))
@@ -33,9 +38,15 @@ def bind(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], cat
         if name in bound:
             raise _invalid(function, catalog, f"got two values for {name!r}")
         bound[name] = value
+    if exceeds(bound, MOST_PARTS):
+        raise LimitExceeded(f"the arguments of {function.qualified} have more than {MOST_PARTS:,} parts", hint="Send less at once.")
     bound = {str(k): plain(v, keep_bytes=True) for k, v in bound.items()}
-    for error in _validator(function, catalog).iter_errors(plain(bound)):
-        raise _invalid(function, catalog, _explain(error, names))
+    import jsonschema_rs
+
+    try:
+        _validator(function, catalog).validate(plain(bound))
+    except jsonschema_rs.ValidationError as error:
+        raise _invalid(function, catalog, _explain(error, names)) from None
     return bound
 
 
@@ -52,15 +63,13 @@ def _validator(function: Function, catalog: Catalog) -> Any:
         return kept[1]
     import jsonschema_rs
 
-    schema = {**function.parameters, "$defs": _closure(function, catalog)}
+    schema = {**function.parameters, "$defs": closure(function.parameters, lambda name: catalog.definition(function.server, name))}
     names_only = {**function.parameters, "properties": dict.fromkeys(function.parameters.get("properties", {}), True)}
     validator: Any = None
-    for candidate in (schema, _without_patterns(schema), names_only):  # a document's own schemas may be none
-        try:
-            validator = jsonschema_rs.Draft202012Validator(candidate, validate_formats=False)
+    for candidate in (lambda: schema, lambda: _without_patterns(schema), lambda: names_only, lambda: True):
+        with contextlib.suppress(ValueError, RecursionError):  # a document's own schemas may be none
+            validator = jsonschema_rs.Draft202012Validator(candidate(), validate_formats=False)
             break
-        except (ValueError, RecursionError):
-            continue
     _validators[key] = (function, validator)
     if len(_validators) > _MOST:
         _validators.popitem(last=False)
@@ -72,25 +81,6 @@ def _without_patterns(schema: Any) -> Any:
     if isinstance(schema, Mapping):
         return {k: _without_patterns(v) for k, v in schema.items() if not (k == "pattern" and isinstance(v, str))}
     return [_without_patterns(v) for v in schema] if isinstance(schema, list) else schema
-
-
-def _closure(function: Function, catalog: Catalog) -> dict[str, Any]:
-    """Every definition that the parameters can reach."""
-    found: dict[str, Any] = {}
-    todo: list[Any] = [function.parameters]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, Mapping):
-            ref = node.get("$ref")
-            if isinstance(ref, str) and ref.startswith("#/$defs/"):
-                name = ref[8:].replace("~1", "/").replace("~0", "~")
-                if name not in found:
-                    found[name] = catalog.definition(function.server, name) or True
-                    todo.append(found[name])
-            todo.extend(node.values())
-        elif isinstance(node, list):
-            todo.extend(node)
-    return found
 
 
 def _explain(error: Any, names: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from doorward.errors import UnknownName
+from doorward.errors import LimitExceeded, UnknownName
 from doorward.types import Artefact
 
 PREFIX = "doorward://results/"
@@ -53,6 +53,8 @@ class Artefacts:
 
     def keep(self, content: str | bytes, type: str, principal: str) -> Artefact:
         """Keep it and say where. The id cannot be guessed and works for its principal only."""
+        if len(content) > self._most:
+            raise LimitExceeded(f"a result of {len(content)} bytes is more than may be kept ({self._most})")
         name = secrets.token_urlsafe(16)
         self._kept[name] = _Kept(content, type, principal, self._clock() + self._seconds)
         total = sum(k.size for k in self._kept.values())

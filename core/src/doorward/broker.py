@@ -34,7 +34,7 @@ class Broker:
         self._catalog = catalog
         self._servers = servers
         self._policy = policy
-        self._hook = plugins.hook
+        self._plugins = plugins
         self._secrets = secrets
 
     def find(self, name: str) -> Function:
@@ -78,13 +78,15 @@ class Broker:
         except BaseException as raised:
             error = raised if isinstance(raised, DoorwardError) or not isinstance(raised, Exception) else self._defect(function, raised)
             if isinstance(error, DoorwardError):
-                self._scrub(error)
+                self._secrets.scrub_error(error)
             raise error from None
         finally:
             ms = (time.perf_counter() - started) * 1000
             run.count(function.qualified, ok=error is None, ms=ms)
-            self._hook.call_finished(
-                call=call, record=CallRecord(error is None, round(ms, 3), sent, received, type(error).__name__ if error else "")
+            self._plugins.tell(
+                "call_finished",
+                call=call,
+                record=CallRecord(error is None, round(ms, 3), sent, received, type(error).__name__ if error else ""),
             )
 
     def _allow(self, run: RunDoor, call: Call) -> None:
@@ -94,7 +96,7 @@ class Broker:
         """
         if refusal := self._policy.refusal(run.program, call.function):
             raise Refused(refusal)
-        if refusal := self._hook.guard_call(call=call):
+        if refusal := self._plugins.hook.guard_call(call=call):
             raise GuardRefused(f"{call.function.qualified}: {refusal}")
         if run.made > run.program.limits.calls:
             raise LimitExceeded(
@@ -112,28 +114,25 @@ class Broker:
 
     def _checked(self, call: Call, result: Any, run: RunDoor) -> tuple[Any, int]:
         """The result as the sandbox may see it, and its size in bytes."""
-        if refusal := self._hook.guard_result(call=call, result=result):
+        if refusal := self._plugins.hook.guard_result(call=call, result=result):
             raise GuardRefused(f"{call.function.qualified}: {refusal}")
         if isinstance(result, bytes):
+            self._bounded(call, len(result), run)
             content = self._secrets.scrub_value(result)
             artefact = run.keep(content, "application/octet-stream")
             return {"artefact": artefact.uri, "type": artefact.type, "bytes": artefact.bytes}, len(result)
         value = plain(result)
         dumped = dump(value)
-        if len(dumped) > run.program.limits.result:
-            raise LimitExceeded(
-                f"{call.function.qualified} answered {len(dumped)} bytes, more than {run.program.limits.result}",
-                hint="Ask for less: pages, filters, fields.",
-            )
+        self._bounded(call, len(dumped), run)
         return self._secrets.scrub_value(value, dumped), len(dumped)
 
-    def _scrub(self, error: DoorwardError) -> None:
-        message = self._secrets.scrub(error.message)
-        error.message = message if len(message) <= TOLD else f"{message[:TOLD]} …"
-        error.hint = self._secrets.scrub(error.hint) if error.hint else None
-        error.args = (error.message,)
-        if getattr(error, "body", None) is not None:
-            error.body = self._secrets.scrub_value(plain(error.body))  # type: ignore[attr-defined]
+    def _bounded(self, call: Call, size: int, run: RunDoor) -> None:
+        """Raises: LimitExceeded."""
+        if size > run.program.limits.result:
+            raise LimitExceeded(
+                f"{call.function.qualified} answered {size} bytes, more than {run.program.limits.result}",
+                hint="Ask for less: pages, filters, fields.",
+            )
 
     def _defect(self, function: Function, error: Exception) -> ServerError:
         """A source raised what it should not: the call fails, nothing else does."""

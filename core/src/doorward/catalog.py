@@ -6,10 +6,12 @@ sqlite-utils, which is imported only then.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import os
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -24,8 +26,13 @@ VERSION = 1
 """Of the file's layout: another one is built anew."""
 
 _STORED = [f for f in Function.__dataclass_fields__ if f not in ("server", "name")]
+_SEARCHED = ["words", "summary", "description", "tags", "parameters"]
 _WEIGHTS = "10.0, 6.0, 1.0, 2.0, 1.0"
 """Of name, summary, description, tags and route, parameters in bm25."""
+
+
+FEW = 3000
+"""Names that an unknown one is compared with, letter by letter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,37 +63,45 @@ class Catalog:
         self.names = lru_cache(256)(self._names)
 
     def _open(self) -> sqlite3.Connection:
-        """The database; a file that is none, or of another layout, is replaced: a catalog can be compiled again."""
+        """The database. A file that is none, or of another layout, is replaced: a catalog can be compiled again. One that
+        is only locked is not."""
         for _ in range(3):
+            if not self.path.exists():
+                self._create()
             db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=10)
             try:
                 if db.execute("PRAGMA user_version").fetchone()[0] == VERSION:
                     return db
-                db.close()
-                self.path.unlink(missing_ok=True)
-                self._create()
-            except sqlite3.DatabaseError:
-                db.close()
-                self.path.unlink(missing_ok=True)
+            except sqlite3.DatabaseError as error:
+                if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                    db.close()
+                    raise
+            db.close()
+            self.path.unlink(missing_ok=True)
         raise sqlite3.DatabaseError(f"{self.path} cannot be made a catalog")
 
     def _create(self) -> None:
+        """Make an empty catalog beside its place, and put it there whole: processes that start together share one."""
         from sqlite_utils import Database
 
-        db = Database(self.path)
+        new = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        new.unlink(missing_ok=True)
+        db = Database(new)
         db.table("servers").create({"name": str, "report": str}, pk="name")
         db.table("definitions").create({"server": str, "name": str, "schema": str}, pk=("server", "name"))
         functions = db.table("functions").create(
-            {"id": int, "server": str, "name": str, "original": str, "read_only": int, "record": str}
-            | dict.fromkeys(("words", "summary", "description", "tags", "parameters"), str),
+            {"id": int, "server": str, "name": str, "original": str, "read_only": int, "record": str} | dict.fromkeys(_SEARCHED, str),
             pk="id",
         )
         functions.create_index(["server", "name"], unique=True)
         functions.create_index(["server", "original"])
-        functions.enable_fts(["words", "summary", "description", "tags", "parameters"], tokenize="porter unicode61", create_triggers=True)
+        functions.enable_fts(_SEARCHED, tokenize="porter unicode61", create_triggers=True)
         db.execute(f"PRAGMA user_version = {VERSION}")
         db.close()
-        self.path.chmod(0o600)
+        new.chmod(0o600)
+        with contextlib.suppress(FileExistsError):
+            os.link(new, self.path)
+        new.unlink()
 
     def close(self) -> None:
         self._db.close()
@@ -114,7 +129,7 @@ class Catalog:
     def _function(self, server: str, name: str) -> Function | None:
         row = self._db.execute(
             "SELECT server, name, record FROM functions WHERE server = ?1 AND name = ?2 "
-            "UNION ALL SELECT server, name, record FROM functions WHERE server = ?1 AND original = ?2 LIMIT 1",
+            "UNION ALL SELECT server, name, record FROM functions WHERE server = ?1 AND original = ?2 AND ?2 <> '' LIMIT 1",
             (server, name),
         ).fetchone()
         return _restore(*row) if row else None
@@ -134,13 +149,12 @@ class Catalog:
     def near(self, name: str, servers: Sequence[str], most: int = 5) -> list[str]:
         """Qualified names that look like this one, nearest first."""
         server, _, bare = name.rpartition(".")
-        everything = {f"{s}.{n}" for s in servers for n in self.names(s)}
-        close = difflib.get_close_matches(name, everything, n=most, cutoff=0.6)
-        if not close and bare:
-            close = sorted(q for q in everything if q.endswith(f".{bare}"))[:most]
-        return close or [
-            f.qualified for f in self.search(bare.replace("_", " "), servers=[server] if server in servers else servers, limit=most)[0]
-        ]
+        asked = [server] if server in servers else servers
+        likely = [f.qualified for f in self.search(bare.replace("_", " "), servers=asked, limit=most)[0]]
+        everything = [f"{s}.{n}" for s in asked for n in self.names(s)]
+        if len(everything) > FEW:  # comparing with all of them would take too long
+            everything = likely
+        return difflib.get_close_matches(name, everything, n=most, cutoff=0.6) or likely
 
     def search(
         self, query: str, *, servers: Sequence[str], read_only: bool | None = None, limit: int = 10, offset: int = 0
@@ -157,7 +171,8 @@ class Catalog:
             # CROSS: the words decide first, or it is 100 times slower.
             table = "functions_fts CROSS JOIN functions f ON f.id = functions_fts.rowid"
             where, rank = f"functions_fts MATCH ? AND {where}", f"bm25(functions_fts, {_WEIGHTS}), f.id"
-            stages = [(words.all_in_name, f"length(f.words), {rank}"), (words.all, rank), (words.any, rank)]
+            plainest = f"length(f.words), {rank}"
+            stages = [(words.words_in_name, plainest), (words.all_in_name, plainest), (words.all, rank), (words.any, rank)]
             total = self._db.execute(f"SELECT count(*) FROM {table} WHERE {where}", [words.any, *values]).fetchone()[0]  # noqa: S608
         found: dict[int, None] = {}
         for match, order in stages:
@@ -172,8 +187,11 @@ class Catalog:
 
     # Writing
 
-    def store(self, server: str, compiled: Compiled, *, fingerprint: str, settings: str, ms: float) -> Report:
-        """Replace everything of a server in one transaction: a reader sees the old or the new, a kill leaves the old."""
+    def store(
+        self, server: str, compiled: Compiled, *, fingerprint: str, settings: str, ms: float, scrub: Callable[[str], str] = str
+    ) -> Report:
+        """Replace everything of a server in one transaction: a reader sees the old or the new, a kill leaves the old.
+        Every text passes `scrub`: a document may hold what it was fetched with."""
         from sqlite_utils import Database
 
         report = Report(
@@ -185,12 +203,15 @@ class Catalog:
             with db.conn:
                 for table in ("functions", "definitions"):
                     db.execute(f"DELETE FROM {table} WHERE server = ?", [server])  # noqa: S608
-                db.table("functions").insert_all(map(_row, compiled.functions), batch_size=500)
+                db.table("functions").insert_all((_scrubbed(_row(f), scrub) for f in compiled.functions), batch_size=500)
                 db.table("definitions").insert_all(
-                    ({"server": server, "name": name, "schema": to_json(schema).decode()} for name, schema in compiled.definitions.items()),
+                    (
+                        {"server": server, "name": name, "schema": scrub(to_json(schema).decode())}
+                        for name, schema in compiled.definitions.items()
+                    ),
                     batch_size=500,
                 )
-                db.table("servers").upsert({"name": server, "report": to_json(asdict(report)).decode()}, pk="name")
+                db.table("servers").upsert({"name": server, "report": scrub(to_json(asdict(report)).decode())}, pk="name")
         finally:
             db.close()
         return report
@@ -223,6 +244,10 @@ def _row(function: Function) -> dict[str, Any]:
         "tags": split_words(f"{' '.join(function.tags)} {function.route}"),
         "parameters": split_words(" ".join(properties)) + " " + _described(properties),
     }
+
+
+def _scrubbed(row: Mapping[str, Any], scrub: Callable[[str], str]) -> dict[str, Any]:
+    return {key: scrub(value) if isinstance(value, str) else value for key, value in row.items()}
 
 
 def _described(properties: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ is wrong with one server is kept in `Config.broken`, and the other servers still
 from __future__ import annotations
 
 import difflib
+import hashlib
 import keyword
 import re
 import tomllib
@@ -163,6 +164,16 @@ class Loaded:
     broken: dict[str, ConfigError] = field(default_factory=dict)
     named: frozenset[str] = frozenset()
     """Top-level keys that somebody set: what is only a default may be missing."""
+
+    def state_folder(self) -> Path:
+        """Where the catalog, kept programs and the audit log lie: the configured `state`, else a folder of this
+        configuration's own below the user's state directory."""
+        if self.config.state != Path():
+            return (self.folder / self.config.state.expanduser()).resolve()
+        from platformdirs import user_state_path
+
+        own = hashlib.sha256(f"{self.folder}/{self.file}".encode()).hexdigest()[:8]
+        return user_state_path("doorward") / f"{self.folder.name}-{own}"
 
 
 def load(path: Path | str | None = None, *, env_file: Path | str | None = None, environ: Mapping[str, str] | None = None) -> Loaded:

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from doorward import signatures
-from doorward.errors import DoorwardError, InvalidArguments
+from doorward.config import module_name
+from doorward.errors import DoorwardError, InvalidArguments, UnknownName
 from doorward.schemas import Definitions
 from doorward.types import Function, Program
 
@@ -63,8 +64,9 @@ class Discovery:
         """
         usable = self._servers.names()
         if server is not None:
-            server = server if server in usable else server.replace("-", "_")
-            self._servers.source(server)
+            server = module_name(server)
+            if server not in usable:
+                raise UnknownName(f"there is no server {server!r}", hint=f"Servers: {', '.join(usable) or 'none'}.")
             usable = [server]
         limit, offset = max(1, min(limit, 50)), _offset(cursor)
         functions, total = self._catalog.search(query, servers=usable, read_only=read_only, limit=limit, offset=offset)
@@ -151,6 +153,6 @@ def _offset(cursor: str | None) -> int:
     if not cursor:
         return 0
     try:
-        return max(0, int(base64.urlsafe_b64decode(cursor)))
+        return min(2**31, max(0, int(base64.urlsafe_b64decode(cursor))))
     except ValueError:
         raise InvalidArguments("the cursor is none of ours", hint="Give the cursor of the answer before, or none.") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from doorward.errors import DoorwardError, LimitExceeded, UnknownName
+from doorward.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName
 from doorward.types import Artefact, Program
 
 if TYPE_CHECKING:
@@ -48,13 +48,19 @@ class RunDoor:
                 raise LimitExceeded("the run makes nothing but calls that are refused")
             server, _, name = str(function).partition(".")
             if server == "doorward":
-                return await self._helper(name)(self, *args, **kwargs)
+                return await self._help(name, args, kwargs)
             async with self._slots:
                 return await self._broker.call(self, function, args, kwargs)
         except DoorwardError as error:
             if len(self.failures) < 100:
                 self.failures[error.message] = error
             raise
+
+    async def _help(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        try:
+            return await self._helper(name)(self, *args, **kwargs)
+        except (TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise InvalidArguments(f"doorward.{name}: {error}") from None
 
     def _helper(self, name: str) -> Callable[..., Awaitable[Any]]:
         helper = self._discovery.helpers.get(name)

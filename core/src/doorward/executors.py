@@ -44,18 +44,14 @@ class Executors:
             self._made[name] = driver(PluginContext(name, settings, self._state))
         return self._made[name]
 
-    def may_skip(self, error: ExecutorError) -> bool:
-        """Whether another executor may be tried after this error."""
-        return len(self.names) > 1
-
     def advice(self) -> str:
         """What to do when no executor could run a program."""
         others = [e.name for e in self._plugins.index.of("executor") if e.name not in self.names]
         if others:
             return f"Installed but not configured: {', '.join(others)}; the operator can add it to `executor`."
         if not self.names:
-            return "The operator must install one: `pip install doorward-sandbox-monty`."
-        return "Or ask the operator for an executor that runs full CPython (nsjail, docker)."
+            return "The operator must install one: `pip install doorward[standard]` brings one."
+        return "Or ask the operator for an executor that runs full CPython and packages."
 
     def describe(self) -> list[dict[str, Any]]:
         """What each executor can do, as it says itself."""

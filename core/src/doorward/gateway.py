@@ -26,7 +26,7 @@ from doorward.discovery import Discovery
 from doorward.distribution import find_index
 from doorward.door import RunDoor
 from doorward.drivers import PluginContext
-from doorward.errors import ConfigError, DoorwardError, InvalidArguments, InvalidProgram, LimitExceeded
+from doorward.errors import ConfigError, DoorwardError, GuardRefused, InvalidArguments, InvalidProgram, LimitExceeded
 from doorward.executors import Executors
 from doorward.index import Index
 from doorward.kept import Kept
@@ -49,7 +49,7 @@ class Gateway:
         self.config = loaded.config
         self.plugins = plugins
         self.secrets = loaded.secrets
-        self.state = state_folder(loaded)
+        self.state = loaded.state_folder()
         try:
             self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
@@ -172,13 +172,18 @@ class Gateway:
         """
         try:
             self._admit(principal)
+            await self._ready()
+            if (size := len(code.encode(errors="surrogatepass"))) > self.limits.code:
+                raise GuardRefused(
+                    f"the program has {size} bytes, more than {self.limits.code}", hint="Send less code; pass data as params."
+                )
             known = _parameters(code)
             programs.check({k: v for k, v in (params or {}).items() if k in known}, known)
             programs.check_names(params or {})
             program = self._program(code, params or {}, description, functions, timeout, principal)
             session = await self._sessions.get(session_id, principal) if session_id else None
         except DoorwardError as error:
-            return Outcome(False, error=failure(error))
+            return self._refused(error, code, principal)
         return await self._run(program, {**known, **program.params}, session)
 
     async def run_cached(
@@ -193,7 +198,7 @@ class Gateway:
             programs.check(params or {}, kept.params)
             program = self._program(kept.code, {**kept.params, **(params or {})}, kept.description, kept.functions, timeout, principal)
         except DoorwardError as error:
-            return Outcome(False, error=failure(error))
+            return self._refused(error, "", principal)
         return await self._run(program, program.params, None)
 
     async def call(self, function: str, arguments: Mapping[str, Any] | None = None, *, principal: str = LOCAL) -> Any:
@@ -208,13 +213,18 @@ class Gateway:
         return self._artefacts.page(uri, principal)
 
     async def _run(self, program: Program, known: Mapping[str, Any], session: Session | None) -> Outcome:
-        await self._ready()
         door = RunDoor(program, self.broker, self.discovery, self._artefacts)
         outcome = await self._runs.run(program, door, session)
         if session is not None:
             outcome = replace(outcome, session_id="" if session.dead else session.id)
         elif outcome.ok:
             outcome = await self._kept.keep(program, known, outcome)
+        return outcome
+
+    def _refused(self, error: DoorwardError, code: str, principal: str) -> Outcome:
+        """The outcome of a run that did not begin; observers are told of it too."""
+        outcome = Outcome(False, error=failure(error))
+        self.plugins.tell("run_finished", program=Program(code, principal=principal), outcome=outcome)
         return outcome
 
     def _program(
@@ -281,16 +291,6 @@ class Gateway:
         model = getattr(loaded, "Settings", config.Settings)
         settings = config.validate(model, self.config.hooks.get(name, {}), secrets=self.secrets, place=place)
         return loaded(PluginContext(name, settings, self.state))
-
-
-def state_folder(loaded: Loaded) -> Path:
-    """Where the catalog, kept programs and the audit log lie: the configured `state`, else a folder of this
-    configuration's own below the user's state directory."""
-    if loaded.config.state != Path():
-        return (loaded.folder / loaded.config.state.expanduser()).resolve()
-    from platformdirs import user_state_path
-
-    return user_state_path("doorward") / f"{loaded.folder.name}-{programs.digest(str(loaded.folder), loaded.file)[:8]}"
 
 
 def _parameters(code: str) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class ObserverHooks:
 class ServerHooks:
     @hookspec
     def mcp_tools(self) -> Sequence[Any] | None:
-        """More MCP tools: `doorward.mcp.RawTool` objects. Fires when a client lists or calls tools."""
+        """More MCP tools: `doorward.RawTool` objects. Fires when a client lists or calls tools."""
 
 
 class CommandHooks:

@@ -14,6 +14,7 @@ from doorward import config, programs, values
 from doorward.drivers import Cache, PluginContext
 from doorward.errors import InvalidProgram, UnknownName
 from doorward.logs import log
+from doorward.schemas import closure
 from doorward.types import CachedProgram, Outcome, Program
 
 if TYPE_CHECKING:
@@ -76,7 +77,10 @@ class Kept:
     def _hash(self, qualified: str) -> str:
         server, _, name = qualified.partition(".")
         function = self._catalog.function(server, name)
-        return programs.digest(function.parameters, function.returns) if function else ""
+        if function is None:
+            return ""
+        shapes = [function.parameters, function.returns]
+        return programs.digest(shapes, closure(shapes, lambda name: self._catalog.definition(server, name)))
 
     def _made(self) -> Cache | None:
         """The cache; a default one that is not installed is none. Raises: PluginError, ConfigError."""
@@ -93,6 +97,6 @@ class Kept:
 
 
 def again(cache_id: str, params: Mapping[str, Any]) -> str:
-    """The exact call to make next time."""
-    shown = {k: values.cut(v, 200) for k, v in params.items()}
+    """The exact call to make next time. Large parameters are left out: they keep their values."""
+    shown = {k: v for k, v in list(params.items())[:10] if len(values.dump(v)) <= 200}
     return f"run_cached_code({json.dumps(cache_id)}, {json.dumps(shown, ensure_ascii=False)})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
+from importlib.metadata import requires
 from typing import Any
 
 import pluggy
@@ -13,6 +14,7 @@ from stevedore import DriverManager, NamedExtensionManager
 from doorward import PLUGIN_API, hookspecs
 from doorward.errors import PluginError
 from doorward.index import GROUPS, Entry, Index
+from doorward.logs import log
 
 
 class _FromIndex:
@@ -69,6 +71,13 @@ class Plugins:
             except pluggy.PluginValidationError as error:
                 raise PluginError(f"plugin {name!r} of {entry.given_by} does not fit its hook: {error}") from None
 
+    def tell(self, hook: str, **told: Any) -> None:
+        """Tell observers. One that fails is logged: what has happened has happened, and nobody may take it back."""
+        try:
+            getattr(self.manager.hook, hook)(**told)
+        except Exception:
+            log.exception("observer_failed", hook=hook)
+
     def _entry(self, kind: str, name: str) -> Entry:
         found = self.index.named(kind, name)
         if len(found) == 1:
@@ -80,7 +89,7 @@ class Plugins:
             if (entry.kind, entry.name) == (kind, name):
                 raise PluginError(f"{kind} {name!r} of {entry.given_by} is not allowed by the installed distribution")
         have = ", ".join(e.name for e in self.index.of(kind)) or "none"
-        raise PluginError(f"no {kind} named {name!r}; installed: {have}", hint=f"{_package(kind, name)} may bring it.")
+        raise PluginError(f"no {kind} named {name!r}; installed: {have}", hint=_advice(name))
 
     def _load(self, entry: Entry, load: Callable[[], Any]) -> Any:
         what = f"{entry.kind} {entry.name!r} of {entry.given_by}"
@@ -102,12 +111,15 @@ _MEMBERS = {
     "cache": ("Settings", "put", "get", "close"),
     "executor": ("Settings", "capabilities", "open", "close"),
 }
-_PREFIX = {"source": "", "auth": "auth-", "cache": "cache-", "executor": "sandbox-", "plugin": "", "command": ""}
 
 
-def _package(kind: str, name: str) -> str:
-    """A guess, after our naming rule, at what to install."""
-    return f"`pip install doorward-{_PREFIX.get(kind, '')}{name.replace('_', '-')}`"
+def _advice(name: str) -> str:
+    """What to install. Only distributions that core itself names as extras: a guess could name anybody's."""
+    for requirement in requires("doorward") or ():
+        package = requirement.split(";")[0].split(">")[0].strip()
+        if package.endswith(f"-{name.replace('_', '-')}"):
+            return f"`pip install {package}` brings it."
+    return "Install the distribution that brings it; `pip install doorward[standard]` brings the usual ones."
 
 
 def _reraise(manager: Any, point: Any, error: BaseException) -> None:

@@ -59,7 +59,8 @@ def _literals(tree: ast.Module) -> dict[str, tuple[ast.expr, Any]]:
                 continue
         try:
             value = ast.literal_eval(node)
-            json.dumps(value, allow_nan=False)
+            if json.loads(json.dumps(value, allow_nan=False)) != value:
+                continue  # a tuple or a key that is no text would come back as something else
         except (ValueError, TypeError, RecursionError, MemoryError, SyntaxError):
             continue
         again |= {name} & found.keys()
@@ -145,7 +146,12 @@ def awaited(code: str) -> set[tuple[int, int]]:
     tree, text = parse(code), code.encode()
     starts = _line_starts(text)
     found: dict[int, ast.Call] = {}
-    wanted = [e for node in ast.walk(tree) for e in _awaiting(node)]
+    wanted: list[ast.expr] = []
+    flows: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(tree):
+        wanted += _awaiting(node)
+        for name, value in _flows(node):
+            flows.setdefault(name, []).append(value)
     names: set[str] = set()
     while wanted:
         node = wanted.pop()
@@ -153,13 +159,13 @@ def awaited(code: str) -> set[tuple[int, int]]:
             if id(node) in found:
                 continue
             found[id(node)] = node
-            if isinstance(node.func, ast.Name) and node.func.id not in names:
-                names.add(node.func.id)
-                wanted += _returned(tree, node.func.id)
+            if isinstance(node.func, ast.Name) and (returns := f"{node.func.id}()") not in names:
+                names.add(returns)
+                wanted += flows.get(returns, ())
         elif isinstance(node, ast.Name):
             if node.id not in names:
                 names.add(node.id)
-                wanted += _assigned(tree, node.id)
+                wanted += flows.get(node.id, ())
         else:
             wanted += _parts(node)
     return {(starts[c.lineno - 1] + c.col_offset, starts[c.end_lineno - 1] + c.end_col_offset) for c in found.values()}  # type: ignore[operator]
@@ -203,36 +209,37 @@ def _parts(node: ast.expr) -> list[ast.expr]:
             return []
 
 
-def _assigned(tree: ast.AST, name: str) -> Iterator[ast.expr]:
-    """What is assigned, appended or looped into a name."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Assign(targets=targets, value=value) if any(isinstance(t, ast.Name) and t.id == name for t in targets):
-                yield value
-            case ast.AnnAssign(target=ast.Name(id=n), value=ast.expr() as value) if n == name:
-                yield value
-            case ast.AugAssign(target=ast.Name(id=n), value=value) | ast.NamedExpr(target=ast.Name(id=n), value=value) if n == name:
-                yield value
-            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=n))], value=value) if n == name:
-                yield value
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=n), attr="append" | "add" | "extend" | "insert"), args=args) if n == name:
-                yield from args
-            case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value) if name in _targets(target):
-                yield value
+def _flows(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """What flows into a name: assigned, appended or looped; into `f()`: what a plain function returns (an async one
+    awaits for itself)."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                match target:
+                    case ast.Name(id=name) | ast.Subscript(value=ast.Name(id=name)):
+                        yield name, value
+                        if isinstance(value, ast.Lambda):
+                            yield f"{name}()", value.body
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            yield name, value
+        case ast.AugAssign(target=ast.Name(id=name), value=value) | ast.NamedExpr(target=ast.Name(id=name), value=value):
+            yield name, value
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "add" | "extend" | "insert"), args=args):
+            yield from ((name, arg) for arg in args)
+        case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
+            yield from ((n.id, value) for n in ast.walk(target) if isinstance(n, ast.Name))
+        case ast.FunctionDef(name=name):
+            yield from ((f"{name}()", r.value) for r in _own(node) if isinstance(r, ast.Return) and r.value)
 
 
-def _targets(node: ast.expr) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-
-
-def _returned(tree: ast.AST, name: str) -> Iterator[ast.expr]:
-    """What a plain (not async) function of this name returns; an async one awaits for itself."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.FunctionDef(name=n) if n == name:
-                yield from (r.value for r in ast.walk(node) if isinstance(r, ast.Return) and r.value)
-            case ast.Assign(targets=[ast.Name(id=n)], value=ast.Lambda(body=body)) if n == name:
-                yield body
+def _own(function: ast.FunctionDef) -> Iterator[ast.AST]:
+    """The nodes of a function, without those of the functions in it."""
+    todo: list[ast.AST] = list(function.body)
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            todo += ast.iter_child_nodes(node)
 
 
 def _line_starts(text: bytes) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ class Runs:
 
     def __init__(self, executors: Executors, plugins: Plugins, secrets: Secrets) -> None:
         self._executors = executors
-        self._hook = plugins.hook
+        self._plugins = plugins
         self._secrets = secrets
 
     async def run(self, program: Program, door: RunDoor, session: Session | None = None) -> Outcome:
@@ -43,10 +44,14 @@ class Runs:
             if refused:
                 ended = Ended(error=refused)
             else:
-                self._hook.run_started(program=program)
+                self._plugins.tell("run_started", program=program)
                 executor, ended = await self._execute(program, door, session)
         except DoorwardError as error:
             ended = Ended(error=failure(error))
+        except asyncio.CancelledError:
+            gone = Outcome(False, error=Failure("limit", "Cancelled", "the client is gone"), calls=door.calls())
+            self._plugins.tell("run_finished", program=program, outcome=gone)
+            raise
         except Exception as error:
             log.exception("executor_defect", executor=executor)
             ended = Ended(
@@ -58,19 +63,11 @@ class Runs:
                 )
             )
         outcome = self._finish(program, door, ended, notes, executor, (time.perf_counter() - started) * 1000)
-        self._hook.run_finished(program=program, outcome=outcome)
+        self._plugins.tell("run_finished", program=program, outcome=outcome)
         return outcome
 
     def _guard(self, program: Program, notes: list[str]) -> Failure | None:
-        size = len(program.code.encode())
-        if size > program.limits.code:
-            return Failure(
-                "guard",
-                "InvalidProgram",
-                f"the program has {size} bytes, more than {program.limits.code}",
-                hint="Send less code; pass data as params.",
-            )
-        findings = [f for found in self._hook.guard_program(program=program) for f in found or ()]
+        findings = [f for found in self._plugins.hook.guard_program(program=program) for f in found or ()]
         for finding in findings:
             if finding.refuse:
                 return Failure("guard", "GuardRefused", finding.message, finding.line, hint=finding.instead or None)
@@ -87,7 +84,7 @@ class Runs:
         declined: list[tuple[str, ExecutorError]] = []
         for name in [session.executor] if session and session.executor else self._executors.names:
             try:
-                with anyio.move_on_after(program.limits.timeout) as scope:
+                with anyio.move_on_after(program.deadline - time.monotonic()) as scope:
                     if session:
                         return name, await session.run(self._executors.get(name), name, program, door)
                     sandbox = await self._executors.get(name).open(program)
@@ -107,7 +104,7 @@ class Runs:
                     break
             except ExecutorError as error:
                 declined.append((name, error))
-                if door.made or not self._executors.may_skip(error):
+                if door.made or len(self._executors.names) == 1:
                     raise
         hints_given = [e.hint for _, e in declined if e.hint]
         lines = [e.line for _, e in declined if isinstance(e, Unsupported) and e.line]
@@ -122,6 +119,10 @@ class Runs:
             "executor": executor,
             "ms": round(ms, 2),
         }
+        printed = common["printed"]
+        if len(printed) > program.limits.inline:
+            whole = door.keep(printed, "text/plain")
+            common["printed"] = f"{printed[: program.limits.inline]}\n… {len(printed) - program.limits.inline} more characters: {whole.uri}"
         if values.exceeds(ended.value, MOST_PARTS):
             hint = "Filter or aggregate in the program, and return what you need."
             ended = Ended(error=failure(LimitExceeded(f"the value has more than {MOST_PARTS:,} parts", hint=hint)))
@@ -137,10 +138,6 @@ class Runs:
             truncated = {"shape": values.shape(value), "bytes": len(dumped), "rest": whole.uri}
             door.artefacts.remove(whole)
             value = values.cut(value, program.limits.inline)
-        printed = common["printed"]
-        if len(printed) > program.limits.inline:
-            whole = door.keep(printed, "text/plain")
-            common["printed"] = f"{printed[: program.limits.inline]}\n… {len(printed) - program.limits.inline} more characters: {whole.uri}"
         return Outcome(True, value=value, truncated=truncated, artefacts=tuple(door.artefacts), **common)
 
     def _scrubbed(self, error: Failure) -> Failure:

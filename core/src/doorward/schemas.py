@@ -154,3 +154,22 @@ def _merge(merged: dict[str, Any], part: Schema) -> None:
             merged[key] = [*strings(merged.get(key)), *strings(value)]
         else:
             merged.setdefault(key, value)
+
+
+def closure(schema: Any, definitions: Definitions) -> dict[str, Any]:
+    """Every definition that a schema can reach by `$ref`, by name. One that does not exist is `True`: anything."""
+    found: dict[str, Any] = {}
+    todo: list[Any] = [schema]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Mapping):
+            ref = node.get("$ref")
+            if isinstance(ref, str) and ref.startswith("#/$defs/"):
+                name = ref[8:].replace("~1", "/").replace("~0", "~")
+                if name not in found:
+                    found[name] = definitions(name) or True
+                    todo.append(found[name])
+            todo.extend(node.values())
+        elif isinstance(node, list):
+            todo.extend(node)
+    return found

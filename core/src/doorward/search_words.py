@@ -102,8 +102,10 @@ def split_words(text: str) -> str:
 
 
 class Expressions(NamedTuple):
-    """FTS5 expressions of a query: each word, or what means the same, in the name; anywhere; or any one of them."""
+    """FTS5 expressions of a query: each word in the name; each word, or what means the same, in the name; anywhere; or any
+    one of them."""
 
+    words_in_name: str
     all_in_name: str
     all: str
     any: str
@@ -118,7 +120,10 @@ def match_expressions(query: str) -> Expressions | None:
         return None
     groups = {word: _meaning(word) for word in words}
     every = " AND ".join(f"({_any(group)})" for group in groups.values())
-    return Expressions(f"words : ({every})", every, _any(dict.fromkeys(term for group in groups.values() for term in group)))
+    exactly = " AND ".join(_any([word]) for word in groups)
+    return Expressions(
+        f"words : ({exactly})", f"words : ({every})", every, _any(dict.fromkeys(term for group in groups.values() for term in group))
+    )
 
 
 def _meaning(word: str) -> list[str]:

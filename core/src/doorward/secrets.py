@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
-from doorward.errors import ConfigError, MissingSecret
+from doorward.errors import ConfigError, DoorwardError, MissingSecret
+from doorward.values import plain
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
@@ -115,6 +116,15 @@ class Secrets:
             if needle in text:
                 text = text.replace(needle, REDACTED)
         return text
+
+    def scrub_error(self, error: DoorwardError, longest: int = 1000) -> None:
+        """An error's message, hint and body scrubbed, and only then cut: half of a credential would not be found."""
+        text = self.scrub(error.message)
+        error.message = text if len(text) <= longest else f"{text[:longest]} …"
+        error.hint = self.scrub(error.hint) if error.hint else None
+        error.args = (error.message,)
+        if getattr(error, "body", None) is not None:
+            error.body = self.scrub_value(plain(error.body))  # type: ignore[attr-defined]
 
     def scrub_value(self, value: Any, dumped: bytes | None = None) -> Any:
         """A JSON value (or bytes) scrubbed in keys and strings. `dumped`, its JSON, saves the walk when clean."""

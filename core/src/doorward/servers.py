@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+import traceback
+from collections.abc import Callable, Collection
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,7 @@ class Servers:
 
     def drop(self, name: str, error: DoorwardError) -> None:
         """Take a server out of use, and remember why."""
+        self._loaded.secrets.scrub_error(error)
         self.broken[name] = error
         log.warning("server_broken", server=name, why=str(error), hint=error.hint)
 
@@ -101,7 +104,7 @@ class Servers:
         if server.settings.auth is None:
             return None
         driver, settings = self._auth_driver(server)
-        self._plugins.hook.auth_chosen(server=server.name, auth=server.settings.auth["type"])
+        self._plugins.tell("auth_chosen", server=server.name, auth=server.settings.auth["type"])
         return driver(PluginContext(server.name, settings, self._state)).create_auth()
 
     async def compile(
@@ -145,20 +148,25 @@ class Servers:
                 ms = (time.perf_counter() - started) * 1000
                 if dry_run:
                     return Report(
-                        module, len(compiled.functions), [vars_of(s) for s in compiled.skipped], compiled.warnings, ms, compiled.description
+                        module, len(compiled.functions), [asdict(s) for s in compiled.skipped], compiled.warnings, ms, compiled.description
                     )
-                report = self._catalog.store(module, compiled, fingerprint=fingerprint, settings=settings, ms=round(ms, 1))
+                scrub = self._loaded.secrets.scrub
+                store = partial(
+                    self._catalog.store, module, compiled, fingerprint=fingerprint, settings=settings, ms=round(ms, 1), scrub=scrub
+                )
+                report = await anyio.to_thread.run_sync(store)
                 self.broken.pop(name, None)
                 self._catalog.refresh()
                 return report
             except DoorwardError as error:
                 if before and before.settings == settings and isinstance(error, ServerError):
+                    self._loaded.secrets.scrub_error(error)
                     log.warning("compile_failed", server=name, why=str(error), serving="the last compile")
                     self.behind[name] = error
                     return before
                 self.drop(name, error)
             except Exception as error:  # a defect of one source must not stop the others
-                log.exception("compile_crashed", server=name)
+                log.error("compile_crashed", server=name, trace=self._loaded.secrets.scrub(traceback.format_exc()))
                 self.drop(
                     name,
                     ServerError(f"{name}: the source {self.configured[name].settings.source!r} failed: {type(error).__name__}: {error}"),
@@ -217,7 +225,3 @@ def _wanted(function: Function, settings: Any) -> bool:
     if settings.include is not None and not selected(function, settings.include):
         return False
     return not selected(function, settings.exclude)
-
-
-def vars_of(skipped: Skipped) -> Mapping[str, str]:
-    return {"where": skipped.where, "why": skipped.why}

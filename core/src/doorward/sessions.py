@@ -26,6 +26,7 @@ class Session:
         self.executor = ""
         self.used = 0.0
         self.dead = False
+        self.used_before = False
         self._sandbox: Sandbox | None = None
         self._lock = anyio.Lock()
 
@@ -42,8 +43,13 @@ class Session:
                     raise Unsupported("it keeps no sessions")
                 self._sandbox, self.executor = await executor.open(program, session=True), name
             try:
-                return await self._sandbox.run(program, door)
+                ended = await self._sandbox.run(program, door)
+                self.used_before = True
+                return ended
             except Unsupported:
+                if not self.used_before:  # the next executor may take the session
+                    await self.close()
+                    self._sandbox, self.executor = None, ""
                 raise
             except ExecutorError as error:
                 self.dead = True

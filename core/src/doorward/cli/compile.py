@@ -44,9 +44,8 @@ def compile(project: Project, servers: tuple[str, ...], dry_run: bool, force: bo
 @click.option("--compile", "again", is_flag=True, help="Compile everything anew.")
 def clean(project: Project, again: bool) -> int:
     """Remove the catalog: everything that was compiled."""
-    from doorward.gateway import state_folder
 
-    catalog = state_folder(project.load()) / "catalog.db"
+    catalog = project.load().state_folder() / "catalog.db"
     removed = [str(file) for file in (catalog, *(catalog.with_name(f"catalog.db-{end}") for end in ("wal", "shm"))) if file.exists()]
     for file in removed:
         Path(file).unlink()

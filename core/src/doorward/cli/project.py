@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Collection
 from importlib import resources
 from pathlib import Path
@@ -60,10 +61,13 @@ def _choice(key: str, default: Any, installed: Collection[str], about: str) -> s
 
 def write(file: Path, text: str) -> None:
     """Write a file whole or not at all."""
+    file = file.resolve()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         new = file.with_name(f".{file.name}.{os.getpid()}")
         new.write_text(text, encoding="utf-8")
+        if file.exists():
+            shutil.copymode(file, new)  # it may hold secrets that only its owner may read
         new.replace(file)
     except OSError as error:
         raise ConfigError(f"cannot be written: {error.strerror}", place=str(file)) from None

@@ -52,6 +52,10 @@ def _rank(media: str) -> tuple[bool, int, int]:
     return "*" in media, kinds.index(body_kind(media)), exact
 
 
+_FUEL = 1000
+"""Parts of `allOf` that are looked at for one body: a few lines can refer to billions."""
+
+
 class _Members(NamedTuple):
     """Properties (each with the file in which it stands), and which of them are required."""
 
@@ -88,6 +92,7 @@ class Bodies:
                 media, form = "application/octet-stream", "binary"
         plan: dict[str, Any] = {"media": media, "kind": form}
         node = entry.get("schema", entry.get("itemSchema"))
+        self._fuel = _FUEL
         found = self._members(node, file, 0) if form in _SPREAD else None
         if found and found.nodes:
             return self._spread(body, method, entry, found, plan)
@@ -126,7 +131,8 @@ class Bodies:
         """The properties of an object schema, those of its `allOf` parts included; `None` if the schema is more
         than its properties."""
         node, file = self._schema(node, file)
-        if depth > 8 or node.get("type", "object") not in _OBJECTS:
+        self._fuel -= 1
+        if depth > 8 or self._fuel < 0 or node.get("type", "object") not in _OBJECTS:
             return None
         if node.get("additionalProperties") not in (None, False) or not node.keys().isdisjoint(_MORE):
             return None

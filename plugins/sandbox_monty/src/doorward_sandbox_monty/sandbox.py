@@ -31,7 +31,7 @@ from doorward import (
 from doorward_sandbox_monty.workers import Worker, Workers
 
 _GRACE = 2.0
-"""Seconds past the deadline after which a worker that does not stop by itself is killed from outside."""
+"""Seconds to wait for the news that a killed worker is gone."""
 
 
 class MontySandbox:

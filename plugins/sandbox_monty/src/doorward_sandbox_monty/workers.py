@@ -38,6 +38,11 @@ class Worker:
             await self.session.__aexit__(None, None, None)
 
 
+async def _leave(ahead: asyncio.Task[Worker]) -> None:
+    with contextlib.suppress(ExecutorError):
+        await (await ahead).leave()
+
+
 class Workers:
     """The pool. Starts with the first program."""
 
@@ -50,15 +55,18 @@ class Workers:
 
     async def take(self, limits: Limits, *, session: bool = False) -> Worker:
         """A worker that nobody else has used since it was reset. Raises: ExecutorError."""
-        ahead = None if session else self._ahead
+        ahead, self._ahead = self._ahead, None
         if ahead is not None:
-            self._ahead = None
             with contextlib.suppress(ExecutorError):
-                worker = await asyncio.shield(ahead)
-                if worker.limits == limits:
+                try:
+                    worker = await asyncio.shield(ahead)
+                except asyncio.CancelledError:
+                    self._later(_leave(ahead))
+                    raise
+                if worker.limits == limits and not session:
                     worker.ahead = True
                     return worker
-                self._later(worker.leave())
+                await worker.leave()  # before the next is asked for: it may be the last
         return await self.check_out(limits, session=session)
 
     async def check_out(self, limits: Limits, *, session: bool = False) -> Worker:
@@ -97,8 +105,7 @@ class Workers:
         while self._behind:
             await asyncio.wait(self._behind)
         if self._ahead is not None:
-            with contextlib.suppress(ExecutorError):
-                await (await self._ahead).leave()
+            await _leave(self._ahead)
             self._ahead = None
         if self._pool is not None:
             await self._pool.__aexit__(None, None, None)

@@ -1,0 +1,237 @@
+"""What reviews and attacks found: one test for each, so that it stays found."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doorward import Compiled, Function, LimitExceeded, ServerError, Unsupported, hookimpl
+from doorward.artefacts import Artefacts
+from doorward.catalog import Catalog
+from doorward.programs import awaited, parameters
+from doorward.results import as_text
+
+from .conftest import CONFIG, InProcess, Weather
+from .test_gateway import MemoryCache
+
+pytestmark = pytest.mark.anyio
+CANARY = "canary-in-a-document-4711"
+
+
+class Telling(Weather):
+    """A source whose document and errors hold what it was fetched with."""
+
+    async def fingerprint(self) -> str:
+        self.token = self.settings.token.reveal()
+        if self.settings.url == "fail":
+            raise ServerError(f"418 {self.token}")
+        if self.settings.url == "crash":
+            raise KeyError(self.token)
+        return "1"
+
+    async def compile(self) -> Compiled:
+        schema = {"type": "object", "properties": {"x": {"type": "string", "description": self.token}}}
+        return Compiled([Function(self.name, "f", "f", f"Summary {self.token}", parameters=schema)], {"D": {"title": self.token}})
+
+
+@pytest.mark.parametrize("url", ["", "fail", "crash"])
+async def test_compiling_reveals_nothing(doorward_host: Any, monkeypatch: pytest.MonkeyPatch, capfd: Any, url: str) -> None:
+    """A secret in a document, or in the error of fetching it, reaches neither agent, catalog file nor log. CONTRACT: AUT-12, AUT-18."""
+    monkeypatch.setenv("TOKEN", CANARY)
+    doorward_host.install("source", "telling", Telling)
+    config = CONFIG.replace('"fake"', '"telling"') + f'token = "${{TOKEN}}"\nurl = "{url}"\n'
+    async with doorward_host.gateway(config) as gate:
+        seen = json.dumps([await gate.list_servers(), await gate.get_functions(["weather.f"]), await gate.search_functions("summary")])
+    files = b"".join(f.read_bytes() for f in doorward_host.folder.rglob("*") if f.is_file() and f.name != "doorward.toml")
+    out, err = capfd.readouterr()
+    assert CANARY not in seen + out + err
+    assert CANARY.encode() not in files
+    assert "[secret]" in seen
+
+
+def test_processes_that_start_together_share_a_catalog(tmp_path: Path) -> None:
+    """Six first starts at once make one catalog, which all of them see."""
+    code = "import sys, pathlib, doorward.catalog as c; print(c.Catalog(pathlib.Path(sys.argv[1])).path.stat().st_ino)"
+    running = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "catalog.db")], stdout=subprocess.PIPE) for _ in range(6)]
+    made = [process.communicate()[0] for process in running]
+    assert all(process.returncode == 0 for process in running)
+    assert len(set(made)) == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["catalog.db"]
+
+
+def test_a_locked_catalog_is_not_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process that holds the file keeps us waiting; it does not cost the user the catalog."""
+    Catalog(tmp_path / "catalog.db").close()
+    holder = sqlite3.connect(tmp_path / "catalog.db", isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    real = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: real(*a, **{**k, "timeout": 0.05}))
+    with pytest.raises(sqlite3.OperationalError):
+        Catalog(tmp_path / "catalog.db")
+    holder.execute("ROLLBACK")
+    assert (tmp_path / "catalog.db").exists()
+
+
+async def test_only_json_literals_are_parameters(doorward_host: Any) -> None:
+    """Tuples and keys that are no text are left as they stand: kept and run again they would have changed. CONTRACT: CAC-02."""
+    assert parameters("a = (1, 2)\nb = {1: 'x'}\nc = [1]") == {"c": [1]}
+    doorward_host.install("cache", "memory", MemoryCache)
+    async with doorward_host.gateway(CONFIG.replace('"none"', '"memory"')) as gate:
+        kept = await gate.execute('p = (1, 2)\nd = {1: "a"}\nresult = [p + (3,), d[1]]')
+        assert (await gate.run_cached(kept.cache_id)).value == [[1, 2, 3], "a"]
+
+
+@pytest.mark.parametrize("call", ["search('x', limit='many')", "search('x', foo=1)", "describe(5)", "search('x', server=5)", "call()"])
+async def test_wrong_arguments_of_helpers_can_be_caught(doorward_host: Any, call: str) -> None:
+    """A mistake in `doorward.…()` is an error in the program, not the end of the executor. CONTRACT: DIS-07."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute(f"try:\n    await doorward.{call}\nexcept Exception as error:\n    result = str(error)")
+        assert outcome.ok
+        assert outcome.value
+
+
+async def test_a_made_up_cursor_is_no_accident(doorward_host: Any) -> None:
+    """A cursor beyond all pages finds nothing."""
+    import base64
+
+    async with doorward_host.gateway(CONFIG) as gate:
+        cursor = base64.urlsafe_b64encode(b"9" * 30).decode()
+        assert (await gate.search_functions("forecast", cursor=cursor))["functions"] == []
+
+
+def test_reading_a_program_takes_linear_time() -> None:
+    """A long chain of names is followed in one pass over the tree."""
+    code = "\n".join(f"a{i}=a{i + 1}" for i in range(4000)) + "\nasyncio.gather(a0)\n"
+    started = time.perf_counter()
+    awaited(code)
+    assert time.perf_counter() - started < 5
+
+
+async def test_size_is_checked_before_reading(doorward_host: Any) -> None:
+    """Twelve megabytes of source are refused without being parsed. CONTRACT: SBX-09."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        started = time.perf_counter()
+        assert "bytes, more than" in (await gate.execute("x = 1\n" * 2_000_000)).error.message
+        assert time.perf_counter() - started < 5
+
+
+async def test_arguments_are_bounded(doorward_host: Any) -> None:
+    """A call with millions of values is refused before anything walks them twice."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        with pytest.raises(LimitExceeded):
+            await gate.call("weather.get_forecast", {"city": ["x"] * 1_000_000})
+
+
+async def test_positional_order_is_that_of_the_signature(doorward_host: Any) -> None:
+    """What the agent is shown first is bound first, however the document sorts."""
+
+    class Sorted(Weather):
+        async def compile(self) -> Compiled:
+            schema = {"type": "object", "properties": {"limit": {"type": "integer"}, "city": {"type": "string"}}, "required": ["city"]}
+            return Compiled([Function(self.name, "get", "get", parameters=schema), Function(self.name, "other", "")])
+
+    doorward_host.install("source", "sorted", Sorted)
+    async with doorward_host.gateway(CONFIG.replace('"fake"', '"sorted"')) as gate:
+        assert (await gate.execute("await weather.get('Oslo', 3)")).value["city"] == "Oslo"
+        assert not (await gate.execute("await doorward.call('weather.')")).ok
+
+
+async def test_a_session_moves_on_to_the_next_executor(doorward_host: Any) -> None:
+    """The first run of a session finds the executor that can; later ones stay there. CONTRACT: EXE-09, EXE-21."""
+
+    class Cannot(InProcess):
+        async def open(self, program: Any, *, session: bool = False) -> Any:
+            sandbox = await super().open(program)
+
+            async def run(program: Any, door: Any) -> Any:
+                raise Unsupported("cannot")
+
+            sandbox.run = run  # type: ignore[method-assign]
+            return sandbox
+
+    doorward_host.install("executor", "cannot", Cannot)
+    async with doorward_host.gateway(CONFIG.replace('"inprocess"', '["cannot", "inprocess"]')) as gate:
+        first = await gate.execute("x = 1", session_id="new")
+        assert first.executor == "inprocess"
+        assert (await gate.execute("x", session_id=first.session_id)).value == 1
+
+
+async def test_waiting_for_a_slow_server_is_not_charged(doorward_host: Any) -> None:
+    """A run's time begins with the run, not with another server's first compile."""
+
+    class Slow(Weather):
+        async def compile(self) -> Compiled:
+            await asyncio.sleep(0.5)
+            return Compiled([])
+
+    doorward_host.install("source", "slow", Slow)
+    async with doorward_host.gateway(CONFIG + '[servers.other]\nsource = "slow"\n') as gate:
+        assert (await gate.execute("await weather.get_forecast('Oslo')", timeout=0.4)).ok
+
+
+async def test_a_changed_definition_is_a_change(doorward_host: Any) -> None:
+    """A kept program is refused when only a schema that its function refers to has changed. CONTRACT: CAC-02."""
+    issue: dict[str, Any] = {"type": "object"}
+
+    class Referring(Weather):
+        async def fingerprint(self) -> str:
+            return json.dumps(issue)
+
+        async def compile(self) -> Compiled:
+            get = Function(self.name, "get_forecast", "g", parameters={"type": "object", "properties": {"city": {"$ref": "#/$defs/I"}}})
+            return Compiled([get], {"I": dict(issue)})
+
+    doorward_host.install("source", "referring", Referring)
+    doorward_host.install("cache", "memory", MemoryCache)
+    async with doorward_host.gateway(CONFIG.replace('"none"', '"memory"').replace('"fake"', '"referring"')) as gate:
+        kept = await gate.execute("await weather.get_forecast(city={})")
+        assert (await gate.run_cached(kept.cache_id)).ok
+        issue["type"] = "string"
+        await gate.compile()
+        assert "changed" in (await gate.run_cached(kept.cache_id)).error.message
+
+
+async def test_printed_output_of_a_failure_is_cut_too(doorward_host: Any) -> None:
+    """A failed run answers no more text than one that succeeded. CONTRACT: OUT-04."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute("print('x' * 900000)\n1 / 0")
+        assert len(as_text(outcome)) < 20_000
+
+
+async def test_observers_cannot_undo_what_happened(doorward_host: Any) -> None:
+    """A failing observer is logged; call and run have happened, and each run is told once, refused and cancelled ones included."""
+    seen: list[str] = []
+
+    class Failing:
+        @hookimpl
+        def call_finished(self, call: Any, record: Any) -> None:
+            raise OSError("disk full")
+
+        @hookimpl
+        def run_finished(self, program: Any, outcome: Any) -> None:
+            seen.append(outcome.error.type if outcome.error else "ok")
+            raise OSError("disk full")
+
+    doorward_host.install("plugin", "failing", Failing())
+    async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["failing"]')) as gate:
+        assert (await gate.execute("await weather.get_forecast('Oslo')")).ok
+        await gate.execute("n = 1", params={"n": "x"})
+        await gate.run_cached("nope")
+        task = asyncio.ensure_future(gate.execute("await weather.sleep()"))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        await asyncio.wait([task])
+    assert seen == ["ok", "InvalidProgram", "UnknownName", "Cancelled"]
+
+
+def test_what_is_too_large_is_not_kept() -> None:
+    """One artefact may not be larger than all of them together."""
+    with pytest.raises(LimitExceeded):
+        Artefacts(most=100, seconds=60).keep("x" * 1000, "text/plain", "me")
