@@ -121,9 +121,8 @@ def match_expressions(query: str) -> Expressions | None:
     groups = {word: _meaning(word) for word in words}
     every = " AND ".join(f"({_any(group)})" for group in groups.values())
     exactly = " AND ".join(_any([word]) for word in groups)
-    return Expressions(
-        f"words : ({exactly})", f"words : ({every})", every, _any(dict.fromkeys(term for group in groups.values() for term in group))
-    )
+    anything = _any(dict.fromkeys(term for group in groups.values() for term in group))
+    return Expressions(f"words : ({exactly})", f"words : ({every})", every, anything)
 
 
 def _meaning(word: str) -> list[str]:
