@@ -164,8 +164,9 @@ print(result)
 async def steal(agent: Agent, folder: Path, servers: list[str]) -> None:
     """All that an agent may try."""
     for server in servers:
-        assert (await agent.run(ECHO.replace("SERVER", server), description=f"echo {server}"))["ok"]
-        assert (await agent.run(THEFT.replace("SERVER", server).replace("FOLDER", str(folder))))["ok"]
+        for program in (ECHO, THEFT):
+            answer = await agent.run(program.replace("SERVER", server).replace("FOLDER", str(folder)), description=f"from {server}")
+            assert answer["ok"], answer
     await agent.run(EDGE.replace("SERVER", servers[3]))  # what is cut must not be cut in the middle of a canary
     for form, place in [(form, "error") for form in FORMS] + [("plain", place) for place in PLACES]:
         answer = await agent.run(RAISE.replace("SERVER", servers[0]).replace("FORM", form).replace("PLACE", place))

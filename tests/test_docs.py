@@ -1,0 +1,389 @@
+"""The documentation against the code: commands, keys, hooks and snippets are what they say."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+import subprocess
+import sys
+import threading
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+import anyio
+import pytest
+from doorward import Gateway, config, drivers, hookspecs
+from doorward.cli import COMMANDS
+from doorward.index import GROUPS, installed
+from doorward.mcp import guides
+from pydantic import ByteSize
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted(
+    file
+    for pattern in ("*.md", "docs/*.md", "core/*.md", "plugins/*/README.md", "examples/**/*.md", "benchmarks/*.md")
+    for file in ROOT.glob(pattern)
+    if ".venv" not in file.parts
+)
+README = ROOT / "README.md"
+DOORWARD = [sys.executable, "-m", "doorward.cli"]
+
+
+class Snippet(NamedTuple):
+    """A fenced block of a page."""
+
+    page: str
+    language: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.text.strip().partition(chr(10))[0][:40]}"
+
+
+def snippets(*languages: str) -> list[Snippet]:
+    found = []
+    for page in PAGES:
+        for language, text in re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+            found += [Snippet(str(page.relative_to(ROOT)), language, text)] if language in languages else []
+    return found
+
+
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def rows(page: str, heading: str) -> dict[str, list[str]]:
+    """The tables below a heading of a page: first cell without backticks → the other cells (of the first such row)."""
+    part = re.split(r"^##+ ", text_of(page).partition(f"\n{heading}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines() if line.startswith("|")]
+    return {first.strip("`"): rest for first, *rest in reversed(cells)}
+
+
+def test_the_pages_are_there() -> None:
+    """What a project is expected to say of itself is said. CONTRACT: TST-05, SEC-12."""
+    for page in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "LICENSE", "docs/contract.md", "docs/configuration.md"):
+        assert (ROOT / page).stat().st_size > 500, page
+    security = text_of("SECURITY.md")
+    assert all(part in security for part in ("## Who is trusted", "## What each part promises", "## Reporting a hole"))
+
+
+def test_commands_of_the_docs_exist() -> None:
+    """Every `make TARGET` and `doorward COMMAND` in the pages is one."""
+    targets = set(re.findall(r"^([a-z]+):", text_of("Makefile"), re.MULTILINE))
+    commands = {*COMMANDS, *(entry.name for entry in installed() if entry.kind == "command"), "NAME", "WORD", "COMMAND"}
+    planned = {"import"}
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        called = re.findall(r"(?:`|\$ )make ([a-z]+)", text)
+        assert set(called) <= targets, page
+        named = re.findall(r"(?:`|\$ |-- )doorward ([A-Za-z]+)", text)
+        assert set(named) - planned <= commands, page
+
+
+def test_the_table_of_the_command_line_is_in_the_changelog() -> None:
+    """Each command is told to users."""
+    assert [name for name in COMMANDS if f"`{name}`" not in text_of("CHANGELOG.md")] == []
+
+
+def test_links_lead_somewhere() -> None:
+    """Every relative link of a page names a file, and its anchor a heading."""
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+            path, _, anchor = target.partition("#")
+            if re.match(r"\w+:", target):
+                continue
+            file = (page.parent / path).resolve() if path else page
+            assert file.exists(), f"{page}: {target}"
+            if anchor:
+                headings = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+                assert anchor in {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}, f"{page}: {target}"
+
+
+@pytest.mark.parametrize("snippet", snippets("toml"), ids=str)
+def test_toml_snippets_are_configurations(snippet: Snippet, tmp_path: Path) -> None:
+    """A TOML block parses; one that configures Doorward is valid, every driver's settings included."""
+    data = tomllib.loads(snippet.text)
+    if "project" in data:
+        assert set(data["project"]["entry-points"]) <= set(GROUPS.values())
+        return
+    (tmp_path / "doorward.toml").write_text(f'state = "state"\n{snippet.text}' if "state" not in data else snippet.text, encoding="utf-8")
+    loaded = config.load(tmp_path / "doorward.toml", environ={})
+    assert loaded.broken == {}
+    from doorward.distribution import find_index
+    from doorward.plugins import Plugins
+
+    plugins = Plugins(find_index())
+    tables = [("executor", loaded.config.executors), ("cache", loaded.config.caches), ("plugin", loaded.config.hooks)]
+    for kind, table in tables:
+        for name, options in table.items():
+            config.validate(plugins.driver(kind, name).Settings, options, secrets=loaded.secrets, place=name)
+    for server in loaded.servers.values():
+        config.validate(
+            plugins.driver("source", server.settings.source).Settings, dict(server.options), secrets=loaded.secrets, place=server.place
+        )
+        if server.settings.auth:
+            options = dict(server.settings.auth)
+            config.validate(plugins.driver("auth", options.pop("type")).Settings, options, secrets=loaded.secrets, place=server.place)
+
+
+@pytest.mark.parametrize("snippet", snippets("python"), ids=str)
+def test_python_snippets_parse(snippet: Snippet) -> None:
+    """A Python block is Python (a program may await at its top)."""
+    compile(snippet.text, snippet.page, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | ast.PyCF_ONLY_AST)
+
+
+@pytest.mark.parametrize("snippet", snippets("json"), ids=str)
+def test_json_snippets_parse(snippet: Snippet) -> None:
+    """A JSON block is JSON."""
+    json.loads(snippet.text)
+
+
+def test_the_20_lines_are_the_example() -> None:
+    """The plugin of the README is the file that is tested."""
+    example = text_of("examples/plugin_in_20_lines.py")
+    shown = next(s.text for s in snippets("python") if s.page == "README.md" and "class Notes" in s.text)
+    assert shown.strip() == example[example.index('"""', 3) + 3 :].strip()
+    entry = next(s.text for s in snippets("toml") if s.page == "README.md" and "entry-points" in s.text)
+    assert (
+        entry.split()
+        == [word for line in example.splitlines() if line.startswith("    [project") or "Notes" in line for word in line.split()][
+            : len(entry.split())
+        ]
+    )
+
+
+def test_the_tests_are_run_by_make_test() -> None:
+    """The README names the command that runs them all. CONTRACT: TST-01."""
+    assert "$ make test" in README.read_text(encoding="utf-8")
+    assert "test: setup\n\t$(BIN)/python -m pytest" in text_of("Makefile")
+
+
+def test_tools_of_the_readme_are_those_served() -> None:
+    """The README and docs/mcp.md name each tool with its arguments, optional ones with a question mark."""
+    from doorward.mcp.tools import SURFACES
+
+    table = rows("README.md", "## What the agent sees")
+    page = text_of("docs/mcp.md")
+    for tool in SURFACES["standard"]:
+        known, required = tool.input_schema["properties"], tool.input_schema.get("required", [])
+        shown = re.findall(r"`([a-z_]+\??)`", table[tool.name][0])
+        assert shown == [key if key in required else f"{key}?" for key in known], tool.name
+        part = page.partition(f"| `{tool.name}` |")[2].partition("\n| `" if not known else "\n\n")[0]
+        assert all(f"`{key}`" in part for key in known), tool.name
+    assert len(guides.STANDARD) < 800
+
+
+SECTIONS = {
+    "## The top": (config.Config, "DOORWARD_"),
+    "## `[servers.NAME]`": (config.ServerSettings, "DOORWARD_SERVERS__NAME__"),
+    "## `[policy]`": (config.PolicySettings, "DOORWARD_POLICY__"),
+    "## `[limits]`": (config.LimitSettings, "DOORWARD_LIMITS__"),
+    "## `[http]`": (config.HttpSettings, "DOORWARD_HTTP__"),
+}
+
+
+@pytest.mark.parametrize("heading", SECTIONS)
+def test_every_key_is_documented(heading: str) -> None:
+    """docs/configuration.md has each key with its default and its variable, and no key that there is not. CONTRACT: CLI-11."""
+    model, prefix = SECTIONS[heading]
+    shown = rows("docs/configuration.md", heading)
+    fields = {key: field for key, field in model.model_fields.items() if not _is_table(field.annotation)}
+    assert fields.keys() <= shown.keys()
+    core = tomllib.loads((ROOT / "core/src/doorward/defaults.toml").read_text(encoding="utf-8"))["defaults"]
+    for key, field in fields.items():
+        _, default, variable, meaning = shown[key]
+        assert len(meaning) > 10
+        assert variable.strip("`") == ("DOORWARD_STATE_DIR" if key == "state" else f"{prefix}{key.upper()}")
+        if key != "state":
+            value = core[key] if model is config.Config and key in core else None if field.is_required() else field.get_default()
+            assert default == ("–" if value is None else f"`{_written(value)}`"), key
+    if model is config.Config:
+        tables = model.model_fields.keys() - fields.keys()
+        assert [key for key in tables if f"`{key}`" not in text_of("docs/configuration.md")] == []
+
+
+def _is_table(annotation: Any) -> bool:
+    """Whether a key has a section of its own."""
+    return (isinstance(annotation, type) and issubclass(annotation, config.Settings)) or get_args(annotation)[1:] == (dict[str, Any],)
+
+
+def _written(value: Any) -> str:
+    """A default as TOML."""
+    if isinstance(value, ByteSize):
+        return json.dumps(value.human_readable(separator="").replace(".0", ""))
+    return json.dumps(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+def test_variables_that_are_no_keys_are_documented() -> None:
+    """What `DOORWARD_*` means besides keys."""
+    from doorward.environment import NOT_SETTINGS
+
+    assert set(rows("docs/configuration.md", "## Environment")) >= NOT_SETTINGS
+
+
+def test_every_hook_is_documented() -> None:
+    """docs/plugins.md has each hook with its exact arguments, and no hook that there is not; which answers count is said."""
+    shown = dict(re.findall(r"^### (\w+)\((.*)\)$", text_of("docs/plugins.md"), re.MULTILINE))
+    specs = {name: spec for group in hookspecs.SPECS for name, spec in vars(group).items() if not name.startswith("_")}
+    assert shown == {name: ", ".join(list(inspect.signature(spec).parameters)[1:]) for name, spec in specs.items()}
+    for name, spec in specs.items():
+        about = text_of("docs/plugins.md").partition(f"\n### {name}(")[2].partition("\n#")[0]
+        assert ("first answer" in about) == bool(spec.doorward_spec["firstresult"]), name
+        assert "Fires" in about.replace("\n", " "), name
+
+
+@pytest.mark.parametrize("name", ["Source", "Auth", "Cache", "Executor", "Sandbox", "Door"])
+def test_every_driver_method_is_documented(name: str) -> None:
+    """docs/plugins.md has each method of each protocol with its exact signature."""
+    shown = text_of("docs/plugins.md").partition(f"\n### {name}\n")[2].partition("```python\n")[2].partition("```")[0].splitlines()
+    protocol = ast.parse(inspect.getsource(getattr(drivers, name))).body[0]
+    assert isinstance(protocol, ast.ClassDef)
+    methods = []
+    for node in protocol.body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            node.body = [ast.Expr(ast.Constant(...))]
+            methods.append(re.sub(r"(: bool)=", r"\1 = ", ast.unparse(node).replace("\n   ", "")))
+    assert shown == methods
+
+
+def test_every_kind_of_plugin_is_documented() -> None:
+    """docs/plugins.md has each entry-point group."""
+    groups = {cells[0].strip("`") for cells in rows("docs/plugins.md", "## Kinds").values()}
+    assert set(GROUPS.values()) <= groups
+
+
+def test_settings_of_sources_and_auth_are_named() -> None:
+    """docs/configuration.md names the keys of each source and auth type that is installed here."""
+    from doorward.distribution import find_index
+    from doorward.plugins import Plugins
+
+    plugins, shown = Plugins(find_index()), rows("docs/configuration.md", "## `[servers.NAME]`")
+    for kind in ("source", "auth"):
+        for entry in plugins.index.of(kind):
+            keys = [field.alias or key for key, field in plugins.driver(kind, entry.name).Settings.model_fields.items()]
+            assert re.findall(r"`(\w+)`", shown[entry.name][0]) == keys, entry.name
+
+
+@contextmanager
+def greeter() -> Iterator[str]:
+    """An API without credentials, with one operation; it tells what header came along."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps({"hello": self.path.rpartition("/")[2], "authorization": self.headers["Authorization"]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: Any) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+HELLO = {
+    "openapi": "3.1.0", "info": {"title": "Greeter", "version": "1"},
+    "paths": {"/hello/{who}": {"get": {"operationId": "sayHello", "summary": "Say hello", "parameters": [
+        {"name": "who", "in": "path", "required": True, "schema": {"type": "string"}}],
+        "responses": {"200": {"description": "ok"}}}}},
+}  # fmt: skip
+
+
+def test_the_quick_start_works(tmp_path: Path) -> None:
+    """`init`, `add`, `compile`, `search`, `show`, `call` in this order; a server without `auth` sends none, one that is disabled is not
+    there. CONTRACT: AUT-08, MCP-05, CLI-01."""
+    (tmp_path / "hello.json").write_text(json.dumps(HELLO))
+    environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "DOORWARD_STATE_DIR": str(tmp_path / "state")}
+
+    def doorward(*words: str, **more: str) -> str:
+        done = subprocess.run([*DOORWARD, *words], cwd=tmp_path, env=environment | more, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done
+        return done.stdout
+
+    with greeter() as url:
+        doorward("init")
+        doorward("add", "openapi", "greeter", "hello.json", "--base-url", url, "--read-only")
+        assert "mcpServers" in doorward("compile")
+        assert "greeter.say_hello" in doorward("search", "say", "hello")
+        assert "def say_hello(" in doorward("show", "greeter.say_hello")
+        assert json.loads(doorward("call", "greeter.say_hello", "who=you")) == {"hello": "you", "authorization": None}
+        listed = json.loads(doorward("list", "--json", DOORWARD_SERVERS__GREETER__DISABLED="true"))
+        assert listed["servers"] == []
+
+
+def test_the_library_snippet_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The README's program that uses Doorward as a library runs as it is printed. CONTRACT: EXE-18, CAC-02."""
+    (tmp_path / "hello.json").write_text(json.dumps(HELLO))
+    (tmp_path / "doorward.toml").write_text('state = "state"\n[servers.greeter]\nsource = "openapi"\nspec = "hello.json"\n')
+    monkeypatch.chdir(tmp_path)
+    snippet = next(s.text for s in snippets("python") if s.page == "README.md" and "Gateway.open" in s.text)
+    exec(compile(snippet, "README.md", "exec"), {"__name__": "readme"})
+    assert capsys.readouterr().out.split() == ["1", "0"]  # a function that reads is found by "list"
+
+
+def test_the_programs_of_the_docs_do_what_they_say(tmp_path: Path) -> None:
+    """What docs/programs.md says of values, parameters, cut results and errors holds. CONTRACT: EXE-03, OUT-04, CAC-02."""
+
+    async def check() -> None:
+        (tmp_path / "doorward.toml").write_text('state = "state"\n')
+        async with Gateway.open(tmp_path / "doorward.toml") as gate:
+            values = {
+                "result = 5\n7": 5,
+                "def main():\n    return 1": None,
+                "(1, {2}, b'ab')": [1, [2], "YWI="],
+                "[float('nan'), 2**70]": ["nan", str(2**70)],
+                "import datetime\ndatetime.date(2026, 1, 2)": "2026-01-02",
+            }
+            for code, value in values.items():
+                assert (await gate.execute(code)).value == value, code
+            kept = await gate.execute('city = "Oslo"\ndays = 1.5\nnone = None\nresult = [city, days, none]')
+            assert (await gate.run_cached(kept.cache_id, {"days": 2, "none": {}, "city": "a\"'\n"})).value == ["a\"'\n", 2, {}]
+            for wrong in ({"town": "Rome"}, {"city": 1}, {"result": []}):
+                assert not (await gate.run_cached(kept.cache_id, wrong)).ok
+            assert (await gate.execute("x = 1\nx + y", params={"y": 2})).value == 3
+            big = await gate.execute("['x' * 100] * 1000")
+            assert big.truncated is not None
+            assert (big.truncated["shape"], big.truncated["bytes"]) == ("list[1000] of str of 100 characters", 103001)
+            assert gate.result(big.truncated["rest"]).next is not None
+            assert not (await gate.execute("1", timeout=301)).ok
+            opened = await gate.execute("x = 1", session_id="new")
+            assert not opened.cache_id
+            assert (await gate.execute("x + 1", session_id=opened.session_id)).value == 2
+
+    anyio.run(check)
+
+
+def test_what_monty_runs_is_what_its_readme_says(tmp_path: Path) -> None:
+    """The modules that the README lists can be imported, those that it excludes cannot; so with syntax."""
+    readme = rows("plugins/sandbox_monty/README.md", "## What it can run")
+    able = re.findall(r"`([\w.]+)`", readme["modules"][0])
+    unable = re.findall(r"`([\w.]+)`", readme["does not run"][0].rpartition("modules such as")[2])
+    refused = ["def f():\n    yield 1", "class A(Exception): pass", "class A:\n    @property\n    def x(self): return 1", "x = 1\ndel x"]
+
+    async def check() -> None:
+        (tmp_path / "doorward.toml").write_text('state = "state"\ncache = "none"\nplugins = []\n')
+        async with Gateway.open(tmp_path / "doorward.toml") as gate:
+            assert [m for m in able if not (await gate.execute(f"import {m}")).ok] == []
+            assert [m for m in unable if (await gate.execute(f"import {m}")).ok] == []
+            for code in refused:
+                outcome = await gate.execute(code)
+                assert outcome.error is not None, code
+                assert outcome.error.type == "Unsupported", code
+            runs = [
+                "sum(x for x in [1, 2])",
+                "match 1:\n    case 1: x = 1",
+                "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int",
+            ]
+            assert [code for code in runs if not (await gate.execute(code)).ok] == []
+
+    anyio.run(check)

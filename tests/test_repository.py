@@ -1,0 +1,250 @@
+"""The shape of the repository: names, versions, imports, sizes, and what every distribution has."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import functools
+import importlib
+import inspect
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import doorward
+import pytest
+from doorward.index import GROUPS
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parent.parent
+CORE, DEMO = ROOT / "core", ROOT / "examples/demo"
+PLUGINS = sorted(folder.parent for folder in (ROOT / "plugins").glob("*/pyproject.toml"))
+DISTRIBUTIONS = [CORE, *PLUGINS, DEMO]
+GROUP = {"sandbox": "executor", "auth": "auth", "cache": "cache", "guard": "plugins"}
+"""The first word of a plugin's folder, and the entry-point group that it gives; its other words are the name in there.
+Every other folder is the name itself: `openapi`, `audit_jsonl`."""
+SEVERAL = {"auth_static": {"static", "jwt", "basic", "api_key"}}
+"""Folders that give more names than the one that they are called by."""
+RANGE = ">=0.1,<0.2"
+LONGEST = 300
+"""Lines of a module."""
+
+
+def named(folder: Path) -> str:
+    return str(folder.relative_to(ROOT))
+
+
+@functools.cache
+def project(folder: Path) -> Any:
+    return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def tracked() -> Iterator[Path]:
+    """Every file that git knows, or would take; none that is ignored. Where there is no git, what the archive holds."""
+    if not (ROOT / ".git").exists():
+        return (file for file in ROOT.rglob("*") if file.is_file() and not {".venv", ".tox"} & set(file.parts))
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return (file for name in listed.stdout.split("\0") if name and (file := ROOT / name).is_file())
+
+
+def sources(*folders: Path) -> list[Path]:
+    return sorted(file for folder in folders for file in (folder / "src").rglob("*.py"))
+
+
+def imports(file: Path) -> set[str]:
+    """The modules that a file imports, wherever in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Import(names=names):
+                found |= {name.name for name in names}
+            case ast.ImportFrom(module=str(module), level=0):
+                found.add(module)
+    return found
+
+
+@pytest.mark.parametrize("folder", PLUGINS, ids=named)
+def test_one_name_everywhere(folder: Path) -> None:
+    """Folder `plugins/sandbox_monty`, distribution `doorward-sandbox-monty`, package `doorward_sandbox_monty`, entry point `monty` in
+    `doorward.executor`."""
+    name = folder.name
+    about = project(folder)["project"]
+    assert about["name"] == f"doorward-{name.replace('_', '-')}"
+    assert [f.name for f in (folder / "src").iterdir() if f.name != "__pycache__"] == [f"doorward_{name}"]
+    points = about["entry-points"]
+    kind, _, rest = name.partition("_")
+    if kind in GROUP:
+        group, word = f"doorward.{GROUP[kind]}", rest
+    else:
+        group, word = next(iter(points)), name
+    assert set(points) == {group}
+    assert group in GROUPS.values()
+    assert set(points[group]) == SEVERAL.get(name, {word})
+    assert all(value.partition(":")[0].partition(".")[0] == f"doorward_{name}" for value in points[group].values())
+
+
+def test_the_demo_is_named_after_its_command() -> None:
+    """`examples/demo` is the distribution `doorward-demo`, the package `doorward_demo` and the command `demo`."""
+    about = project(DEMO)["project"]
+    assert about["name"] == "doorward-demo"
+    assert list(about["entry-points"]["doorward.command"]) == ["demo"]
+    assert (DEMO / "src/doorward_demo/__init__.py").is_file()
+
+
+def test_one_version() -> None:
+    """All distributions have one version, which is also `doorward.__version__`."""
+    assert {project(folder)["project"]["version"] for folder in DISTRIBUTIONS} == {doorward.__version__}
+
+
+def test_ranges_between_distributions() -> None:
+    """A distribution depends on another one by the range of this minor version, and a plugin on core alone."""
+    for folder in DISTRIBUTIONS:
+        about = project(folder)["project"]
+        extras = about.get("optional-dependencies", {}).values()
+        ours = [
+            r
+            for text in [*about["dependencies"], *(t for extra in extras for t in extra)]
+            if (r := Requirement(text)).name.startswith("doorward")
+        ]
+        assert {f"{r.specifier}" for r in ours} <= {str(Requirement(f"x{RANGE}").specifier)}, folder
+        if folder in PLUGINS:
+            assert [r.name for r in ours] == ["doorward"], folder
+    standard = {Requirement(text).name for text in project(CORE)["project"]["optional-dependencies"]["standard"]}
+    assert standard <= {project(folder)["project"]["name"] for folder in PLUGINS}
+
+
+@pytest.mark.parametrize("folder", DISTRIBUTIONS, ids=named)
+def test_what_every_distribution_has(folder: Path) -> None:
+    """A README that says something, a marker of its types, tests with unique names, one licence and one build system. CONTRACT: TST-01."""
+    package = folder / "src" / project(folder)["project"]["name"].replace("-", "_")
+    assert (package / "py.typed").is_file()
+    assert len((folder / "README.md").read_text(encoding="utf-8").splitlines()) > 3
+    tests = list((folder / "tests").rglob("test_*.py"))
+    assert tests
+    assert not any("docker" in imports(test) for test in tests)
+    about = project(folder)
+    assert about["project"]["license"] == "Apache-2.0"
+    assert about["project"]["requires-python"] == ">=3.11"
+    assert about["build-system"]["build-backend"] == "hatchling.build"
+
+
+@pytest.mark.parametrize("folder", PLUGINS, ids=named)
+def test_the_readme_of_a_plugin_has_its_options_and_promises(folder: Path) -> None:
+    """A plugin's README shows a configuration, names every setting, and says what it promises."""
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    assert "```toml" in text
+    assert "## What it promises" in text
+    for group, points in project(folder)["project"]["entry-points"].items():
+        for value in points.values():
+            module, _, name = value.partition(":")
+            settings = getattr(getattr(importlib.import_module(module), name), "Settings", None)
+            for key, field in settings.model_fields.items() if settings else ():
+                assert f"`{field.alias or key}`" in text or re.search(rf"^{key} +=", text, re.MULTILINE), f"{group} {name}: {key}"
+
+
+def test_core_names_no_plugin() -> None:
+    """Nothing in core imports or names the package of a plugin."""
+    found = [(named(file), match[0]) for file in sources(CORE) if (match := re.search(r"\bdoorward_\w+", file.read_text(encoding="utf-8")))]
+    assert found == []
+
+
+def test_plugins_import_only_what_is_offered() -> None:
+    """A plugin imports `doorward`, `doorward.testing` and `doorward.mcp` only, by names that they export, and no other plugin."""
+    wrong = []
+    for folder in PLUGINS:
+        for file in sources(folder):
+            ours = {module for module in imports(file) if module.partition(".")[0].startswith("doorward")}
+            allowed = {"doorward", "doorward.testing", "doorward.mcp"}
+            wrong += [(named(file), m) for m in ours if m not in allowed and m.partition(".")[0] != f"doorward_{folder.name}"]
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ImportFrom) and node.module == "doorward":
+                    wrong += [(named(file), name.name) for name in node.names if name.name not in doorward.__all__]
+    assert wrong == []
+
+
+def test_only_the_mcp_package_of_core_imports_the_sdk() -> None:
+    """`mcp` and `mcp_types` are imported below `doorward/mcp` alone."""
+    found = [named(file) for file in sources(CORE) if {m.partition(".")[0] for m in imports(file)} & {"mcp", "mcp_types"}]
+    assert [path for path in found if not path.startswith("core/src/doorward/mcp/")] == []
+
+
+def test_modules_are_short() -> None:
+    """No module of a distribution is longer than 300 lines."""
+    long = {named(file): n for file in sources(*DISTRIBUTIONS) if (n := len(file.read_text(encoding="utf-8").splitlines())) > LONGEST}
+    assert long == {}
+
+
+def test_no_registry_is_named() -> None:
+    """No tracked file names the host of a package registry: where packages come from is the user's configuration."""
+    hosts = (
+        r"py" r"pi\.(org|python)", r"python" r"hosted\.", r"npm" r"js\.(org|com)", r"yarn" r"pkg\.", r"crates" r"\.io",
+        r"proxy\.go" r"lang\.",
+        r"ghcr" r"\.io", r"quay" r"\.io", r"(registry|hub|index)\.docker" r"\.", r"ana" r"conda\.(org|com)", r"artifact" r"ory\.",
+    )  # fmt: skip
+    pattern = re.compile("|".join(hosts), re.IGNORECASE)
+    urls = re.compile(r"--(extra-)?index-url[ =]|--find-links[ =]\s*http|index-url *= *[\"']?http")
+    found = []
+    for file in tracked():
+        text = file.read_bytes().decode("utf-8", "replace")
+        if (match := pattern.search(text)) or (match := urls.search(text)):
+            found.append((named(file), match[0]))
+    assert found == []
+
+
+def test_tox_has_every_distribution() -> None:
+    """`tox` has an environment for core, for each plugin, and for all together. CONTRACT: TST-03."""
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(ROOT / "tox.ini")
+    listed = {name.strip() for name in tox["tox"]["env_list"].replace("\n", ",").split(",") if name.strip()}
+    assert listed == {"core", "together", *(folder.name for folder in PLUGINS)}
+    lint = (ROOT / "Makefile").read_text(encoding="utf-8").partition("\nlint:")[2].partition("\n\n")[0]
+    assert all(tool in lint for tool in ("ruff check", "ruff format --check", "mypy"))
+    assert project(ROOT)["tool"]["mypy"]["strict"] is True
+
+
+def test_the_workspace_has_every_distribution() -> None:
+    """Each distribution is a member of the workspace and a source of it, and installed by `make setup`."""
+    uv = project(ROOT)["tool"]["uv"]
+    members = {
+        folder.resolve() for pattern in uv["workspace"]["members"] for folder in ROOT.glob(pattern) if (folder / "pyproject.toml").is_file()
+    }
+    assert members == set(DISTRIBUTIONS)
+    assert set(uv["sources"]) == {project(folder)["project"]["name"] for folder in DISTRIBUTIONS}
+    assert "DISTRIBUTIONS := core $(wildcard plugins/*) examples/demo" in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def test_every_export_has_a_docstring() -> None:
+    """What `doorward` and `doorward.testing` export says what it is; so do the public methods of its classes."""
+    missing = []
+    testing = importlib.import_module("doorward.testing")
+    for name in [n for n in doorward.__all__ if n not in ("PLUGIN_API", "__version__", "hookimpl", "log", "Schema")]:
+        missing += _undocumented(name, getattr(doorward, name))
+    for name in testing.__all__:
+        missing += _undocumented(name, getattr(testing, name))
+    assert missing == []
+
+
+def _undocumented(name: str, thing: Any) -> list[str]:
+    own = inspect.getdoc(thing) if not inspect.isclass(thing) else thing.__doc__
+    found = [] if own and not own.startswith(f"{name}(") else [name]
+    if (
+        inspect.isclass(thing)
+        and thing.__module__.startswith("doorward.")
+        and name in ("Gateway", "Source", "Auth", "Cache", "Executor", "Sandbox", "Door")
+    ):
+        members = [(f"{name}.{key}", value) for key, value in vars(thing).items() if not key.startswith("_") and callable(value)]
+        found += [key for key, value in members if not inspect.getdoc(value)]
+    return found
+
+
+def test_the_examples_are_tested() -> None:
+    """Each example file is named by a test of the examples. CONTRACT: TST-04."""
+    tests = "".join(file.read_text(encoding="utf-8") for file in (DEMO / "tests").glob("test_*.py"))
+    examples = [file for file in (ROOT / "examples").iterdir() if file.suffix in (".py", ".toml")]
+    assert examples
+    assert [file.name for file in examples if file.name not in tests and file.stem not in tests] == []
