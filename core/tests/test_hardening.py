@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward import Compiled, Function, LimitExceeded, ServerError, Unsupported, hookimpl
+from doorward import Compiled, Function, InvalidArguments, LimitExceeded, ServerError, Unsupported, hookimpl
 from doorward.artefacts import Artefacts
 from doorward.catalog import Catalog
 from doorward.programs import awaited, parameters
@@ -235,3 +235,114 @@ def test_what_is_too_large_is_not_kept() -> None:
     """One artefact may not be larger than all of them together."""
     with pytest.raises(LimitExceeded):
         Artefacts(most=100, seconds=60).keep("x" * 1000, "text/plain", "me")
+
+
+async def test_alternatives_that_refer_to_one_another_do_not_stop_the_host(doorward_host: Any) -> None:
+    """Checking a deep argument against a recursive schema of alternatives takes bounded time and memory."""
+    args = {"type": "array", "items": {"$ref": "#/$defs/F"}}
+    leaf = {"type": "object", "properties": {"op": {"enum": ["and"]}, "args": args}}
+    recursive = {"oneOf": [leaf, {"type": "object", "properties": {"op": {"type": "string"}, "args": args}}]}
+    dag: dict[str, Any] = {f"A{i}": {"allOf": [{"$ref": f"#/$defs/A{i + 1}"}] * 10} for i in range(12)}
+
+    class Deep(Weather):
+        async def compile(self) -> Compiled:
+            schema = {"type": "object", "properties": {"f": {"$ref": "#/$defs/F"}, "a": {"$ref": "#/$defs/A0"}, "city": {"type": "string"}}}
+            return Compiled([Function(self.name, "get", "get", parameters=schema)], {"F": recursive, **dag, "A12": {"type": "string"}})
+
+    doorward_host.install("source", "deep", Deep)
+    async with doorward_host.gateway(CONFIG.replace('"fake"', '"deep"')) as gate:
+        filters: Any = {"op": "x"}
+        for _ in range(40):
+            filters = {"op": "and", "args": [filters]}
+        started = time.perf_counter()
+        assert await gate.call("weather.get", {"f": filters, "a": "text", "city": "Oslo"})
+        with pytest.raises(InvalidArguments):
+            await gate.call("weather.get", {"f": {"op": 5}, "city": "Oslo"})
+        assert time.perf_counter() - started < 5
+
+
+async def test_values_that_hold_themselves_many_times_are_refused(doorward_host: Any) -> None:
+    """A value of few bytes and 2**40 parts stops nobody, as an argument of a function or of a helper."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        for call in ("doorward.call(x)", "doorward.search(x)", "weather.get_forecast(x)"):
+            outcome = await gate.execute(f"x = [1]\nfor i in range(40): x = [x, x]\nawait {call}")
+            assert outcome.error.kind in ("limit", "program")
+
+
+@pytest.mark.parametrize("denied", ["my-api", "my-api.add_*", "mcp__my-api__add_station", "my_api.addStation"])
+async def test_deny_knows_a_server_by_any_of_its_names(doorward_host: Any, denied: str) -> None:
+    """A server that is configured with a dash is denied by that name too. CONTRACT: SEC-06."""
+    config = CONFIG.replace("[servers.weather]", f'[policy]\ndeny = ["{denied}"]\n[servers.my-api]')
+    async with doorward_host.gateway(config) as gate:
+        outcome = await gate.execute("await doorward.call('my-api.add_station', {'city': 'x'})")
+        assert "operator's policy" in outcome.error.message
+
+
+async def test_one_pattern_is_not_its_letters(doorward_host: Any) -> None:
+    """`functions="weather.get_*"` narrows to that, and not to its characters, one of which is a star. CONTRACT: SEC-06."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        assert not (await gate.execute("await weather.add_station('x')", functions="weather.get_*")).ok
+
+
+async def test_running_again_changes_nothing_that_is_kept(doorward_host: Any) -> None:
+    """A program that is run with other parameters keeps its own. CONTRACT: CAC-02."""
+    doorward_host.install("cache", "memory", MemoryCache)
+    async with doorward_host.gateway(CONFIG.replace('"none"', '"memory"')) as gate:
+        kept = await gate.execute('city = "Oslo"\nresult = city')
+        assert (await gate.run_cached(kept.cache_id, {"city": "Rome"})).cache_id == kept.cache_id
+        assert (await gate.run_cached(kept.cache_id)).value == "Oslo"
+
+
+async def test_many_servers_compile_at_once(doorward_host: Any) -> None:
+    """Twenty servers write into one catalog at the same time, and all of them are there."""
+    servers = "".join(f'[servers.s{i}]\nsource = "fake"\n' for i in range(20))
+    for _ in range(3):
+        async with doorward_host.gateway(CONFIG + servers) as gate:
+            await gate.compile(force=True)
+            assert [s for s in (await gate.list_servers())["servers"] if "broken" in s] == []
+        (doorward_host.folder / "state" / "catalog.db").unlink()
+
+
+async def test_half_a_surrogate_pair_costs_nobody_a_server(doorward_host: Any) -> None:
+    """Text that is no Unicode, in a document or an answer, is mended and not fatal."""
+
+    class Odd(Weather):
+        async def compile(self) -> Compiled:
+            return Compiled([Function(self.name, "get", "get", "half \ud800")], {"D": {"title": "\ud800"}})
+
+        async def call(self, call: Any) -> Any:
+            return {"\ud800": "\ud800"}
+
+    doorward_host.install("source", "odd", Odd)
+    async with doorward_host.gateway(CONFIG.replace('"fake"', '"odd"')) as gate:
+        assert (await gate.execute("await weather.get()")).value == {"?": "?"}
+
+
+def test_library_logs_show_no_variables(capfd: Any) -> None:
+    """Without a configuration of structlog's, tracebacks on standard error hold no local variables."""
+    from doorward.logs import log
+
+    hidden = CANARY
+    try:
+        raise ValueError("boom")
+    except ValueError:
+        log.exception("failed", length=len(hidden))
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "boom" in err
+    assert CANARY not in err
+
+
+async def test_numbers_and_more_encodings_are_scrubbed(doorward_host: Any) -> None:
+    """A numeric key echoed as a number, upper case, wrapped base64, entities and latin-1 do not come through. CONTRACT: AUT-12."""
+    from base64 import encodebytes
+
+    from doorward.secrets import Secrets
+
+    secrets = Secrets(environ={})
+    for value in ("1234567890", "pässword-" + "x" * 80):
+        secrets.remember(value)
+    assert secrets.scrub_value({"n": 1234567890, "ok": 12}) == {"n": "[secret]", "ok": 12}
+    long = "pässword-" + "x" * 80
+    for text in (long.upper(), encodebytes(long.encode()).decode(), "".join(f"&#{ord(c)};" for c in long), long.encode().decode("latin-1")):
+        assert "[secret]" in secrets.scrub(text)

@@ -9,11 +9,11 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from doorward.errors import InvalidArguments, LimitExceeded
-from doorward.schemas import closure
+from doorward.errors import InvalidArguments
+from doorward.schemas import unfolded
 from doorward.signatures import parameter_names, signature
 from doorward.types import Function
-from doorward.values import exceeds, plain
+from doorward.values import plain
 
 if TYPE_CHECKING:
     from doorward.catalog import Catalog
@@ -38,8 +38,6 @@ def bind(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], cat
         if name in bound:
             raise _invalid(function, catalog, f"got two values for {name!r}")
         bound[name] = value
-    if exceeds(bound, MOST_PARTS):
-        raise LimitExceeded(f"the arguments of {function.qualified} have more than {MOST_PARTS:,} parts", hint="Send less at once.")
     bound = {str(k): plain(v, keep_bytes=True) for k, v in bound.items()}
     import jsonschema_rs
 
@@ -63,8 +61,8 @@ def _validator(function: Function, catalog: Catalog) -> Any:
         return kept[1]
     import jsonschema_rs
 
-    schema = {**function.parameters, "$defs": closure(function.parameters, lambda name: catalog.definition(function.server, name))}
-    names_only = {**function.parameters, "properties": dict.fromkeys(function.parameters.get("properties", {}), True)}
+    schema = unfolded(function.parameters, lambda name: catalog.definition(function.server, name))
+    names_only = {**schema, "properties": dict.fromkeys(function.parameters.get("properties", {}), True)}
     validator: Any = None
     for candidate in (lambda: schema, lambda: _without_patterns(schema), lambda: names_only, lambda: True):
         with contextlib.suppress(ValueError, RecursionError):  # a document's own schemas may be none

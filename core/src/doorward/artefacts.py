@@ -74,6 +74,6 @@ class Artefacts:
         if kept is None or kept.principal != principal or kept.until <= self._clock():
             raise UnknownName(f"there is no result {uri}", hint="Results are kept for a while only: run the program again.")
         start = query.removeprefix("offset=")
-        offset = min(int(start), kept.size) if start.isdecimal() else 0
+        offset = min(int(start), kept.size) if start.isdecimal() and len(start) < 16 else 0
         end = offset + PAGE
         return Page(kept.content[offset:end], kept.type, offset, kept.size, f"{PREFIX}{name}?offset={end}" if end < kept.size else None)

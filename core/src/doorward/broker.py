@@ -12,7 +12,7 @@ from doorward import arguments
 from doorward.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, ServerError, UnknownName
 from doorward.logs import log
 from doorward.types import Call, CallRecord, Function
-from doorward.values import dump, plain
+from doorward.values import dump, exceeds, plain
 
 if TYPE_CHECKING:
     from doorward.catalog import Catalog
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 TOLD = 1000
 """Characters of an error's message. Cut only once it is scrubbed: half a secret would not be found."""
+
+
+MOST_VALUES = 1_000_000
+"""In one answer of an upstream."""
 
 
 class Broker:
@@ -121,6 +125,10 @@ class Broker:
             content = self._secrets.scrub_value(result)
             artefact = run.keep(content, "application/octet-stream")
             return {"artefact": artefact.uri, "type": artefact.type, "bytes": artefact.bytes}, len(result)
+        if exceeds(result, MOST_VALUES):
+            raise LimitExceeded(
+                f"{call.function.qualified} answered more than {MOST_VALUES:,} values", hint="Ask for less: pages, filters."
+            )
         value = plain(result)
         dumped = dump(value)
         self._bounded(call, len(dumped), run)

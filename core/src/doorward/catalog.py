@@ -17,10 +17,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 from doorward.search_words import match_expressions, split_words
 from doorward.types import Compiled, Function, Schema
+from doorward.values import dump, plain
 
 VERSION = 1
 """Of the file's layout: another one is built anew."""
@@ -200,18 +201,19 @@ class Catalog:
         )  # fmt: skip
         db = Database(sqlite3.connect(self.path, timeout=60))
         try:
+            db.execute("BEGIN IMMEDIATE")  # other servers and processes write too: wait for the turn now, not in the middle
             with db.conn:
                 for table in ("functions", "definitions"):
                     db.execute(f"DELETE FROM {table} WHERE server = ?", [server])  # noqa: S608
                 db.table("functions").insert_all((_scrubbed(_row(f), scrub) for f in compiled.functions), batch_size=500)
                 db.table("definitions").insert_all(
                     (
-                        {"server": server, "name": name, "schema": scrub(to_json(schema).decode())}
+                        {"server": server, "name": name, "schema": scrub(dump(plain(schema)).decode())}
                         for name, schema in compiled.definitions.items()
                     ),
                     batch_size=500,
                 )
-                db.table("servers").upsert({"name": server, "report": scrub(to_json(asdict(report)).decode())}, pk="name")
+                db.table("servers").upsert({"name": server, "report": scrub(dump(plain(asdict(report))).decode())}, pk="name")
         finally:
             db.close()
         return report
@@ -237,7 +239,7 @@ def _row(function: Function) -> dict[str, Any]:
         "name": function.name,
         "original": function.id,
         "read_only": int(function.read_only),
-        "record": to_json({f: getattr(function, f) for f in _STORED}).decode(),
+        "record": dump(plain({f: getattr(function, f) for f in _STORED})).decode(),
         "words": split_words(f"{function.server} {function.name} {function.id}"),
         "summary": split_words(function.summary),
         "description": function.description[:2000],
@@ -247,7 +249,7 @@ def _row(function: Function) -> dict[str, Any]:
 
 
 def _scrubbed(row: Mapping[str, Any], scrub: Callable[[str], str]) -> dict[str, Any]:
-    return {key: scrub(value) if isinstance(value, str) else value for key, value in row.items()}
+    return {key: scrub(plain(value)) if isinstance(value, str) else value for key, value in row.items()}
 
 
 def _described(properties: Mapping[str, Any]) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from doorward.arguments import MOST_PARTS
 from doorward.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName
 from doorward.types import Artefact, Program
+from doorward.values import exceeds
 
 if TYPE_CHECKING:
     from doorward.artefacts import Artefacts
@@ -46,7 +48,9 @@ class RunDoor:
         try:
             if self.made > 10 * self.program.limits.calls:
                 raise LimitExceeded("the run makes nothing but calls that are refused")
-            server, _, name = str(function).partition(".")
+            if not isinstance(function, str) or exceeds([args, kwargs], MOST_PARTS):
+                raise LimitExceeded(f"the arguments of a call have more than {MOST_PARTS:,} parts", hint="Send less at once.")
+            server, _, name = function.partition(".")
             if server == "doorward":
                 return await self._help(name, args, kwargs)
             async with self._slots:
@@ -59,7 +63,7 @@ class RunDoor:
     async def _help(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         try:
             return await self._helper(name)(self, *args, **kwargs)
-        except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             raise InvalidArguments(f"doorward.{name}: {error}") from None
 
     def _helper(self, name: str) -> Callable[..., Awaitable[Any]]:

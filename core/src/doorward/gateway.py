@@ -29,7 +29,7 @@ from doorward.drivers import PluginContext
 from doorward.errors import ConfigError, DoorwardError, GuardRefused, InvalidArguments, InvalidProgram, LimitExceeded
 from doorward.executors import Executors
 from doorward.index import Index
-from doorward.kept import Kept
+from doorward.kept import Kept, again
 from doorward.plugins import Plugins
 from doorward.policy import Policy
 from doorward.runs import Runs, failure
@@ -177,6 +177,7 @@ class Gateway:
                 raise GuardRefused(
                     f"the program has {size} bytes, more than {self.limits.code}", hint="Send less code; pass data as params."
                 )
+            code = code.replace("\r\n", "\n").replace("\r", "\n")  # lines and places are counted alike everywhere
             known = _parameters(code)
             programs.check({k: v for k, v in (params or {}).items() if k in known}, known)
             programs.check_names(params or {})
@@ -199,7 +200,8 @@ class Gateway:
             program = self._program(kept.code, {**kept.params, **(params or {})}, kept.description, kept.functions, timeout, principal)
         except DoorwardError as error:
             return self._refused(error, "", principal)
-        return await self._run(program, program.params, None)
+        outcome = await self._run(program, None, None)
+        return replace(outcome, cache_id=cache_id, next=again(cache_id, kept.params)) if outcome.ok else outcome
 
     async def call(self, function: str, arguments: Mapping[str, Any] | None = None, *, principal: str = LOCAL) -> Any:
         """Make one call through the door, without a sandbox: for the command line and for tools that are shown
@@ -212,12 +214,12 @@ class Gateway:
         """A page of an artefact. Raises: UnknownName."""
         return self._artefacts.page(uri, principal)
 
-    async def _run(self, program: Program, known: Mapping[str, Any], session: Session | None) -> Outcome:
+    async def _run(self, program: Program, known: Mapping[str, Any] | None, session: Session | None) -> Outcome:
         door = RunDoor(program, self.broker, self.discovery, self._artefacts)
         outcome = await self._runs.run(program, door, session)
         if session is not None:
             outcome = replace(outcome, session_id="" if session.dead else session.id)
-        elif outcome.ok:
+        elif outcome.ok and known is not None:
             outcome = await self._kept.keep(program, known, outcome)
         return outcome
 
@@ -236,7 +238,9 @@ class Gateway:
                 raise InvalidArguments(f"timeout is {timeout:g} s; at most {limits.max_timeout:g} s are allowed")
             limits = replace(limits, timeout=float(timeout))
         deadline = time.monotonic() + limits.timeout
-        narrowed = None if functions is None else tuple(functions)
+        narrowed = (functions,) if isinstance(functions, str) else None if functions is None else tuple(functions)
+        if narrowed and len(narrowed) > 100:
+            raise InvalidArguments(f"`functions` has {len(narrowed)} patterns; at most 100 are allowed", hint="Use wildcards.")
         return Program(code, params, description, narrowed, principal, limits, tokens.token_hex(8), deadline)
 
     def _admit(self, principal: str) -> None:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from doorward.plugins import Plugins
 
 
+LARGEST = 2**18
+"""Bytes of the parameters of a program that is kept."""
+
+
 class Kept:
     """The configured cache, made when first needed. Without one nothing is kept, and all else works."""
 
@@ -49,7 +53,7 @@ class Kept:
         )
         try:
             cache = self._made()
-            if cache is None:
+            if cache is None or len(values.dump(dict(known))) > LARGEST:
                 return outcome
             cache_id = await cache.put(kept)
         except Exception as error:  # the run succeeded; that it could not be kept must not undo it
@@ -60,7 +64,7 @@ class Kept:
     async def get(self, cache_id: str, principal: str) -> CachedProgram:
         """Raises: UnknownName; InvalidProgram if a function that it uses has changed."""
         cache = self._made()
-        kept = await cache.get(cache_id, principal) if cache else None
+        kept = await cache.get(cache_id, principal) if cache and cache_id.isascii() else None
         if kept is None:
             hint = "Run it with execute_code, and use the cache_id of the answer."
             raise UnknownName(f"there is no cached program {cache_id[:80]!r} (any more)", hint=hint)

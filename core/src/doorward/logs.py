@@ -15,7 +15,13 @@ class _Log:
 
         if structlog.is_configured():
             return getattr(structlog.get_logger(), level)
-        return getattr(structlog.wrap_logger(structlog.PrintLogger(sys.stderr)), level)
+        # Plain tracebacks: structlog's own show local variables, and these may be secrets.
+        plain: list[Any] = [
+            structlog.processors.add_log_level,
+            structlog.processors.format_exc_info,
+            structlog.processors.KeyValueRenderer(),
+        ]
+        return getattr(structlog.wrap_logger(structlog.PrintLogger(sys.stderr), processors=plain), level)
 
 
 log = _Log()

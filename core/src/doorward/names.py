@@ -35,7 +35,7 @@ def python_name(text: str, *, fallback: str = "unnamed") -> str:
     plain = unicodedata.normalize("NFKD", text[:_LONGEST]).encode("ascii", "ignore").decode()
     if not re.search(r"[A-Za-z0-9]", plain):
         plain = f"{fallback}_{_digest(text)}" if text else fallback
-    apart = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", plain)
+    apart = re.sub(r"([A-Z])(?=[A-Z][a-z])", r"\1_", plain)
     apart = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", apart)
     name = re.sub(r"[^a-z0-9]+", "_", apart.lower()).strip("_")[:100].rstrip("_")
     if name[0].isdigit():

@@ -12,8 +12,8 @@ class Policy:
     """`[policy]`: `allow` and `deny` are patterns; deny wins. An empty `allow` allows nothing."""
 
     def __init__(self, allow: Sequence[str] = ("*",), deny: Sequence[str] = ()) -> None:
-        self._allow = tuple(allow)
-        self._deny = tuple(deny)
+        self._allow = tuple(map(_of_modules, allow))
+        self._deny = tuple(map(_of_modules, deny))
 
     def refusal(self, program: Program, function: Function) -> str | None:
         """Why the program may not call the function, or `None`."""
@@ -24,12 +24,20 @@ class Policy:
         return None
 
 
+def _of_modules(pattern: str) -> str:
+    """`my-api.x` and `mcp__my-api__x` mean `my_api.x`: functions carry the names by which programs import servers."""
+    if pattern.startswith("mcp__"):
+        pattern = pattern[5:].replace("__", ".", 1)
+    server, dot, name = pattern.partition(".")
+    return f"{server.replace('-', '_')}{dot}{name}"
+
+
 def matches(function: Function, patterns: Iterable[str]) -> bool:
     """Whether any pattern means this function: `server.name` or `server` (all of it), with wildcards, original ids
     and the `mcp__server__name` form that other systems use included."""
     names = (function.qualified, f"{function.server}.{function.id}")
     for pattern in patterns:
-        pattern = pattern.removeprefix("mcp__").replace("__", ".", 1) if pattern.startswith("mcp__") else pattern
+        pattern = _of_modules(pattern)
         if pattern == function.server or any(fnmatchcase(name, pattern) for name in names):
             return True
     return False

@@ -6,6 +6,7 @@ references are resolved one at a time when they are met, and each only once.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any
@@ -173,3 +174,56 @@ def closure(schema: Any, definitions: Definitions) -> dict[str, Any]:
         elif isinstance(node, list):
             todo.extend(node)
     return found
+
+
+FUEL = 3000
+"""Parts of a schema that arguments are held against."""
+
+_INNER = {
+    **dict.fromkeys(("properties", "patternProperties"), dict),
+    **dict.fromkeys(("items", "additionalProperties"), Mapping),
+    **dict.fromkeys(("prefixItems", "allOf", "anyOf"), list),
+}
+_PLAIN = {
+    *("type", "enum", "const", "required", "pattern", "uniqueItems", "multipleOf"),
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength"),
+    *("minItems", "maxItems", "minProperties", "maxProperties"),
+}
+
+
+def unfolded(schema: Any, definitions: Definitions) -> Any:
+    """The schema without references, breadth first; where `FUEL` ends, anything goes, and `oneOf` is read as `anyOf`.
+
+    To check a value against alternatives that refer to one another takes time exponential in their depth: a document
+    could stop the host with it. What is left out here the API checks itself.
+    """
+    root: dict[str, Any] = {}
+    todo = deque([(schema, root)])
+    fuel = FUEL
+    while todo:
+        node, out = todo.popleft()
+        fuel -= 1
+        if node is False:
+            out["not"] = {}
+        if fuel < 0 or not isinstance(node, Mapping):
+            continue
+        for key, value in node.items():
+            key = "anyOf" if key == "oneOf" and "anyOf" not in node else key
+            if key in _PLAIN or value is False:
+                out[key] = value
+            elif key == "$ref" and isinstance(value, str):
+                target: dict[str, Any] = {}
+                out.setdefault("allOf", []).append(target)
+                todo.append((definitions(value.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")), target))
+            elif key in _INNER and isinstance(value, _INNER[key]):
+                if isinstance(value, list):
+                    parts: list[dict[str, Any]] = [{} for _ in value]
+                    out[key] = [*out.get(key, []), *parts]
+                    todo.extend(zip(value, parts, strict=True))
+                elif _INNER[key] is dict:
+                    out[key] = {name: {} for name in value}
+                    todo.extend((value[name], out[key][name]) for name in value)
+                else:
+                    out[key] = {}
+                    todo.append((value, out[key]))
+    return root

@@ -97,7 +97,7 @@ _FILLER = frozenset(
 def split_words(text: str) -> str:
     """`issuesListForRepo /repos/{owner}` → `issues List For Repo repos owner`: camelCase and signs apart."""
     apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text)
-    apart = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1 \2", apart)
+    apart = re.sub(r"([A-Z])(?=[A-Z][a-z])", r"\1 ", apart)
     return " ".join(re.findall(r"\w+", apart.replace("_", " ")))
 
 
@@ -113,7 +113,7 @@ class Expressions(NamedTuple):
 
 def match_expressions(query: str) -> Expressions | None:
     """`None` if there are no words. Nothing of the query is syntax: each word is quoted."""
-    words = [w.lower() for w in split_words(query).split()][:32]
+    words = [w.lower() for w in split_words(query[:1000]).split()][:32]
     words = [w for i, w in enumerate(words) if not (i and w.rstrip("s") == "request" and words[i - 1] in ("pull", "merge"))]
     words = [w for w in words if w not in _FILLER] or words
     if not words:

@@ -32,6 +32,10 @@ _REFERENCE = re.compile(
 )
 
 
+_CREDENTIAL = re.compile(r"(?i)key|token|secret|pass|pwd|credential|auth|file|keyring|cmd")
+"""Names of variables, and schemes, whose values are scrubbed wherever they are used."""
+
+
 class Secrets:
     """The values of `${VAR}`, `${VAR:-default}` and `${scheme:name}`: the environment, then `.env`, then hooks.
 
@@ -70,7 +74,7 @@ class Secrets:
             if found is None:
                 where = "the environment or .env" if match["scheme"] is None else "its place"
                 raise MissingSecret(f"{match[0]} has no value", hint=f"Set it in {where}.")
-            if remember:
+            if remember or _CREDENTIAL.search(match["name"] or match["scheme"] or ""):
                 self.remember(found)
             return found
 
@@ -146,6 +150,8 @@ class Secrets:
                 return {self._walk(k): self._walk(v) for k, v in value.items()}
             case list() | tuple():
                 return [self._walk(v) for v in value]
+            case int() | float() if not isinstance(value, bool) and self.scrub(str(value)) != str(value):
+                return REDACTED
             case _:
                 return value
 
@@ -172,6 +178,13 @@ def variants(value: str) -> Iterator[str]:
     yield raw.hex()
     yield raw.hex().upper()
     yield value[::-1]
+    yield value.upper()
+    yield value.lower()
+    yield value.encode(errors="surrogateescape").decode("latin-1")
+    yield "".join(f"&#{ord(c)};" for c in value)
+    yield raw.hex(":")
+    yield base64.encodebytes(raw).decode().strip()
+    yield base64.b32encode(raw).decode().rstrip("=")
     for alphabet in (base64.b64encode, base64.urlsafe_b64encode):
         for offset in range(3):
             # Inside a longer base64 text the value starts at any of three offsets; its edges mix with neighbours.

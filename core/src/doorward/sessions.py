@@ -81,9 +81,8 @@ class Sessions:
         if session_id == "new":
             mine = [s for s in self._open.values() if s.principal == principal]
             if len(mine) >= self._most:
-                raise LimitExceeded(
-                    f"{len(mine)} sessions are open, no more are allowed", hint=f"Go on with one of them: {', '.join(s.id for s in mine)}."
-                )
+                hint = f"Go on with one of them; each ends when it is unused for {self._idle:g} s."
+                raise LimitExceeded(f"{len(mine)} sessions are open, no more are allowed", hint=hint)
             session = Session(principal)
             self._open[session.id] = session
         else:

@@ -16,7 +16,9 @@ DEEPEST = 100
 def plain(value: Any, depth: int = 0, *, keep_bytes: bool = False) -> Any:
     """A value as plain JSON: tuples and sets become lists, keys text, dates ISO 8601, bytes base64 text (unless kept),
     NaN and infinities text; everything else its `repr`."""
-    if value is None or isinstance(value, (bool, str)):
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode(errors="replace").decode()  # half a surrogate pair is no JSON
+    if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
         return value if abs(value) < 2**63 else str(value) if value.bit_length() < 10_000 else f"an integer of {value.bit_length()} bits"
@@ -25,7 +27,7 @@ def plain(value: Any, depth: int = 0, *, keep_bytes: bool = False) -> Any:
     if depth > DEEPEST:
         return "…"
     if isinstance(value, Mapping):
-        return {k if isinstance(k, str) else str(k): plain(v, depth + 1, keep_bytes=keep_bytes) for k, v in value.items()}
+        return {plain(k) if isinstance(k, str) else str(k): plain(v, depth + 1, keep_bytes=keep_bytes) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(v, depth + 1, keep_bytes=keep_bytes) for v in value]
     if isinstance(value, (set, frozenset)):

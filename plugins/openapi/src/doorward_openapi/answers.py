@@ -102,7 +102,10 @@ def _hint(status: int, after: float | None) -> str | None:
 def _told(value: Any, depth: int) -> str:
     """What an error body says: RFC 9457 `title` and `detail`, else the words that APIs use."""
     if isinstance(value, str):
-        return "" if value.lstrip()[:1] == "<" else " ".join(value[:_KEPT].split())
+        if value.lstrip()[:1] == "<":
+            return ""
+        # White space only of what is whole: it could bring the place of a cut, and half a credential, to the front.
+        return " ".join(value.split()) if len(value) <= _KEPT else value[:_KEPT]
     if isinstance(value, list) and value and depth < 4:
         return "; ".join(filter(None, (_told(v, depth + 1) for v in value[:5])))[:_KEPT]
     if not isinstance(value, dict) or depth > 4:

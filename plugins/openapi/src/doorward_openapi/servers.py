@@ -37,7 +37,7 @@ def shown(url: str) -> str:
         host = parts.netloc.rpartition("@")[2]
     except ValueError:
         return "(not a URL)"
-    return f"{parts.scheme}://{host}{parts.path}"[:200] if parts.scheme else url[:200]
+    return f"{parts.scheme}://{host}{parts.path}" if parts.scheme else url
 
 
 def base_urls(holder: Any, document_url: str) -> Iterator[str]:
