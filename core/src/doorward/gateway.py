@@ -26,7 +26,7 @@ from doorward.discovery import Discovery
 from doorward.distribution import find_index
 from doorward.door import RunDoor
 from doorward.drivers import PluginContext
-from doorward.errors import ConfigError, DoorwardError, GuardRefused, InvalidArguments, InvalidProgram, LimitExceeded
+from doorward.errors import ConfigError, DoorwardError, GuardRefused, InvalidArguments, LimitExceeded
 from doorward.executors import Executors
 from doorward.index import Index
 from doorward.kept import Kept, again
@@ -178,7 +178,7 @@ class Gateway:
                     f"the program has {size} bytes, more than {self.limits.code}", hint="Send less code; pass data as params."
                 )
             code = code.replace("\r\n", "\n").replace("\r", "\n")  # lines and places are counted alike everywhere
-            known = _parameters(code)
+            known = programs.parameters_if_readable(code)
             programs.check({k: v for k, v in (params or {}).items() if k in known}, known)
             programs.check_names(params or {})
             program = self._program(code, params or {}, description, functions, timeout, principal)
@@ -295,10 +295,3 @@ class Gateway:
         model = getattr(loaded, "Settings", config.Settings)
         settings = config.validate(model, self.config.hooks.get(name, {}), secrets=self.secrets, place=place)
         return loaded(PluginContext(name, settings, self.state))
-
-
-def _parameters(code: str) -> dict[str, Any]:
-    try:
-        return programs.parameters(code)
-    except InvalidProgram:
-        return {}  # the guards or the executor say what is wrong, with the line

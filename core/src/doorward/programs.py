@@ -48,6 +48,14 @@ def parameters(code: str) -> dict[str, Any]:
     return {name: value for name, (_, value) in _literals(parse(code)).items()}
 
 
+def parameters_if_readable(code: str) -> dict[str, Any]:
+    """The parameters; none of what cannot be read: guards or the executor say what is wrong with it, and where."""
+    try:
+        return parameters(code)
+    except InvalidProgram:
+        return {}
+
+
 def _literals(tree: ast.Module) -> dict[str, tuple[ast.expr, Any]]:
     found: dict[str, tuple[ast.expr, Any]] = {}
     again: set[str] = set()
