@@ -152,3 +152,24 @@ def test_is_installed_and_light() -> None:
     """The driver is found under its name, and importing it costs no interpreter."""
     assert check_driver("executor", "monty") is MontyExecutor
     check_light_import("doorward_sandbox_monty")
+
+
+def test_a_process_that_ran_a_program_ends_well() -> None:
+    """A process that ends right after a failed run, on a busy machine, is not aborted by Monty's threads."""
+    import subprocess
+    import sys
+
+    code = (
+        "import asyncio, time\nfrom pathlib import Path\nfrom doorward.testing import Host\nfrom doorward.testing.conformance import _Door\n"
+        "from doorward import Program\nfrom doorward_sandbox_monty import MontyExecutor, MontySettings\n"
+        "async def main():\n"
+        "    executor = MontyExecutor(Host(Path('.')).context(MontySettings))\n"
+        "    program = Program('1/0', deadline=time.monotonic() + 30)\n"
+        "    sandbox = await executor.open(program)\n"
+        "    await sandbox.run(program, _Door())\n"
+        "    await sandbox.close()\n"
+        "    await executor.close()\n"
+        "asyncio.run(main())\n"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(6)]
+    assert [(process.communicate()[1], process.returncode) for process in running] == [(b"", 0)] * 6

@@ -7,9 +7,12 @@ answer is out. A worker never serves two clients without having been reset in be
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
+import time
 from collections.abc import Coroutine
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import anyio
@@ -20,6 +23,11 @@ from doorward_sandbox_monty.modules import Modules
 
 _AFTER = 0.001
 """Seconds to let the answer out first."""
+
+
+_SETTLE = 0.1
+"""Seconds that the interpreter waits before it ends. Monty's threads still drop what they held of Python when the last
+run is over (pydantic-monty 1.4); one that does so in an interpreter that is being torn down aborts the process."""
 
 
 @dataclass
@@ -36,6 +44,11 @@ class Worker:
         """Reset the worker and give it back; one that is gone is replaced by the pool."""
         with contextlib.suppress(monty.MontyError):
             await self.session.__aexit__(None, None, None)
+
+
+@cache
+def _settle_at_exit() -> None:
+    atexit.register(time.sleep, _SETTLE)
 
 
 async def _leave(ahead: asyncio.Task[Worker]) -> None:
@@ -116,6 +129,7 @@ class Workers:
             if self._pool is None:
                 pool = monty.AsyncMonty(min_processes=1, max_processes=self._settings.workers, checkout_timeout=self._settings.wait)
                 self._pool = await pool.__aenter__()
+                _settle_at_exit()
             return self._pool
 
     async def _turn_over(self, worker: Worker, next_too: bool) -> None:
