@@ -75,6 +75,8 @@ class Broker:
             bound = arguments.bind(function, args, kwargs, self._catalog)
             call = Call(function, bound, call.run, call.principal, call.deadline)
             sent = len(dump(bound))
+            if sent > run.program.limits.result:
+                raise LimitExceeded(f"the arguments have {sent} bytes, more than {run.program.limits.result}", hint="Send less at once.")
             self._allow(run, call)
             result = await self._perform(call)
             value, received = self._checked(call, result, run)

@@ -163,3 +163,22 @@ def test_openapi_settings_are_checked(settings):
     """Settings that can't work, or would be unsafe, are refused; TLS verification has no switch."""
     with pytest.raises(ValidationError):
         OpenAPI.Settings(**settings)
+
+
+@pytest.mark.parametrize(
+    ("auth", "settings", "allowed"),
+    [
+        (None, {}, True),
+        (Bearer(), {}, False),
+        (Bearer(), {"spec": "http://evil.example/openapi.json"}, True),
+        (Bearer(), {"base_url": "http://evil.example"}, True),
+    ],
+)
+def test_openapi_a_document_cannot_lead_credentials_away(tmp_path, auth, settings, allowed):
+    """Credentials go to the origin of a downloaded document, or where `base_url` says; never where only the document says."""
+    made = source(tmp_path, auth, **{"spec": "http://127.0.0.1:1/openapi.json", **settings})
+    if allowed:
+        assert made._base({"base": "http://evil.example"}) == "http://evil.example"
+    else:
+        with pytest.raises(ServerError, match="on its word alone"):
+            made._base({"base": "http://evil.example"})

@@ -160,7 +160,8 @@ def test_a_process_that_ran_a_program_ends_well() -> None:
     import sys
 
     code = (
-        "import asyncio, time\nfrom pathlib import Path\nfrom doorward.testing import Host\nfrom doorward.testing.conformance import _Door\n"
+        "import asyncio, time\nfrom pathlib import Path\nfrom doorward.testing import Host\n"
+        "from doorward.testing.conformance import _Door\n"
         "from doorward import Program\nfrom doorward_sandbox_monty import MontyExecutor, MontySettings\n"
         "async def main():\n"
         "    executor = MontyExecutor(Host(Path('.')).context(MontySettings))\n"

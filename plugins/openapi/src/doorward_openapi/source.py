@@ -60,6 +60,7 @@ class OpenAPI:
         self._settings: OpenAPISettings = server.settings
         self._bundle: Bundle | None = None
         self._opened: Client | None = None
+        self._known: set[str] = set()
 
     async def fingerprint(self) -> str:
         """The hash of the document and the files that it refers to.
@@ -108,12 +109,27 @@ class OpenAPI:
     def _base(self, data: Any) -> str:
         """Where the requests of a function go: never to another origin than the configured one."""
         configured, named = self._settings.base_url, data.get("base")
-        if named and (configured is None or servers.same_origin(named, configured)):
+        if named and configured is None:
+            return self._taken_at_its_word(str(named))
+        if named and configured and servers.same_origin(named, configured):
             return str(named)
         if configured is None:
             name = self._server.name
             raise ServerError(f"nothing says where {name} is: its document names no server", hint=f"Set base_url of [servers.{name}].")
         return configured
+
+    def _taken_at_its_word(self, named: str) -> str:
+        """The server that a document names. One that was downloaded may not send credentials elsewhere than where it is from."""
+        spec = self._settings.spec
+        if named not in self._known and spec.startswith(("http:", "https:")) and not servers.same_origin(named, spec):
+            if self._settings.headers or self._server.auth() is not None:
+                raise ServerError(
+                    f"the document of {self._server.name} names {servers.shown(named)}, which is not where it comes from; "
+                    "credentials are not sent there on its word alone",
+                    hint=f"Set base_url of [servers.{self._server.name}].",
+                )
+        self._known.add(named)
+        return named
 
     def _client(self) -> Client:
         if self._opened is None:
