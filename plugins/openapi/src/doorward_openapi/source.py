@@ -121,13 +121,13 @@ class OpenAPI:
     def _taken_at_its_word(self, named: str) -> str:
         """The server that a document names. One that was downloaded may not send credentials elsewhere than where it is from."""
         spec = self._settings.spec
-        if named not in self._known and spec.startswith(("http:", "https:")) and not servers.same_origin(named, spec):
-            if self._settings.headers or self._server.auth() is not None:
-                raise ServerError(
-                    f"the document of {self._server.name} names {servers.shown(named)}, which is not where it comes from; "
-                    "credentials are not sent there on its word alone",
-                    hint=f"Set base_url of [servers.{self._server.name}].",
-                )
+        elsewhere = named not in self._known and spec.startswith(("http:", "https:")) and not servers.same_origin(named, spec)
+        if elsewhere and (self._settings.headers or self._server.auth() is not None):
+            raise ServerError(
+                f"the document of {self._server.name} names {servers.shown(named)}, which is not where it comes from; "
+                "credentials are not sent there on its word alone",
+                hint=f"Set base_url of [servers.{self._server.name}].",
+            )
         self._known.add(named)
         return named
 
