@@ -11,6 +11,7 @@ import anyio
 from doorward import arguments
 from doorward.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, ServerError, UnknownName
 from doorward.logs import log
+from doorward.names import qualified
 from doorward.types import Call, CallRecord, Function
 from doorward.values import dump, exceeds, plain
 
@@ -46,15 +47,12 @@ class Broker:
 
         Raises: UnknownName with near names.
         """
-        text = str(name)[:300]
-        if text.startswith("mcp__"):
-            text = text[5:].replace("__", ".", 1)
+        text = qualified(str(name)[:300])
         server, _, bare = text.partition(".")
         usable = self._servers.names()
-        module = server if server in usable else server.replace("-", "_")
-        function = self._catalog.function(module, bare) if module in usable else None
+        function = self._catalog.function(server, bare) if server in usable else None
         if function is None:
-            near = self._catalog.near(f"{module}.{bare}" if bare else text, usable)
+            near = self._catalog.near(text, usable)
             raise UnknownName(
                 f"there is no function {text!r}", hint=f"Near: {', '.join(near)}." if near else "Use search_functions to find one."
             )

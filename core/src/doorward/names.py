@@ -61,6 +61,15 @@ def unique_names(ids: Iterable[str]) -> dict[str, str]:
     return names
 
 
+def qualified(text: str) -> str:
+    """The catalog's name for what a person or another system writes: `my-api.x` and `mcp__my-api__x` are `my_api.x`,
+    because a function carries the name by which programs import its server. In patterns, ranges (`[a-m]`) stay."""
+    if text.startswith("mcp__"):
+        text = text[5:].replace("__", ".", 1)
+    server, dot, name = text.partition(".")
+    return re.sub(r"-(?![^\[]*\])", "_", server) + dot + name
+
+
 def is_plain(name: object) -> bool:
     """Whether this can be written as it is, as a parameter or a field. (Other alphabets Python would normalise.)"""
     if not isinstance(name, str) or len(name) > 110 or name == "__debug__":

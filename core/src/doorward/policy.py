@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
+from doorward.names import qualified
 from doorward.types import Function, Program
 
 
@@ -12,8 +13,8 @@ class Policy:
     """`[policy]`: `allow` and `deny` are patterns; deny wins. An empty `allow` allows nothing."""
 
     def __init__(self, allow: Sequence[str] = ("*",), deny: Sequence[str] = ()) -> None:
-        self._allow = tuple(map(_of_modules, allow))
-        self._deny = tuple(map(_of_modules, deny))
+        self._allow = tuple(map(qualified, allow))
+        self._deny = tuple(map(qualified, deny))
 
     def refusal(self, program: Program, function: Function) -> str | None:
         """Why the program may not call the function, or `None`."""
@@ -24,20 +25,12 @@ class Policy:
         return None
 
 
-def _of_modules(pattern: str) -> str:
-    """`my-api.x` and `mcp__my-api__x` mean `my_api.x`: functions carry the names by which programs import servers."""
-    if pattern.startswith("mcp__"):
-        pattern = pattern[5:].replace("__", ".", 1)
-    server, dot, name = pattern.partition(".")
-    return f"{server.replace('-', '_')}{dot}{name}"
-
-
 def matches(function: Function, patterns: Iterable[str]) -> bool:
     """Whether any pattern means this function: `server.name` or `server` (all of it), with wildcards, original ids
     and the `mcp__server__name` form that other systems use included."""
     names = (function.qualified, f"{function.server}.{function.id}")
     for pattern in patterns:
-        pattern = _of_modules(pattern)
+        pattern = qualified(pattern)
         if pattern == function.server or any(fnmatchcase(name, pattern) for name in names):
             return True
     return False

@@ -10,6 +10,8 @@ from typing import Any
 
 from doorward import ApiError, ServerError
 
+from doorward_openapi.values import finite
+
 _KEPT = 200_000
 """Characters of what an error says. Far more than anybody is shown: the broker cuts, after it has removed credentials, for one that is
 cut in two would not be found."""
@@ -65,12 +67,7 @@ def _json(body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return json.loads(body.decode("utf-8-sig", "replace"), parse_constant=lambda _: None, parse_float=_finite)
-
-
-def _finite(text: str) -> float | None:
-    number = float(text)
-    return number if math.isfinite(number) else None
+        return json.loads(body.decode("utf-8-sig", "replace"), parse_constant=lambda _: None, parse_float=finite)
 
 
 def error_of(what: str, status: int, reason: str, media: str, retry_after: str | None, body: bytes) -> ApiError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import gc
 import json
-import math
 import re
 import zlib
 from collections.abc import Iterator
@@ -13,6 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from doorward import ConfigError
+
+from doorward_openapi.values import finite
 
 MOST_BYTES = 64 * 2**20
 """Of one document, before and after decompression. Microsoft Graph, the largest that is known, has 40 MB."""
@@ -81,18 +82,13 @@ def _json(raw: bytes) -> Any:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as strict:
         try:  # what other tools write: NaN, lone surrogates, huge numbers
-            return json.loads(raw.decode("utf-8", "replace"), parse_constant=lambda _: None, parse_float=_finite)
+            return json.loads(raw.decode("utf-8", "replace"), parse_constant=lambda _: None, parse_float=finite)
         except ValueError:
             pass
         try:  # YAML in braces
             return _yaml(raw, "")
         except (ValueError, ConfigError):
             raise ValueError(str(strict)) from None
-
-
-def _finite(text: str) -> float | None:
-    number = float(text)
-    return number if math.isfinite(number) else None
 
 
 def _yaml(raw: bytes, name: str) -> Any:

@@ -9,6 +9,12 @@ from typing import Any, TypeGuard
 _MOST = 1000
 
 
+def finite(text: str) -> float | None:
+    """For JSON readers: a number too large for a float is None."""
+    read = float(text)
+    return read if math.isfinite(read) else None
+
+
 def number(value: Any) -> TypeGuard[int | float]:
     """A finite number, and no flag."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
