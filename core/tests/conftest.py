@@ -22,6 +22,7 @@ from doorward import (
     Function,
     PluginContext,
     Program,
+    Reply,
     Secret,
     ServerContext,
     Settings,
@@ -71,6 +72,7 @@ class Weather:
             Function(self.name, "sleep", "sleep", "Takes long", read_only=True),
             Function(self.name, "big", "big", "A large answer", read_only=True),
             Function(self.name, "raw", "raw", "Bytes", read_only=True),
+            Function(self.name, "map", "map", "An image of the forecast", read_only=True),
         ]  # fmt: skip
         return Compiled(functions, skipped=[Skipped("GET /odd", "it is odd")], description="Weather of the world")
 
@@ -91,6 +93,8 @@ class Weather:
                 return [{"id": i, "name": "x" * 50} for i in range(2000)]
             case "raw":
                 return b"\x00\x01" + token.encode()
+            case "map":
+                return Reply(b"\x89PNG", type="image/png", name=f"map-{token}.png")
         return {"city": call.arguments["city"], "high": 20.5}
 
     async def close(self) -> None:

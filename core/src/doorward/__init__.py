@@ -31,7 +31,7 @@ _EXPORTS = {
     "signatures": ("signature",),
     "types": (
         "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "Ended", "Failure", "Finding", "Frame", "Function",
-        "Limits", "Outcome", "Program", "Schema", "Skipped",
+        "Limits", "Outcome", "Program", "Reply", "Schema", "Skipped",
     ),
 }  # fmt: skip
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}

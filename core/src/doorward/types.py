@@ -115,6 +115,20 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Reply:
+    """What a source may return of a call, where it knows more than the value.
+
+    `type` is the media type and `name` the file name of bytes; `next` are the keyword arguments of the call of the
+    same function that gets the next page, `None` if there is none or none is known.
+    """
+
+    value: Any
+    type: str = ""
+    name: str = ""
+    next: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CallRecord:
     """How a call went: sizes and times, never contents."""
 
