@@ -72,7 +72,6 @@ class Weather:
             Function(self.name, "sleep", "sleep", "Takes long", read_only=True),
             Function(self.name, "big", "big", "A large answer", read_only=True),
             Function(self.name, "raw", "raw", "Bytes", read_only=True),
-            Function(self.name, "map", "map", "An image of the forecast", read_only=True),
         ]  # fmt: skip
         return Compiled(functions, skipped=[Skipped("GET /odd", "it is odd")], description="Weather of the world")
 
@@ -92,9 +91,8 @@ class Weather:
             case "big":
                 return [{"id": i, "name": "x" * 50} for i in range(2000)]
             case "raw":
-                return b"\x00\x01" + token.encode()
-            case "map":
-                return Reply(b"\x89PNG", type="image/png", name=f"map-{token}.png")
+                raw = b"\x00\x01" + token.encode()
+                return Reply(raw, type="image/png", name=f"map-{token}.png") if call.arguments.get("map") else raw
         return {"city": call.arguments["city"], "high": 20.5}
 
     async def close(self) -> None:
