@@ -67,7 +67,7 @@ def _style(parameter: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parameter(parameter: Mapping[str, Any]) -> dict[str, Any]:
-    about = {k: parameter[k] for k in ("name", "in", "description", "required") if k in parameter}
+    about = {k: parameter[k] for k in ("name", "in", "description", "required", "allowEmptyValue") if k in parameter}
     return {**about, **_style(parameter), "schema": parameter.get("schema") or _schema(parameter)}
 
 
