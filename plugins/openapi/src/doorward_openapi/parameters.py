@@ -12,10 +12,13 @@ from doorward_openapi.schemas import Schemas
 from doorward_openapi.text import kind, line
 
 _USUAL = {"path": "simple", "header": "simple", "query": "form", "cookie": "form", "querystring": "form"}
+_DELIMITED = {"spaceDelimited", "pipeDelimited", "tabDelimited"}
+"""In paths and headers only Swagger 2.0 has them."""
+
 _STYLES = {
-    "path": {"simple", "label", "matrix"},
-    "query": {"form", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject"},
-    "header": {"simple"},
+    "path": {"simple", "label", "matrix"} | _DELIMITED,
+    "query": {"form", "deepObject"} | _DELIMITED,
+    "header": {"simple"} | _DELIMITED,
     "cookie": {"form", "cookie"},
     "querystring": set[str](),
 }
