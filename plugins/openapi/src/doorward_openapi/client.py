@@ -98,6 +98,8 @@ class Client:
         if answer.status != 200:
             hint = "Check `spec`, and `auth` if the document needs it."
             raise ServerError(f"{what} cannot be had: {answer.status} {answer.reason}", hint=hint)
+        if answer.cut:
+            raise ServerError(f"{what} cannot be had: {answer.cut}")
         return answer.body
 
     async def _send(
@@ -120,7 +122,7 @@ class Client:
                 response = await client.send(request, auth=auth, stream=True)
                 try:
                     if not 300 <= response.status_code < 400 or response.status_code == 304:
-                        return await _read(what, response, MOST_RECEIVED if most is None else most, timeout)
+                        return await _read(what, response, MOST_RECEIVED if most is None else most)
                     request = _redirected(what, request, response)
                 finally:
                     await response.aclose()
@@ -132,20 +134,22 @@ class Client:
             self._opened = None
 
 
-async def _read(what: str, response: httpx2.Response, most: int, timeout: float) -> Answer:
+async def _read(what: str, response: httpx2.Response, most: int) -> Answer:
     """The answer to its end, or to where a stream's time or room ends."""
     headers = response.headers
     media = headers.get("content-type", "")
-    patience = streams.patience(media, headers.get("content-length"), timeout)
+    time_left = anyio.current_effective_deadline() - anyio.current_time()
+    patience = streams.patience(media, headers.get("content-length"), time_left)
     parts: list[bytes] = []
     size, cut = 0, ""
     with anyio.move_on_after(patience) as scope:
         async for part in response.aiter_bytes():
             size += len(part)
+            parts.append(part)
             if size > most:
+                parts[-1] = part[: most - size]
                 cut = f"answered with more than {most // 2**20} MiB"
                 break
-            parts.append(part)
     if scope.cancelled_caught:
         cut = f"it did not end within {patience:.3g} seconds"
     elif cut and not streams.kind(media):
