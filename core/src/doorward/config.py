@@ -116,6 +116,8 @@ class ServerSettings(Settings):
     read_only: bool = Field(False, description="Leave out every function that may change something")
     include: list[str] | None = Field(None, description='Names, original ids, "tag:…" or "GET /path/**"; wildcards work')
     exclude: list[str] = []
+    expose: list[str] = Field([], description="Functions that are MCP tools of their own as well; each costs every client tokens")
+    skills: str | None = Field(None, description="A Markdown guide for agents: a path, relative to the configuration file, or a URL")
     disabled: bool = False
 
 
