@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-import anyio
 import mcp_types as t
 from mcp import MCPError
 from mcp.server.lowlevel import Server
@@ -29,10 +29,11 @@ async def serving(gate: Gateway) -> AsyncIterator[Server[Any]]:
     if gate.skills.configured or any(settings.expose for _, settings in gate.servers.settings_in_use()):
         await gate.ready()  # the instructions name what compiling brings
     server = build(gate, changes)
-    async with anyio.create_task_group() as group:
-        group.start_soon(changes.watch, gate, server)
+    watching = asyncio.ensure_future(changes.watch(gate, server))  # no task group: it would wrap the errors of our caller
+    try:
         yield server
-        group.cancel_scope.cancel()
+    finally:
+        watching.cancel()
 
 
 def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
