@@ -58,9 +58,7 @@ def test_the_template_for_agents_names_commands_that_there_are(library: dict[str
 
     assert set(re.findall(r"`doorward ([a-z]+)", text)) <= set(COMMANDS)
     program = text.split("```python\n")[1].split("```")[0].replace("SERVER.function", "library.list_members").replace("SERVER", "library")
-    (tmp_path / "program.py").write_text(
-        program.replace("SERVER.function(name=name)", "library.list_members(name=name)").replace("SERVER", "library")
-    )
+    (tmp_path / "program.py").write_text(program)
     shutil.copytree(EXAMPLES / "demo" / "src", tmp_path / "demo" / "src")
     shutil.copy(EXAMPLES / "doorward.toml", tmp_path)
     assert _doorward(["run", "program.py", "--json"], tmp_path, library)["ok"]
