@@ -9,6 +9,8 @@ _IMAGE_OR_LINK = re.compile(r"!?\[([^\[\]]{0,500})\]\([^()\s]{0,2000}(?:\s[^()]{
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,500}>")
 _HEADING = re.compile(r"^#{1,6}\s+|^(?:```|~~~).*$|[*_`]{2,3}(?=\S)|(?<=\S)[*_`]{2,3}", re.MULTILINE)
 _BLANK = re.compile(r"\n\s*\n\s*")
+_MARKED = re.compile(r"[<\[#*_`~\n]")
+"""What a text without any markup has none of."""
 
 
 def line(text: Any, limit: int) -> str:
@@ -23,6 +25,8 @@ def prose(text: Any, limit: int) -> str:
     if not isinstance(text, str):
         return ""
     text = text[: 3 * limit + 1000]
+    if not _MARKED.search(text):
+        return cut(text.strip(), limit)
     for pattern, plain in ((_IMAGE_OR_LINK, r"\1"), (_TAG, " "), (_HEADING, ""), (_BLANK, "\n\n")):
         text = pattern.sub(plain, text)
     return cut(text.strip(), limit)
