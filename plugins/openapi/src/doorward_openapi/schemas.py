@@ -76,7 +76,7 @@ class Schemas:
             return {"not": {}}
         if not isinstance(node, dict) or depth > DEEPEST:
             return {}
-        ref = node.get("$ref")
+        ref = node.get("$ref", node.get("$dynamicRef"))
         out: dict[str, Any] = self._reference(ref, file) if isinstance(ref, str) else {}
         if not out or len(node) > 1:
             self._values(node, out)

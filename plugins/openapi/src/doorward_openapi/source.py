@@ -49,7 +49,7 @@ class OpenAPISettings(Settings):
             cleaned = servers.clean(each, "")
             if cleaned is None or urlsplit(cleaned).path or "?" in each or "#" in each:
                 raise ValueError(f"{each[:200]!r} is no origin: scheme, host and perhaps a port, for example https://uploads.example.com")
-        return [each.rstrip("/") for each in value]
+        return [each.rstrip("/").lower() for each in value]
 
     @field_validator("headers")
     @classmethod
@@ -149,13 +149,12 @@ class OpenAPI:
         return self._opened
 
     async def _fetch(self) -> Bundle:
-        from doorward_openapi.document import MOST_BYTES
+        from doorward_openapi.downloads import Downloads, Kept
         from doorward_openapi.fetch import fetch
 
-        base = self._settings.base_url
-
-        async def download(url: str) -> bytes:
-            trusted = servers.same_origin(url, base) if base else None
-            return await self._client().download(url, self._settings.timeout, MOST_BYTES, trusted=trusted)
-
-        return await fetch(self._settings.spec, self._server.folder, download)
+        settings, server = self._settings, self._server
+        kept = Kept(server.state / "documents")
+        download = Downloads(
+            server.name, lambda: self._client().get, kept, settings.spec, settings.base_url, settings.origins, settings.timeout
+        )
+        return await fetch(settings.spec, server.folder, download, settings.origins)
