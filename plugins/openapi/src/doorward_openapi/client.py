@@ -75,26 +75,22 @@ class Client:
         names = {name.lower(): name for name in given}
         return {names.get(name.lower(), name): value.reveal().strip().encode() for name, value in self._headers.items()}
 
-    async def download(self, url: str, timeout: float, most: int, *, trusted: bool | None) -> bytes:
-        """The bytes of a document.
+    async def get(
+        self, what: str, url: str, headers: Mapping[str, bytes], timeout: float, most: int, *, credentials: bool
+    ) -> tuple[Answer, Mapping[str, str]]:
+        """One GET of a document, with or without credentials and configured headers. Redirects are not followed.
 
-        Credentials go along where the document's origin is that of the API (`trusted`), never where it is
-        another one (False), and where the API's is not known (`None`), only if it refuses without them.
-        Raises: ServerError.
+        Returns: the answer and its headers. Raises: ServerError.
         """
-        what = f"{self._server}: the document {shown(url)}"
-        accept = {"Accept": b"application/json, application/yaml, */*;q=0.8"}
-        answer: Answer | None = None
-        if trusted is not True:
-            answer = await self._send(what, "GET", url, accept, None, timeout, None, most)
-        if trusted is True or (trusted is None and answer and answer.status in (401, 403, 404)):
-            headers = {**accept, **self._configured(accept)}
-            answer = await self._send(what, "GET", url, headers, None, timeout, self._credentials(), most)
-        assert answer is not None
-        if answer.status != 200:
-            hint = "Check `spec`, and `auth` if the document needs it."
-            raise ServerError(f"{what} cannot be had: {answer.status} {answer.reason}", hint=hint)
-        return answer.body
+        sent = {**headers, **(self._configured(headers) if credentials else {})}
+        with explained(self._server, what, url, timeout), anyio.fail_after(timeout):
+            client = self._client()
+            request = client.build_request("GET", url, headers=[(n.encode(), v) for n, v in sent.items()], timeout=timeout)
+            response = await client.send(request, auth=self._credentials() if credentials else None, stream=True)
+            try:
+                return await _read(what, response, most), response.headers
+            finally:
+                await response.aclose()
 
     async def _send(
         self,
@@ -105,7 +101,6 @@ class Client:
         content: bytes | None,
         timeout: float,
         auth: httpx2.Auth | None,
-        most: int | None = None,
     ) -> Answer:
         with explained(self._server, what, url, timeout), anyio.fail_after(timeout):
             client = self._client()
@@ -116,7 +111,7 @@ class Client:
                 response = await client.send(request, auth=auth, stream=True)
                 try:
                     if not 300 <= response.status_code < 400 or response.status_code == 304:
-                        return await _read(what, response, MOST_RECEIVED if most is None else most)
+                        return await _read(what, response, MOST_RECEIVED)
                     request = _redirected(what, request, response)
                 finally:
                     await response.aclose()

@@ -1,0 +1,203 @@
+"""Documents over HTTP: redirects followed with care, and bodies kept with their validators (RFC 9111 section 4.3), so that one that
+has not changed is not sent again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+from urllib.parse import urljoin, urlsplit
+
+import anyio
+from doorward import ServerError
+
+from doorward_openapi.document import MOST_BYTES
+from doorward_openapi.servers import clean, same_origin, shown
+
+if TYPE_CHECKING:
+    from doorward_openapi.client import Answer
+
+MOST_KEPT = 200
+"""Documents of one server in its folder, of `2 * MOST_BYTES` together; the oldest go."""
+
+_MOST_REDIRECTS = 5
+_ACCEPT = {"Accept": b"application/json, application/yaml, */*;q=0.8"}
+
+
+class Downloaded(NamedTuple):
+    """A document, and the URL that it came from in the end."""
+
+    url: str
+    body: bytes
+
+
+class Getter(Protocol):
+    """What asks: `Client.get`."""
+
+    def __call__(
+        self, what: str, url: str, headers: Mapping[str, bytes], timeout: float, most: int, *, credentials: bool
+    ) -> Awaitable[tuple[Answer, Mapping[str, str]]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Downloads:
+    """Downloads the documents of one server.
+
+    Credentials go along where a document's origin is that of the API (`base_url`) or one of its `origins`. Where `base_url` is not
+    known, the origin of `spec` gets them if it refuses without. No other origin ever does.
+    """
+
+    server: str
+    get: Callable[[], Getter]
+    kept: Kept
+    spec: str
+    base_url: str | None
+    origins: Sequence[str]
+    timeout: float
+
+    async def __call__(self, url: str) -> Downloaded:
+        """A document, redirects followed.
+
+        Raises: ServerError.
+        """
+        what = f"{self.server}: the document {shown(url)}"
+        before = await anyio.to_thread.run_sync(self.kept.read, url)
+        place = url
+        for _ in range(_MOST_REDIRECTS + 1):
+            known = before if before and before.place == _digest(place) else None
+            answer, headers = await self._asked(what, place, known.validators if known else {})
+            if answer.status == 304 and known:
+                return Downloaded(place, known.body)
+            if answer.status == 200:
+                await anyio.to_thread.run_sync(self.kept.write, url, place, headers, answer.body)
+                return Downloaded(place, answer.body)
+            if not 300 <= answer.status < 400 or "location" not in headers:
+                hint = "Check `spec`, and `auth` if the document needs it."
+                raise ServerError(f"{what} cannot be had: {answer.status} {answer.reason}", hint=hint)
+            place = await self._redirected(what, place, headers["location"])
+        raise ServerError(f"{what} redirected more than {_MOST_REDIRECTS} times", hint="Set `spec` to where the document is.")
+
+    async def _asked(self, what: str, url: str, validators: Mapping[str, bytes]) -> tuple[Answer, Mapping[str, str]]:
+        get, headers, trusted = self.get(), {**_ACCEPT, **validators}, self._trusted(url)
+        answered = await get(what, url, headers, self.timeout, MOST_BYTES, credentials=trusted is True)
+        if trusted is None and answered[0].status in (401, 403, 404):
+            answered = await get(what, url, headers, self.timeout, MOST_BYTES, credentials=True)
+        return answered
+
+    def _trusted(self, url: str) -> bool | None:
+        """Whether credentials go to a URL; `None`: if it refuses without."""
+        if any(same_origin(url, origin) for origin in self.origins):
+            return True
+        if self.base_url:
+            return same_origin(url, self.base_url)
+        return None if same_origin(url, self.spec) else False
+
+    async def _redirected(self, what: str, url: str, location: str) -> str:
+        """Where a redirect leads: within the origin, to an origin that belongs to the API, to the same host by https, or to a public
+        address.
+
+        Raises: ServerError if it leads anywhere else.
+        """
+        try:
+            following = urljoin(url, location)
+        except ValueError:
+            following = ""
+        target = urlsplit(following) if clean(following.partition("?")[0].partition("#")[0], "") else None
+        hint = "If the document is there, set `spec` to that URL, or add its origin to `origins`."
+        if target is None:
+            raise ServerError(f"{what} redirects to what is no URL", hint="Set `spec` to where the document is.")
+        following = target._replace(fragment="").geturl()
+        if same_origin(url, following) or any(same_origin(following, origin) for origin in self.origins):
+            return following
+        if urlsplit(url).scheme == "https" and target.scheme == "http":
+            raise ServerError(f"{what} redirects from https to {shown(following)}, which is not followed", hint=hint)
+        upgraded = target.scheme == "https" and target.hostname == urlsplit(url).hostname and target.port is None
+        if not upgraded and not await _public(target.hostname or ""):
+            raise ServerError(f"{what} redirects to {shown(following)}, which is not public; it is not followed", hint=hint)
+        return following
+
+
+async def _public(host: str) -> bool:
+    """Whether a host has public addresses only."""
+    try:
+        found = {info[4][0] for info in await anyio.getaddrinfo(host, None)}
+        return bool(found) and all(ip_address(str(address).partition("%")[0]).is_global for address in found)
+    except (OSError, UnicodeError, ValueError):
+        return False
+
+
+class Entry(NamedTuple):
+    """A kept document: the hash of the URL that it came from, what to ask with whether it has changed, its bytes."""
+
+    place: str
+    validators: Mapping[str, bytes]
+    body: bytes
+
+
+class Kept:
+    """The documents in a folder of the server's own. URLs are kept as hashes only: a query may hold a key."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self, url: str) -> Entry | None:
+        """What was kept of a URL; `None` if there is nothing, or it is damaged."""
+        try:
+            with self._file(url).open("rb") as file:
+                head = json.loads(file.readline(10_000))
+                body = file.read(MOST_BYTES + 1)
+            if head["url"] != _digest(url) or head["sha256"] != hashlib.sha256(body).hexdigest():
+                return None
+            return Entry(head["place"], {name: value.encode() for name, value in head["validators"].items()}, body)
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return None
+
+    def write(self, url: str, place: str, headers: Mapping[str, str], body: bytes) -> None:
+        """Keep what came from `place` when `url` was asked for, if it may be kept and can be asked for again."""
+        names = {"If-None-Match": "etag", "If-Modified-Since": "last-modified"}
+        validators = {name: headers[of] for name, of in names.items() if len(headers.get(of, "")) in range(1, 1000)}
+        file = self._file(url)
+        try:
+            if not validators or "no-store" in headers.get("cache-control", "").lower():
+                file.unlink(missing_ok=True)
+                return
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._folder.chmod(0o700)
+            sha256 = hashlib.sha256(body).hexdigest()
+            head = {"url": _digest(url), "place": _digest(place), "validators": validators, "sha256": sha256}
+            _write(file, json.dumps(head).encode() + b"\n" + body)
+            self._prune()
+        except OSError:
+            pass  # it is only asked for in full again
+
+    def _prune(self) -> None:
+        left, room = MOST_KEPT, 2 * MOST_BYTES
+        for file in sorted(self._folder.iterdir(), key=lambda f: f.stat().st_mtime, reverse=True):
+            left, room = left - 1, room - file.stat().st_size
+            if left < 0 or room < 0:
+                file.unlink(missing_ok=True)
+
+    def _file(self, url: str) -> Path:
+        return self._folder / _digest(url)
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Whole or not at all; readable for nobody else."""
+    handle, new = tempfile.mkstemp(dir=file.parent)
+    try:
+        with os.fdopen(handle, "wb") as opened:
+            opened.write(content)
+        os.replace(new, file)
+    except BaseException:
+        Path(new).unlink(missing_ok=True)
+        raise
+
+
+def _digest(url: str) -> str:
+    return hashlib.sha256(url.encode(errors="surrogatepass")).hexdigest()
