@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -21,6 +22,8 @@ MOST_KEYWORDS = 500_000
 """Arguments of all functions together: what a small document can multiply by references."""
 
 _MOST_WARNINGS = 50
+_OPAQUE = re.compile(r"[0-9a-fA-F-]*[0-9][0-9a-fA-F-]{15,}")
+"""An id that tells nobody anything: a digest or a UUID."""
 
 
 def compile_document(server: str, bundle: Bundle, *, base_url: str | None = None, headers: Collection[str] = ()) -> Compiled:
@@ -102,28 +105,24 @@ class _Compiler:
         return servers.clean("/", self._url) if self._url.startswith("http") else None
 
     def _names(self, found: list[Operation]) -> list[str]:
-        """A name for each operation: by its id, or by its route where the id is missing or taken."""
-        seen: set[str] = set()
-        keys = []
+        """A name for each operation: by its id, or by its route where the id is missing, opaque or another's. No name
+        depends on where in the document an operation stands."""
+        owners: dict[str, str] = {}
         for operation in found:
-            key = operation.id or operation.route
-            if key in seen:
+            route = owners.setdefault(operation.id, operation.route)
+            owners[operation.id] = min(route, operation.route, key=lambda r: (len(r), r))
+        keys: dict[str, None] = {}
+        for operation in found:
+            key = operation.id if operation.id and not _OPAQUE.fullmatch(operation.id) else operation.route
+            if operation.id and owners[operation.id] != operation.route:
                 twice = f"operationId {operation.id[:100]!r} stands there twice"
                 self._warnings.append(f"{twice}; the one of {operation.route[:200]} is named by its route")
-                key = f"{operation.id} {operation.route}" if operation.route in seen else operation.route
-            seen.add(key)
-            keys.append(key)
-        by_key = unique_names(keys)
-        taken: set[str] = set()
-        names = []
-        for key in keys:
-            name, count = by_key[key], 1
-            while name in taken:  # two digests may agree
-                count += 1
-                name = f"{by_key[key]}_{count}"
-            taken.add(name)
-            names.append(name)
-        return names
+                key = operation.route
+            while key in keys:  # two paths that differ in a slash only, or an id that reads like a route
+                key = f"{operation.id} {key}"
+            keys[key] = None
+        names = unique_names(keys)
+        return [names[key] for key in keys]
 
     def _function(self, operation: Operation, name: str) -> Function | None:
         if self._keywords > MOST_KEYWORDS:
