@@ -150,7 +150,9 @@ class Catalog:
 
     def named(self, server: str) -> Iterator[Named]:
         """The names of a server's functions, with what they were made of."""
-        rows = self._db.execute("SELECT name, original, json_extract(record, '$.route') FROM functions WHERE server = ? ORDER BY id", (server,))
+        rows = self._db.execute(
+            "SELECT name, original, json_extract(record, '$.route') FROM functions WHERE server = ? ORDER BY id", (server,)
+        )
         return (Named(name, original, route or "") for name, original, route in rows)
 
     def near(self, name: str, servers: Sequence[str], most: int = 5) -> list[str]:

@@ -272,6 +272,48 @@ async def test_openapi_other_origins_are_not_trusted(api, document):
     assert sum("another origin" in w for w in made.compiled.warnings) == 2
 
 
+REGIONS = [{"url": "https://{region}.test/{v}", "variables": {"region": {"default": "us", "enum": ["us", "eu"]}, "v": {"default": 1}}}]
+
+
+async def test_openapi_server_variables(api, document):
+    """CONTRACT: SRC-04 Configured variables win over defaults in the servers of document, path and operation; others are told."""
+    paths = {
+        "/a": {"get": {"operationId": "a"}},
+        "/b": {"get": {"operationId": "b", "servers": [{"url": "https://{region}.test/own"}]}},
+        "/c": {"get": {"operationId": "c"}, "servers": [{"url": "https://{region}.test/{v}/path", "variables": {"v": {"default": "3"}}}]},
+    }
+    made = await api(document(paths, servers=REGIONS), base_url=None, variables={"region": "eu", "v": "2", "none": "x"})
+    bases = {name: f.data["base"] for name, f in made.functions.items()}
+    assert bases == {"a": "https://eu.test/2", "b": "https://eu.test/own", "c": "https://eu.test/2/path"}
+    assert [w for w in made.compiled.warnings if "none" in w]
+    assert not [w for w in made.compiled.warnings if "region" in w]
+
+
+async def test_openapi_server_variables_are_checked(api, document):
+    """A value that the document does not allow is refused with those that it does; in an operation's server it costs the operation."""
+    with pytest.raises(ConfigError, match=r"variables\.region.*'asia'") as raised:
+        await api(document({}, servers=REGIONS), base_url=None, variables={"region": "asia"})
+    assert "us, eu" in raised.value.hint
+    made = await api(document({"/a": {"get": {"servers": REGIONS}}, "/b": {"get": {}}}), variables={"region": "asia"})
+    assert list(made.functions) == ["get_b"]
+    assert [s.where for s in made.compiled.skipped] == ["GET /a"]
+
+
+async def test_openapi_origins_that_belong_to_the_api(api, document, upstream):
+    """Servers of an origin that the operator names are honoured, with and without base_url, and called."""
+    paths = {
+        "/up": {"post": {"operationId": "up", "servers": [{"url": f"{upstream.url}/uploads"}]}},
+        "/evil": {"post": {"operationId": "evil", "servers": [{"url": "https://evil.test"}]}},
+    }
+    for base in (None, "https://good.test/v1"):
+        made = await api(document(paths, servers=[{"url": "https://good.test/v1"}]), base_url=base, origins=[upstream.url])
+        assert made.source._base(made.functions["evil"].data) == "https://good.test/v1"
+        await made.call("up")
+        assert upstream.seen[-1]["path"] == "/uploads/up"
+        assert [w for w in made.compiled.warnings if "evil.test" in w]
+        assert not [w for w in made.compiled.warnings if "127.0.0.1" in w]
+
+
 async def test_openapi_swagger_2(api):
     """CONTRACT: SRC-01 Swagger 2.0: bodies, types, responses, host and basePath."""
     pet = {"$ref": "#/definitions/Pet"}

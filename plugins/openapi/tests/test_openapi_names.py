@@ -83,7 +83,9 @@ async def test_openapi_names_do_not_depend_on_the_order(api: Any) -> None:
 
 async def test_openapi_an_opaque_id_is_no_name(api: Any) -> None:
     """An id that is but a digest or a UUID tells nobody what the function does: its route does. The id still finds it."""
-    made = await api(described({"/stations": "5476364f031f5909e4fe3319", "/lines": "a7bd4b1e-9c7a-4b62-a36f-46b3a3a4a9a1", "/x": "deadbeef"}))
+    made = await api(
+        described({"/stations": "5476364f031f5909e4fe3319", "/lines": "a7bd4b1e-9c7a-4b62-a36f-46b3a3a4a9a1", "/x": "deadbeef"})
+    )
     assert [(f.name, f.id) for f in made.compiled.functions] == [
         ("get_stations", "5476364f031f5909e4fe3319"),
         ("get_lines", "a7bd4b1e-9c7a-4b62-a36f-46b3a3a4a9a1"),
@@ -118,6 +120,12 @@ async def test_openapi_the_original_id_finds_a_function(host: Any) -> None:
     (host.folder / "api.json").write_text(json.dumps(described({"/a": "issues/get-all", "/long" * 70: "", "/b#c": "x#y"})))
     async with host.gateway('[servers.my-api]\nsource = "openapi"\nspec = "api.json"\n') as gate:
         await gate.compile()
-        asked = ["my-api.issues/get-all", "my_api.issues_get_all", "mcp__my-api__issues/get-all", f"my-api.GET {'/long' * 70}", "my_api.x#y"]
+        asked = [
+            "my-api.issues/get-all",
+            "my_api.issues_get_all",
+            "mcp__my-api__issues/get-all",
+            f"my-api.GET {'/long' * 70}",
+            "my_api.x#y",
+        ]
         cards = await gate.get_functions(asked)
         assert [card.get("error") for card in cards] == [None] * 5

@@ -23,6 +23,7 @@ class OpenAPISettings(Settings):
     base_url: str | None = Field(None, description="Where the API is; the document's first server if it is not set")
     headers: dict[str, Template] = Field({}, description="Headers of every request")
     origins: list[str] = Field([], description="Other origins that belong to this API, for example https://uploads.example.com")
+    variables: dict[str, str] = Field({}, description="Values of server variables, for example { region = 'eu' }")
     timeout: PositiveFloat = Field(30.0, description="Seconds that one request may take")
 
     @field_validator("base_url", "spec")
@@ -87,13 +88,12 @@ class OpenAPI:
 
         Raises: ConfigError, ServerError.
         """
-        from doorward_openapi.compiler import compile_document
+        from doorward_openapi.compiler import Choices, compile_document
 
         bundle, self._bundle = self._bundle or await self._fetch(), None
         settings = self._settings
-        return await anyio.to_thread.run_sync(
-            lambda: compile_document(self._server.name, bundle, base_url=settings.base_url, headers=list(settings.headers))
-        )
+        choices = Choices(settings.base_url, list(settings.headers), settings.origins, settings.variables)
+        return await anyio.to_thread.run_sync(compile_document, self._server.name, bundle, choices)
 
     async def call(self, call: Call) -> Any:
         """Make the HTTP request of a function.
@@ -117,8 +117,10 @@ class OpenAPI:
             await self._opened.close()
 
     def _base(self, data: Any) -> str:
-        """Where the requests of a function go: never to another origin than the configured one."""
+        """Where the requests of a function go: never to another origin than the configured ones."""
         configured, named = self._settings.base_url, data.get("base")
+        if named and any(servers.same_origin(named, origin) for origin in self._settings.origins):
+            return str(named)
         if named and configured is None:
             return self._taken_at_its_word(str(named))
         if named and configured and servers.same_origin(named, configured):
