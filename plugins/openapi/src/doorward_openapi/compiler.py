@@ -10,7 +10,7 @@ from typing import Any
 
 from doorward import Compiled, ConfigError, Function, Skipped, unique_names
 
-from doorward_openapi import servers
+from doorward_openapi import overlay, servers
 from doorward_openapi.document import gc_paused
 from doorward_openapi.keywords import Unusable
 from doorward_openapi.operations import Operation, Operations, operations_of
@@ -30,12 +30,13 @@ _OPAQUE = re.compile(r"[0-9a-fA-F-]*[0-9][0-9a-fA-F-]{15,}")
 @dataclass(frozen=True, slots=True)
 class Choices:
     """What the operator says of a document: where the API is, the names of the headers that are set, which other
-    origins belong to it, values of server variables."""
+    origins belong to it, values of server variables, and overlays (bytes by URI)."""
 
     base_url: str | None = None
     headers: Collection[str] = ()
     origins: Collection[str] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
+    overlays: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def compile_document(server: str, bundle: Bundle, choices: Choices | None = None) -> Compiled:
@@ -49,6 +50,9 @@ def compile_document(server: str, bundle: Bundle, choices: Choices | None = None
 
 class _Compiler:
     def __init__(self, server: str, bundle: Bundle, choices: Choices) -> None:
+        self._warnings: list[str] = []
+        if choices.overlays:
+            bundle, self._warnings = overlay.applied(bundle, choices.overlays)
         self._documents = Documents(bundle)
         self._schemas = Schemas(self._documents)
         self._root = _root(self._documents)
@@ -60,7 +64,6 @@ class _Compiler:
         self._elsewhere: Counter[str] = Counter()
         self._keywords = 0
         self._skipped: list[Skipped] = []
-        self._warnings: list[str] = []
 
     def run(self) -> Compiled:
         found = self._found()
