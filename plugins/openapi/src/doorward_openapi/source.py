@@ -21,7 +21,7 @@ class OpenAPISettings(Settings):
 
     spec: str = Field(min_length=1, description="The document: a path, relative to the configuration file, or a URL")
     overlay: list[str] = Field(
-        [], description="OpenAPI Overlay documents that correct it, in this order: paths or URLs; one may be a string"
+        [], description="OpenAPI Overlay documents that correct it, in this order: paths or URLs"
     )
     base_url: str | None = Field(None, description="Where the API is; the document's first server if it is not set")
     headers: dict[str, Template] = Field({}, description="Headers of every request")
