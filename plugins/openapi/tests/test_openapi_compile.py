@@ -354,6 +354,62 @@ async def test_openapi_32_additional_methods(api, document):
     assert {(f.route, f.read_only) for f in made.compiled.functions} == {("QUERY /x", True), ("COPY /x", False)}
 
 
+async def test_openapi_32_sequences_are_lists(api, operation):
+    """OpenAPI 3.2: the answer of a sequential media type is a list of what `itemSchema` says; before 3.2, of anything."""
+    item = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    for media in ("application/jsonl", "application/x-ndjson", "text/event-stream", "application/json-seq"):
+        made = await api(operation(responses={"200": {"content": {media: {"itemSchema": item}}}}))
+        assert made.functions["op"].returns == {"type": "array", "items": item}
+        made = await api(operation(responses={"200": {"content": {media: {"schema": {"type": "string"}}}}}))
+        assert made.functions["op"].returns == {"type": "array"}
+
+
+async def test_openapi_32_tags_have_parents(api, operation):
+    """OpenAPI 3.2: a function has the tags above its own, whatever circle they stand in."""
+    tags = [{"name": "cats", "parent": "pets"}, {"name": "pets", "parent": "animals"}, {"name": "animals", "parent": "cats"}, 7]
+    made = await api({**operation(tags=["cats", "x"]), "tags": tags})
+    assert made.functions["op"].tags == ("cats", "x", "pets", "animals")
+
+
+async def test_openapi_32_self(api, operation):
+    """OpenAPI 3.2: references to what the document calls itself lead into it; to other addresses they lead nowhere."""
+    schema = {"$ref": "https://example.com/api#/components/schemas/A"}
+    document = operation(parameters=[{"name": "q", "in": "query", "schema": schema}])
+    document |= {"$self": "https://example.com/api", "components": {"schemas": {"A": {"type": "integer"}}}}
+    made = await api(document)
+    assert made.compiled.definitions["A"] == {"type": "integer"}
+    del document["$self"]
+    assert [s.where for s in (await api(document)).compiled.skipped] == ["GET /x"]
+
+
+async def test_openapi_what_is_no_function_does_no_harm(api, operation):
+    """Webhooks, callbacks, links, security flows and extensions, of whatever form, make no function and cost none."""
+    odd = {"x-paths": 7, "webhooks": {"new": {"post": {"operationId": "hook"}}, "bad": 7}, "x-webhooks": [], "security": "yes"}
+    flows = {"deviceAuthorization": {"deviceAuthorizationUrl": "https://a.test", "tokenUrl": "https://a.test", "scopes": {}}}
+    components = {"securitySchemes": {"o": {"type": "oauth2", "flows": flows}, "b": 1}, "callbacks": [], "links": 1, "x-y": {}}
+    callbacks = {"on": {"{$request.body#/url}": {"post": {"operationId": "called"}}}, "x": 1}
+    document = operation(callbacks=callbacks, security=[7], **{"x-codeSamples": {"$ref": "file:///etc/passwd"}})
+    document["paths"] |= {"x-hidden": {"get": {"operationId": "hidden"}}}
+    made = await api({**document, **odd, "components": components})
+    assert list(made.functions) == ["op"]
+    assert made.compiled.skipped == []
+    assert made.compiled.warnings == []
+
+
+async def test_openapi_a_parameter_without_a_name_is_left_out(api, operation):
+    """A nameless parameter that may be left out is; one that is required costs the operation."""
+    nameless = {"name": "", "in": "query", "schema": {}}
+    assert list((await api(operation(parameters=[nameless]))).functions) == ["op"]
+    assert (await api(operation(parameters=[{**nameless, "required": True}]))).compiled.skipped
+
+
+@pytest.mark.filterwarnings("error")
+async def test_openapi_odd_patterns_are_quiet(api, operation):
+    """A pattern that Python may read otherwise one day writes nothing to the terminal."""
+    made = await api(operation(parameters=[{"name": "q", "in": "query", "schema": {"type": "string", "pattern": "[[a]--b||c]"}}]))
+    assert made.functions["op"].parameters["properties"]["q"]["pattern"]
+
+
 @pytest.mark.parametrize("text", ["", "[]", "x", '{"openapi": "3.0.0"', "{}", "paths: {}", "\x00", "a: [b", '{"a": 1}'])
 async def test_openapi_not_a_document(api, text):
     """What is no OpenAPI document is a ConfigError that names it, and nothing else."""

@@ -54,6 +54,8 @@ def resolved(
             if not isinstance(parameter, dict):
                 raise Unusable(f"a parameter is {kind(parameter)}, not an object")
             name, location = parameter.get("name"), parameter.get("in")
+            if name == "" and parameter.get("required") is not True:
+                continue  # it cannot be sent, and need not
             if not isinstance(name, str) or not isinstance(location, str) or not name or len(name) > 500:
                 raise Unusable("a parameter has no name or no location")
             found[name, location] = parameter, home

@@ -67,6 +67,8 @@ class Documents:
                 file = urljoin(file, address)
             except ValueError:
                 raise BadRef(f"{shown} is no reference") from None
+            if file not in self.bundle.files and self._is_self(file):
+                file = self.bundle.root
             if file not in self.bundle.files:
                 if not inside(file, self.bundle.root):
                     raise BadRef(f"{shown} points outside of the document's own folder", outside=True)
@@ -80,6 +82,12 @@ class Documents:
         for token in pointer.split("/")[1:]:
             node = _step(node, token, shown)
         return Place(node, file, pointer)
+
+    def _is_self(self, uri: str) -> bool:
+        """Whether this is what the root document calls itself (3.2 `$self`)."""
+        root = self.parsed(self.bundle.root)
+        own = root.get("$self") if isinstance(root, dict) else None
+        return isinstance(own, str) and uri == urljoin(self.bundle.root, own[:2000])
 
     def follow(self, node: Any, file: str) -> tuple[Any, str]:
         """`node`, or what it stands for if it is a reference, with the file in which that stands.

@@ -8,6 +8,7 @@ properties are not required. The upstream checks its requests itself.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -181,7 +182,9 @@ class Schemas:
         """Whether a regular expression is short, and one that validators will know."""
         if pattern not in self._patterns:
             try:
-                self._patterns[pattern] = len(pattern) <= 200 and re.compile(pattern) is not None
+                with warnings.catch_warnings():  # of what future versions of `re` will read otherwise
+                    warnings.simplefilter("ignore")
+                    self._patterns[pattern] = len(pattern) <= 200 and re.compile(pattern) is not None
             except (re.error, OverflowError, RecursionError):
                 self._patterns[pattern] = False
         return self._patterns[pattern]

@@ -20,9 +20,7 @@ class OpenAPISettings(Settings):
     """The keys of `[servers.NAME]` with `source = "openapi"`."""
 
     spec: str = Field(min_length=1, description="The document: a path, relative to the configuration file, or a URL")
-    overlay: list[str] = Field(
-        [], description="OpenAPI Overlay documents that correct it, in this order: paths or URLs"
-    )
+    overlay: list[str] = Field([], description="OpenAPI Overlay documents that correct it, in this order: paths or URLs")
     base_url: str | None = Field(None, description="Where the API is; the document's first server if it is not set")
     headers: dict[str, Template] = Field({}, description="Headers of every request")
     origins: list[str] = Field([], description="Other origins that belong to this API, for example https://uploads.example.com")
