@@ -128,6 +128,8 @@ class Types:
             return [_value(schema["const"])]
         if isinstance(schema.get("enum"), (list, tuple)):
             return [_value(v) for v in listed(schema["enum"], 1000)]
+        if not self._loose and (meant := listed(schema.get("x-values"), 1000)):  # by a discriminator; nothing is held against it
+            return [_value(v) for v in meant]
         if (offered := variants(schema)) and not table(schema.get("properties")):
             return [m for v in offered for m in self._members(v, hint, nesting - 1)]
         return [self._one(kind, schema, name, hint, nesting) for kind in kinds(schema)] or ["Any"]
