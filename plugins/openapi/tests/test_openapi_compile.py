@@ -7,8 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from doorward import ConfigError, ServerError
-from doorward import signatures
+from doorward import ConfigError, ServerError, signatures
 
 pytestmark = pytest.mark.anyio
 

@@ -129,3 +129,20 @@ async def test_openapi_the_original_id_finds_a_function(host: Any) -> None:
         ]
         cards = await gate.get_functions(asked)
         assert [card.get("error") for card in cards] == [None] * 5
+
+
+async def test_openapi_a_class_of_a_function_is_shown_in_full(host: Any) -> None:
+    """get_functions answers `server.function#Class` with the class, and a wrong one with the right names. CONTRACT: SRC-10."""
+    item = {"type": "object", "properties": {"id": {"type": "integer"}, "next": {"$ref": "#/components/schemas/Item"}}}
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Item"}}}
+    document = described({"/a": "get-item"})
+    document["paths"]["/a"]["get"]["responses"] = {"200": {"content": content}}
+    document["components"] = {"schemas": {"Item": item}}
+    (host.folder / "api.json").write_text(json.dumps(document))
+    async with host.gateway('[servers.my-api]\nsource = "openapi"\nspec = "api.json"\n') as gate:
+        await gate.compile()
+        right, wrong, nobody = await gate.get_functions(["my-api.get-item#GetItemResponse", "my-api.get_item#Else", "my_api.nothing#X"])
+    assert right == {"function": "my_api.get_item#GetItemResponse", "text": right["text"]}
+    assert "id: int" in right["text"]
+    assert "GetItemResponse" in wrong["error"]
+    assert "no function" in nobody["error"]
