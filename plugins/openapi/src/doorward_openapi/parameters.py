@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from doorward_openapi.keywords import Keyword, Unusable
@@ -57,8 +57,10 @@ def resolved(
     return list(found.values())
 
 
-def keywords(parameters: list[tuple[dict[str, Any], str]], path: str, configured: Collection[str], schemas: Schemas) -> Iterator[Keyword]:
-    """A keyword for each parameter. `configured` are the headers (lower case) that the operator sets: they are not
+def keywords(
+    parameters: list[tuple[dict[str, Any], str]], path: str, configured: Collection[str], make: Callable[[dict[str, Any], str], Keyword]
+) -> Iterator[Keyword]:
+    """A keyword for each parameter, made by `make`. `configured` are the headers (lower case) that the operator sets: they are not
     the program's to give. A variable of the path that nothing declares is a string.
 
     Raises: Unusable, BadRef.
@@ -75,7 +77,7 @@ def keywords(parameters: list[tuple[dict[str, Any], str]], path: str, configured
             continue
         if where not in _USUAL:
             raise Unusable(f"parameter {name[:100]!r} is in {where[:50]!r}, which is not known")
-        yield _keyword(parameter, file, schemas)
+        yield make(parameter, file)
     for name in templated:
         if name not in declared:
             yield Keyword(name, "path", {"type": "string"}, required=True)
@@ -91,7 +93,11 @@ def _sent(name: str, parameter: Mapping[str, Any], configured: Collection[str]) 
     return False
 
 
-def _keyword(parameter: Mapping[str, Any], file: str, schemas: Schemas) -> Keyword:
+def keyword(parameter: Mapping[str, Any], file: str, schemas: Schemas) -> Keyword:
+    """What a parameter object is as an argument of a function.
+
+    Raises: BadRef.
+    """
     name, where = parameter["name"], parameter["in"]
     wire: dict[str, Any] = {}
     node, content = parameter.get("schema"), parameter.get("content")

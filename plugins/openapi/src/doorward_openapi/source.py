@@ -22,6 +22,7 @@ class OpenAPISettings(Settings):
     spec: str = Field(min_length=1, description="The document: a path, relative to the configuration file, or a URL")
     base_url: str | None = Field(None, description="Where the API is; the document's first server if it is not set")
     headers: dict[str, Template] = Field({}, description="Headers of every request")
+    origins: list[str] = Field([], description="Other origins that belong to this API, for example https://uploads.example.com")
     timeout: PositiveFloat = Field(30.0, description="Seconds that one request may take")
 
     @field_validator("base_url", "spec")
@@ -40,6 +41,15 @@ class OpenAPISettings(Settings):
         if base is None or "?" in value or "#" in value:
             raise ValueError("must be an http or https URL without query and fragment")
         return base
+
+    @field_validator("origins")
+    @classmethod
+    def _origins(cls, value: list[str]) -> list[str]:
+        for each in value:
+            cleaned = servers.clean(each, "")
+            if cleaned is None or urlsplit(cleaned).path or "?" in each or "#" in each:
+                raise ValueError(f"{each[:200]!r} is no origin: scheme, host and perhaps a port, for example https://uploads.example.com")
+        return [each.rstrip("/") for each in value]
 
     @field_validator("headers")
     @classmethod
