@@ -30,7 +30,7 @@ _EXPORTS = {
     "secrets": ("Secret", "Template"),
     "signatures": ("signature",),
     "types": (
-        "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "Ended", "Failure", "Finding", "Frame", "Function",
+        "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "Ended", "Failure", "File", "Finding", "Frame", "Function",
         "Limits", "Outcome", "Program", "Reply", "Schema", "Skipped",
     ),
 }  # fmt: skip

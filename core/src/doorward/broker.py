@@ -13,7 +13,7 @@ from doorward import arguments
 from doorward.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, ServerError, UnknownName
 from doorward.logs import log
 from doorward.names import qualified
-from doorward.types import Call, CallRecord, Function, Reply
+from doorward.types import Call, CallRecord, File, Function, Reply
 from doorward.values import dump, exceeds, plain
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Broker:
             if sent > run.program.limits.result:
                 raise LimitExceeded(f"the arguments have {sent} bytes, more than {run.program.limits.result}", hint="Send less at once.")
             self._allow(run, call)
-            result = await self._perform(call)
+            result = await self._perform(self._opened(call, run))
             reply = result if isinstance(result, Reply) else Reply(result)
             value, received = self._checked(call, reply, run)
             return replace(reply, value=value)
@@ -111,6 +111,23 @@ class Broker:
             )
         if call.time_left <= 0:
             raise LimitExceeded("the run's time is over")
+
+    def _opened(self, call: Call, run: RunDoor) -> Call:
+        """The call with the files that its handles mean.
+
+        Raises: InvalidArguments, LimitExceeded.
+        """
+        size = 0
+
+        def open(uri: str) -> File:
+            nonlocal size
+            file = run.open(uri)
+            size += len(file.content)
+            if size > run.program.limits.result:
+                raise LimitExceeded(f"the files of a call have more than {run.program.limits.result} bytes", hint="Send less at once.")
+            return file
+
+        return replace(call, arguments=arguments.opened(call, open))
 
     async def _perform(self, call: Call) -> Any:
         source = self._servers.source(call.function.server)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.arguments import MOST_PARTS
 from doorward.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName
-from doorward.types import Artefact, Program, Reply
+from doorward.types import Artefact, File, Program, Reply
 from doorward.values import exceeds
 
 if TYPE_CHECKING:
@@ -95,6 +95,16 @@ class RunDoor:
         artefact = self._store.keep(content, type, self.program.principal)
         self.artefacts.append(artefact)
         return artefact
+
+    def open(self, uri: str) -> File:
+        """An artefact of this run's principal, by its URI.
+
+        Raises: InvalidArguments if there is none (any more).
+        """
+        try:
+            return self._store.open(uri, self.program.principal)
+        except UnknownName as error:
+            raise InvalidArguments(error.message, hint="Pass the handle that a call of this program answered with.") from None
 
     def count(self, function: str, *, ok: bool, ms: float) -> None:
         """Add a call that was made to the run's account."""

@@ -129,6 +129,18 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
+class File:
+    """Bytes among the arguments of a call that a program passed by a handle: an artefact of its own.
+
+    `type` is their media type and `name` the file name, where they are known.
+    """
+
+    content: bytes = field(repr=False)
+    type: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class CallRecord:
     """How a call went: sizes and times, never contents."""
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import anyio
 from doorward import ServerError, Template
 
+from doorward_openapi import streams
 from doorward_openapi.servers import same_origin, shown
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ class Answer:
     charset: str | None
     retry_after: str | None
     body: bytes
+    disposition: str = ""
+    cut: str = ""
+    """Why the body of a stream is not whole."""
 
 
 class Client:
@@ -116,7 +120,7 @@ class Client:
                 response = await client.send(request, auth=auth, stream=True)
                 try:
                     if not 300 <= response.status_code < 400 or response.status_code == 304:
-                        return await _read(what, response, MOST_RECEIVED if most is None else most)
+                        return await _read(what, response, MOST_RECEIVED if most is None else most, timeout)
                     request = _redirected(what, request, response)
                 finally:
                     await response.aclose()
@@ -128,16 +132,36 @@ class Client:
             self._opened = None
 
 
-async def _read(what: str, response: httpx2.Response, most: int) -> Answer:
+async def _read(what: str, response: httpx2.Response, most: int, timeout: float) -> Answer:
+    """The answer to its end, or to where a stream's time or room ends."""
+    headers = response.headers
+    media = headers.get("content-type", "")
+    patience = streams.patience(media, headers.get("content-length"), timeout)
     parts: list[bytes] = []
-    size = 0
-    async for part in response.aiter_bytes():
-        size += len(part)
-        if size > most:
-            raise ServerError(f"{what} answered with more than {most // 2**20} MiB", hint="Ask for less: pages, filters, fields.")
-        parts.append(part)
-    media, retry_after = response.headers.get("content-type", ""), response.headers.get("retry-after")
-    return Answer(response.status_code, response.reason_phrase, media, response.charset_encoding, retry_after, b"".join(parts))
+    size, cut = 0, ""
+    with anyio.move_on_after(patience) as scope:
+        async for part in response.aiter_bytes():
+            size += len(part)
+            if size > most:
+                cut = f"answered with more than {most // 2**20} MiB"
+                break
+            parts.append(part)
+    if scope.cancelled_caught:
+        cut = f"it did not end within {patience:.3g} seconds"
+    elif cut and not streams.kind(media):
+        raise ServerError(f"{what} {cut}", hint="Ask for less: pages, filters, fields.")
+    coding = headers.get("content-encoding", "").rpartition(",")[2].strip().lower()
+    decoded = response.request.headers.get("accept-encoding", "")
+    return Answer(
+        response.status_code,
+        response.reason_phrase,
+        media if coding in ("", "identity") or coding in decoded else f"application/{coding}",  # what cannot be decoded is a file
+        response.charset_encoding,
+        headers.get("retry-after"),
+        b"".join(parts),
+        headers.get("content-disposition", ""),
+        cut,
+    )
 
 
 def _redirected(what: str, request: httpx2.Request, response: httpx2.Response) -> httpx2.Request:

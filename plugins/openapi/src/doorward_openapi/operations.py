@@ -138,7 +138,7 @@ class Operations:
                     return (accept if "*" in media else f"{media}, */*;q=0.5"), schema or None
                 if returns is None and "*" not in media:
                     accept = f"{media}, */*;q=0.5"
-                    returns = {"type": "string"} if form == "text" else returns
+                    returns = {"type": "string"} if form == "text" else {"type": "array"} if form == "lines" else returns
         return accept, returns
 
     def _successes(self, responses: Any, file: str) -> Iterator[tuple[Any, str]]:

@@ -109,7 +109,7 @@ class OpenAPI:
         answer = await self._client().send(what, prepared, min(self._settings.timeout, call.time_left))
         if answer.status >= 400:
             raise answers.error_of(what, answer.status, answer.reason, answer.media, answer.retry_after, answer.body)
-        return answers.value_of(what, answer.media, answer.charset, answer.body)
+        return answers.value_of(what, answer.media, answer.charset, answer.body, disposition=answer.disposition, cut=answer.cut)
 
     async def close(self) -> None:
         """Close the connections."""
