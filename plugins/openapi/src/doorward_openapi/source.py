@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 import anyio
-from doorward import Call, Compiled, ServerContext, ServerError, Settings, Template
+from doorward import Call, Compiled, Reply, ServerContext, ServerError, Settings, Template
 from pydantic import Field, PositiveFloat, field_validator
 
 from doorward_openapi import servers
@@ -112,7 +112,7 @@ class OpenAPI:
         Returns: the decoded JSON, a string for text, None for nothing, else bytes.
         Raises: ApiError for 400 and above, ServerError, InvalidArguments for values that HTTP cannot carry.
         """
-        from doorward_openapi import answers, request
+        from doorward_openapi import answers, pages, request
 
         function = call.function
         what = f"{function.qualified} ({function.route})"
@@ -121,7 +121,9 @@ class OpenAPI:
         answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=function.idempotent)
         if answer.status >= 400:
             raise answers.error_of(what, answer.status, answer.reason, answer.media, answer.retry_after, answer.body)
-        return answers.value_of(what, answer.media, answer.charset, answer.body, disposition=answer.disposition, cut=answer.cut)
+        value = answers.value_of(what, answer.media, answer.charset, answer.body, disposition=answer.disposition, cut=answer.cut)
+        following = pages.following(function, call.arguments, answer.headers, value)
+        return value if following is None else Reply(value, next=following)
 
     async def close(self) -> None:
         """Close the connections."""
