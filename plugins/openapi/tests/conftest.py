@@ -20,11 +20,12 @@ def anyio_backend() -> str:
 
 
 class Upstream:
-    """The server: `answers` maps a path to (status, headers, body); any other path is echoed as JSON."""
+    """The server: `answers` maps a path to (status, headers, body), or to what makes these of a request; any other path is
+    echoed as JSON."""
 
     def __init__(self) -> None:
         self.seen: list[dict[str, Any]] = []
-        self.answers: dict[str, tuple[int, dict[str, str], bytes]] = {}
+        self.answers: dict[str, Any] = {}
         upstream = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -37,7 +38,8 @@ class Upstream:
                 told = {"method": self.command, "path": self.path, "headers": headers, "body": body}
                 upstream.seen.append(told)
                 path = self.path.partition("?")[0]
-                status, extra, content = upstream.answers.get(path, (200, {"Content-Type": "application/json"}, json.dumps(told).encode()))
+                found = upstream.answers.get(path, (200, {"Content-Type": "application/json"}, json.dumps(told).encode()))
+                status, extra, content = found(told) if callable(found) else found
                 self.send_response(status)
                 for name, value in extra.items():
                     self.send_header(name, value)
