@@ -47,7 +47,7 @@ _MORE = ("hasmore", "hasnext", "hasnextpage", "more", "ismore", "hasmoreitems", 
 _LAST = ("islast", "last", "islastpage", "isfinal", "complete", "isdone", "done")
 _BY_ITEM = ("startingafter", "afterid", "after")
 _OFFSETS = ("offset", "startat", "skip", "start", "from", "startindex")
-_PAGES = ("page", "pagenumber", "pageno", "pageindex", "pagenum", "currentpage", "p")
+_PAGES = ("page", "pagenumber", "pageno", "pageindex", "pagenum", "currentpage")
 _SIZES = ("perpage", "pagesize", "limit", "maxresults", "size", "count", "top", "take", "first", "pagelimit", "resultsperpage", "pagelen")
 _TOTALS = (
     "total",
@@ -100,8 +100,14 @@ class _Call:
             if wire["in"] == "query":
                 self._query[str(wire["name"])] = wire["arg"]
 
-    def first(self, names: tuple[str, ...]) -> str | None:
-        return next((self.parameters[name] for name in names if name in self.parameters), None)
+    def first(self, names: tuple[str, ...], *, counted: bool = False) -> str | None:
+        """The first argument of one of these names; `counted`: that is a number."""
+        known = (self.parameters[name] for name in names if name in self.parameters)
+        return next((argument for argument in known if not counted or self._counts(argument)), None)
+
+    def _counts(self, argument: str) -> bool:
+        kind = self._schema(argument).get("type")
+        return kind in ("integer", "number") or (isinstance(kind, list) and "integer" in kind) or self.number(argument) is not None
 
     def number(self, argument: str | None) -> int | None:
         """The whole number that an argument is, or is by default."""
@@ -206,13 +212,13 @@ def _counted(call: _Call, told: Mapping[str, Any], items: list[Any], more: bool 
     size = call.number(call.first(_SIZES)) or next((n for name in _SIZES if (n := _whole(told.get(name)))), None)
     full = size is None or len(items) >= size
     total = next((n for name in _TOTALS if (n := _whole(told.get(name))) is not None), None)
-    if argument := call.first(_OFFSETS):
+    if argument := call.first(_OFFSETS, counted=True):
         start = call.number(argument)
         base = 1 if argument.lower().replace("_", "") == "startindex" else 0
         after = (base if start is None else start) + len(items)
         there = after - base < total if total is not None else full
         return call.with_({argument: after}) if more or there else None
-    if argument := call.first(_PAGES):
+    if argument := call.first(_PAGES, counted=True):
         first = 0 if call.minimum(argument) == 0 or call.number(argument) == 0 else 1
         page = call.number(argument)
         page = first if page is None else page
