@@ -10,7 +10,6 @@ from pathlib import Path
 
 from common import BARE, HEAD, Project, Wire, interleaved, median, ms, openapi, ratio, table
 
-
 MANY = 20_000
 
 
