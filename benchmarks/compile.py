@@ -136,7 +136,7 @@ def _doorward(path: Path, folder: Path) -> dict[str, Any]:
     import anyio._backends._asyncio
     import doorward_openapi.client
     import doorward_openapi.compiler
-    import doorward_openapi.fetch
+    import doorward_openapi.fetch  # noqa: F401
     import msgspec  # noqa: F401
     import sqlite_utils  # noqa: F401
     import yaml_rs  # noqa: F401
