@@ -48,27 +48,23 @@ class Broker:
 
         Raises: UnknownName with near names.
         """
-        text = qualified(str(name)[:300])
+        text = qualified(str(name)[:2200])  # an id may be a route
         server, _, bare = text.partition(".")
         usable = self._servers.names()
         function = self._catalog.function(server, bare) if server in usable else None
         if function is None:
             near = self._catalog.near(text, usable)
             raise UnknownName(
-                f"there is no function {text!r}", hint=f"Near: {', '.join(near)}." if near else "Use search_functions to find one."
+                f"there is no function {text[:300]!r}", hint=f"Near: {', '.join(near)}." if near else "Use search_functions to find one."
             )
         return function
 
-    async def call(self, run: RunDoor, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    async def call(self, run: RunDoor, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Reply:
         """Make one call for a run.
 
-        Returns: a plain JSON value, scrubbed, bounded in size.
+        Returns: a plain JSON value, scrubbed, bounded in size; and what the source says of a next page.
         Raises: DoorwardError; what an upstream says in it is scrubbed.
         """
-        return (await self.reply(run, name, args, kwargs)).value
-
-    async def reply(self, run: RunDoor, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Reply:
-        """Make one call for a run, as `call` does; with its value comes what the source says of a next page."""
         function = self.find(name)
         started = time.perf_counter()
         call = Call(function, {}, run.program.run, run.program.principal, run.program.deadline)

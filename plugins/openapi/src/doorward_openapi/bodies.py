@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from doorward_openapi.keywords import Keyword, Unusable
@@ -48,6 +49,7 @@ def media_types(content: Any, documents: Documents, file: str) -> list[tuple[str
     return sorted(found, key=lambda m: _rank(m[0]))
 
 
+@lru_cache(1000)
 def _rank(media: str) -> tuple[bool, int, int]:
     """Exact types first, then JSON; of JSON, the plain one, and the patch that is written like what it changes."""
     kinds = ("json", "lines", "form", "multipart", "text", "binary")

@@ -14,6 +14,7 @@ from doorward_openapi.keywords import Unusable
 from doorward_openapi.refs import BadRef, Documents
 from doorward_openapi.schemas import Schemas
 from doorward_openapi.text import kind, line, prose
+from doorward_openapi.values import encoded
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 _READING = {"GET", "HEAD", "OPTIONS", "QUERY", "TRACE"}
@@ -64,6 +65,8 @@ class Operations:
         self._bodies = Bodies(documents, schemas)
         self._configured = configured
         self._old = "swagger" in root
+        self._parents = _parents(root.get("tags"))
+        self._made: dict[tuple[str, int | bytes], keywords.Keyword] = {}
 
     def function(self, operation: Operation, name: str, base: str | None) -> Function:
         """The function of an operation. `base` is where its requests go, if that is known.
@@ -79,13 +82,13 @@ class Operations:
         if not isinstance(node, dict):
             raise Unusable(f"it is {kind(node)}, not an object")
         found = parameters.resolved(operation.item, node, operation.file, file, self._documents)
+        old = node
         if self._old:
-            old = node
-            node, found = _upgraded(node, found, self._root)
-        words = list(parameters.keywords(found, path, self._configured, self._schemas))
+            node, found = swagger2.upgraded(node, found, self._root)
+        words = list(parameters.keywords(found, path, self._configured, self._keyword))
         body, plan = self._bodies.keywords(node.get("requestBody"), file, method)
         arguments = keywords.named([*words, *body])
-        accept, returns = self._answer(old if self._old else node, file)
+        accept, returns = self._answer(old, file)
         data: dict[str, Any] = {"method": method, "path": path, "accept": accept, "arguments": _wires(arguments)}
         if plan:
             data["body"] = plan
@@ -103,10 +106,21 @@ class Operations:
             destructive=method == "DELETE",
             idempotent=method in _REPEATABLE,
             deprecated=node.get("deprecated") is True,
-            tags=_tags(node.get("tags")),
+            tags=self._tags(node.get("tags")),
             route=operation.route,
             data=data,
         )
+
+    def _keyword(self, parameter: dict[str, Any], file: str) -> keywords.Keyword:
+        """The keyword of a parameter. Documents repeat them thousands of times: equal ones are made once."""
+        key = (file, id(parameter))
+        if key not in self._made:
+            text = (file, encoded(parameter))
+            if text not in self._made:
+                upgraded = swagger2.upgraded_parameter(parameter) if self._old else parameter
+                self._made[text] = parameters.keyword(upgraded, file, self._schemas)
+            self._made[key] = self._made[text]
+        return self._made[key]
 
     def _answer(self, node: Mapping[str, Any], file: str) -> tuple[str, Mapping[str, Any] | None]:
         """What to ask for in `Accept`, and the schema of what comes: the JSON answer of the first status that has
@@ -125,8 +139,25 @@ class Operations:
                     return (accept if "*" in media else f"{media}, */*;q=0.5"), schema or None
                 if returns is None and "*" not in media:
                     accept = f"{media}, */*;q=0.5"
-                    returns = {"type": "string"} if form == "text" else {"type": "array"} if form == "lines" else returns
+                    returns = self._sequence(entry, place) if form == "lines" else {"type": "string"} if form == "text" else returns
         return accept, returns
+
+    def _tags(self, tags: Any) -> tuple[str, ...]:
+        """The tags of an operation, and those above them."""
+        found: dict[str, None] = {}
+        todo = [tag for tag in tags[:20] if isinstance(tag, str) and tag] if isinstance(tags, list) else []
+        for tag in todo:
+            if tag not in found and len(found) < 30:
+                found[tag] = None
+                todo += [self._parents[tag]] if tag in self._parents else []
+        return tuple(line(tag, 100) for tag in found)
+
+    def _sequence(self, entry: Mapping[str, Any], file: str) -> dict[str, Any]:
+        """What a sequential media type becomes: a list, of what `itemSchema` (3.2) says; before, `schema` was the whole."""
+        if "itemSchema" in entry:
+            return {"type": "array", "items": self._schemas.convert(entry["itemSchema"], file)}
+        whole = self._schemas.convert(entry.get("schema"), file)
+        return whole if whole.get("type") == "array" else {"type": "array"}
 
     def _successes(self, responses: Any, file: str) -> Iterator[tuple[Any, str]]:
         if not isinstance(responses, dict):
@@ -140,14 +171,6 @@ class Operations:
                     raise
 
 
-def _upgraded(
-    node: dict[str, Any], found: list[tuple[dict[str, Any], str]], root: Mapping[str, Any]
-) -> tuple[dict[str, Any], list[tuple[dict[str, Any], str]]]:
-    homes = {(p["name"], p["in"]): home for p, home in found}
-    out, others = swagger2.upgraded(node, [p for p, _ in found], root)
-    return out, [(p, homes[p["name"], p["in"]]) for p in others]
-
-
 def _wires(arguments: Mapping[str, keywords.Keyword]) -> list[dict[str, Any]]:
     return [{"arg": arg, "name": k.name, "in": k.where, **k.wire} for arg, k in arguments.items()]
 
@@ -159,5 +182,7 @@ def _summary(node: Mapping[str, Any]) -> str:
     return line(first.partition(". ")[0], 200)
 
 
-def _tags(tags: Any) -> tuple[str, ...]:
-    return tuple(line(tag, 100) for tag in tags[:20] if isinstance(tag, str) and tag) if isinstance(tags, list) else ()
+def _parents(tags: Any) -> dict[str, str]:
+    """Tags that stand below others (3.2), and which."""
+    listed = [tag for tag in tags[:5000] if isinstance(tag, dict)] if isinstance(tags, list) else []
+    return {t["name"]: t["parent"] for t in listed if isinstance(t.get("name"), str) and isinstance(t.get("parent"), str)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from doorward_openapi.keywords import Keyword, Unusable
@@ -54,14 +54,18 @@ def resolved(
             if not isinstance(parameter, dict):
                 raise Unusable(f"a parameter is {kind(parameter)}, not an object")
             name, location = parameter.get("name"), parameter.get("in")
+            if name == "" and parameter.get("required") is not True:
+                continue  # it cannot be sent, and need not
             if not isinstance(name, str) or not isinstance(location, str) or not name or len(name) > 500:
                 raise Unusable("a parameter has no name or no location")
             found[name, location] = parameter, home
     return list(found.values())
 
 
-def keywords(parameters: list[tuple[dict[str, Any], str]], path: str, configured: Collection[str], schemas: Schemas) -> Iterator[Keyword]:
-    """A keyword for each parameter. `configured` are the headers (lower case) that the operator sets: they are not
+def keywords(
+    parameters: list[tuple[dict[str, Any], str]], path: str, configured: Collection[str], make: Callable[[dict[str, Any], str], Keyword]
+) -> Iterator[Keyword]:
+    """A keyword for each parameter, made by `make`. `configured` are the headers (lower case) that the operator sets: they are not
     the program's to give. A variable of the path that nothing declares is a string.
 
     Raises: Unusable, BadRef.
@@ -78,7 +82,7 @@ def keywords(parameters: list[tuple[dict[str, Any], str]], path: str, configured
             continue
         if where not in _USUAL:
             raise Unusable(f"parameter {name[:100]!r} is in {where[:50]!r}, which is not known")
-        yield _keyword(parameter, file, schemas)
+        yield make(parameter, file)
     for name in templated:
         if name not in declared:
             yield Keyword(name, "path", {"type": "string"}, required=True)
@@ -94,7 +98,11 @@ def _sent(name: str, parameter: Mapping[str, Any], configured: Collection[str]) 
     return False
 
 
-def _keyword(parameter: Mapping[str, Any], file: str, schemas: Schemas) -> Keyword:
+def keyword(parameter: Mapping[str, Any], file: str, schemas: Schemas) -> Keyword:
+    """What a parameter object is as an argument of a function.
+
+    Raises: BadRef.
+    """
     name, where = parameter["name"], parameter["in"]
     wire: dict[str, Any] = {}
     node, content = parameter.get("schema"), parameter.get("content")
