@@ -11,7 +11,7 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
-from doorward import ServerContext, signatures
+from doorward import ConfigError, ServerContext, signatures
 from doorward_openapi import OpenAPI
 from doorward_openapi.document import decompress, parse
 
