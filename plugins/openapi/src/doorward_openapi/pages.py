@@ -188,7 +188,7 @@ def _cursor(call: _Call, told: Mapping[str, Any]) -> dict[str, Any] | None:
         if name not in told:
             continue
         token = told[name]
-        if token is None or token == "" or token is False:
+        if token in (None, "", False, 0, "0"):
             silent = silent and (name not in _CURSORS or call.first(_CURSORS[name]) is None)
             continue
         if isinstance(token, str) and name in _LINKS and ("?" in token or token.startswith(("http:", "https:", "/"))):
