@@ -59,16 +59,12 @@ class Broker:
             )
         return function
 
-    async def call(self, run: RunDoor, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    async def call(self, run: RunDoor, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Reply:
         """Make one call for a run.
 
-        Returns: a plain JSON value, scrubbed, bounded in size.
+        Returns: a plain JSON value, scrubbed, bounded in size; and what the source says of a next page.
         Raises: DoorwardError; what an upstream says in it is scrubbed.
         """
-        return (await self.reply(run, name, args, kwargs)).value
-
-    async def reply(self, run: RunDoor, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Reply:
-        """Make one call for a run, as `call` does; with its value comes what the source says of a next page."""
         function = self.find(name)
         started = time.perf_counter()
         call = Call(function, {}, run.program.run, run.program.principal, run.program.deadline)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from doorward import signatures
 from doorward.config import module_name
 from doorward.errors import DoorwardError, InvalidArguments, UnknownName
+from doorward.pages import MOST_PAGES, pages
 from doorward.schemas import Definitions
 from doorward.types import Function, Program
 
@@ -18,25 +19,36 @@ if TYPE_CHECKING:
     from doorward.catalog import Catalog
     from doorward.door import RunDoor
     from doorward.servers import Servers
+    from doorward.skills import Skills
 
 MOST_AT_ONCE = 5
 """Functions that `get_functions` shows in one answer."""
+
+_STUB = """from typing import Any
+class ApiError(Exception):
+    status: int
+    body: Any
+    retry_after: float | None
+"""
 
 
 class Discovery:
     """Read-only views of the catalog, bounded however large it is."""
 
-    def __init__(self, catalog: Catalog, servers: Servers, broker: Broker, capabilities: Callable[[], str]) -> None:
+    def __init__(self, catalog: Catalog, servers: Servers, broker: Broker, skills: Skills, capabilities: Callable[[], str]) -> None:
         self._catalog = catalog
         self._servers = servers
         self._broker = broker
+        self._skills = skills
         self.capabilities = capabilities
         self.helpers: dict[str, Callable[..., Awaitable[Any]]] = {
             "servers": self._help_servers,
             "search": self._help_search,
             "describe": self._help_describe,
             "call": self._help_call,
+            "pages": self._help_pages,
             "capabilities": self._help_capabilities,
+            "skills": self._help_skills,
         }
 
     def servers(self) -> list[dict[str, Any]]:
@@ -130,7 +142,7 @@ class Discovery:
     def stub(self, server: str, names: Sequence[str]) -> str:
         """A `.pyi` text for some functions of a server."""
         if server == "doorward":
-            return "from typing import Any\n" + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in self.helpers)
+            return _STUB + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in self.helpers)
         functions = [f for n in names if (f := self._catalog.function(server, n)) is not None]
         return signatures.stub(functions, self._definitions(server))
 
@@ -158,8 +170,17 @@ class Discovery:
         run.made -= 1  # the call itself is counted, not the asking for it
         return await run.call(function, (), {**(arguments or {}), **kwargs})
 
+    async def _help_pages(
+        self, run: RunDoor, function: str, arguments: Mapping[str, Any] | None = None, *, most: int = MOST_PAGES, **kwargs: Any
+    ) -> Any:
+        run.made -= 1  # its calls are counted
+        return await pages(run, function, {**(arguments or {}), **kwargs}, int(most))
+
     async def _help_capabilities(self, run: RunDoor) -> Any:
         return self.capabilities()
+
+    async def _help_skills(self, run: RunDoor, server: str | None = None) -> Any:
+        return self._skills.names() if server is None else self._skills.read(module_name(str(server)))
 
 
 def _hit(function: Function) -> dict[str, Any]:

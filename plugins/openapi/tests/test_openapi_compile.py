@@ -468,3 +468,61 @@ async def test_openapi_yaml_merge_keys(api):
         name="openapi.yaml",
     )
     assert [(f.summary, f.tags) for f in made.compiled.functions] == [("own", ("t",))]
+
+
+TRAPS = """\
+openapi: 3.0.0
+info: {title: t, version: 2024-01-31}
+paths:
+  /x:
+    get:
+      operationId: op
+      parameters:
+        - {name: on, in: query, schema: {type: string, enum: [on, off, yes, no, y, n]}}
+        - {name: date, in: query, schema: {type: string, default: 2024-01-31, enum: [2024-01-31]}}
+        - {name: time, in: query, schema: {type: string, enum: [1:30:00, 12:30]}}
+        - {name: octal, in: query, schema: {type: string, pattern: "^0", enum: ["010"]}}
+        - {name: number, in: query, schema: {type: integer, minimum: 010, maximum: 0x1F}}
+        - {name: nothing, in: query, schema: {type: string, description: ~}}
+        - {name: sign, in: query, schema: {type: string, enum: [=, <, "<<"]}}
+      responses:
+        200: {content: {application/json: {schema: {type: object, properties: {on: {}, 1: {type: integer}, null: {type: string}}}}}}
+        200: {content: {application/json: {schema: {type: array}}}}
+"""
+
+
+async def test_openapi_yaml_1_1_traps(api):
+    """CONTRACT: SRC-03 `on`, `yes`, dates, times and octals are what YAML 1.2 says: text, and decimal numbers; the last of two equal
+    keys counts, as in JSON."""
+    made = await api(TRAPS, name="openapi.yaml")
+    schemas = made.functions["op"].parameters["properties"]
+    assert schemas["on"]["enum"] == ["on", "off", "yes", "no", "y", "n"]
+    assert schemas["date"] == {"type": "string", "default": "2024-01-31", "enum": ["2024-01-31"]}
+    assert schemas["time"]["enum"] == ["1:30:00", "12:30"]
+    assert schemas["octal"]["enum"] == ["010"]
+    assert (schemas["number"]["minimum"], schemas["number"]["maximum"]) == (10, 31)
+    assert schemas["sign"]["enum"] == ["=", "<", "<<"]
+    assert made.functions["op"].returns == {"type": "array"}
+
+
+async def test_openapi_yaml_keys_are_text(api):
+    """Keys that YAML reads as numbers, flags or nothing are the text that stands there."""
+    text = TRAPS.replace("        200: {content: {application/json: {schema: {type: array}}}}\n", "")
+    returns = (await api(text, name="openapi.yaml")).functions["op"].returns
+    assert list(returns["properties"]) == ["on", "1", "null"]
+
+
+async def test_openapi_equal_parameters_stay_apart(api, document):
+    """Parameters that differ only in the type of a value (1, true, 1.0) or in a nested one are not taken for each other."""
+    schemas = [{"type": "integer", "default": 1}, {"type": "integer", "default": True}, {"type": "integer", "default": 1.0}]
+    paths = {f"/{i}": {"get": {"parameters": [{"name": "q", "in": "query", "schema": s}]}} for i, s in enumerate([*schemas, schemas[0]])}
+    made = await api(document(paths))
+    found = [f.parameters["properties"]["q"]["default"] for f in made.compiled.functions]
+    assert [(type(v), v) for v in found] == [(int, 1), (bool, True), (float, 1.0), (int, 1)]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+async def test_openapi_yaml_line_breaks(api, newline):
+    """YAML with the line breaks of any system."""
+    made = await api("openapi: 3.0.0\npaths:\n  /x:\n    get:\n      operationId: op\n".replace("\n", newline), name="openapi.yaml")
+    assert list(made.functions) == ["op"]

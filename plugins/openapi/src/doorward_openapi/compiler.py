@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 from doorward import Compiled, ConfigError, Function, Skipped, unique_names
 
@@ -34,13 +35,15 @@ _OPAQUE = re.compile(r"[0-9a-fA-F-]*[0-9][0-9a-fA-F-]{15,}")
 @dataclass(frozen=True, slots=True)
 class Choices:
     """What the operator says of a document: where the API is, the names of the headers that are set, which other
-    origins belong to it, values of server variables, and overlays (bytes by URI)."""
+    origins belong to it, values of server variables, overlays (bytes by URI), and the origin of an API that is reached over a Unix
+    socket, wherever its document says that it is."""
 
     base_url: str | None = None
     headers: Collection[str] = ()
     origins: Collection[str] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     overlays: Mapping[str, bytes] = field(default_factory=dict)
+    local: str | None = None
 
 
 def compile_document(server: str, bundle: Bundle, choices: Choices | None = None) -> Compiled:
@@ -64,7 +67,8 @@ class _Compiler:
         self._choices = choices
         self._operations = Operations(server, self._root, self._documents, self._schemas, {h.lower() for h in choices.headers})
         self._variables = servers.Variables(choices.variables)
-        self._base = choices.base_url or servers.root_base(self._root, bundle.root, self._variables)
+        named, local = servers.root_base(self._root, choices.local or bundle.root, self._variables), choices.local
+        self._base = choices.base_url or (f"{local}{urlsplit(named or local).path}" if local else named)
         self._elsewhere: Counter[str] = Counter()
         self._keywords = 0
         self._skipped: list[Skipped] = []

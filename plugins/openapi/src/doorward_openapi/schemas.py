@@ -49,6 +49,7 @@ class Schemas:
         self.unusable: dict[str, str] = {}
         self.warnings: dict[str, None] = {}
         self._names: dict[tuple[str, str], str] = {}
+        self._counts: dict[str, int] = {}
         self._queue: list[tuple[str, Place]] = []
         self._done: dict[tuple[int, str], tuple[Any, dict[str, Any]]] = {}
         self._patterns: dict[str, bool] = {}
@@ -105,7 +106,7 @@ class Schemas:
             return {"not": {}}
         if not isinstance(node, dict) or depth > DEEPEST:
             return {}
-        ref = node.get("$ref")
+        ref = node.get("$ref", node.get("$dynamicRef"))
         out: dict[str, Any] = self._reference(ref, file) if isinstance(ref, str) else {}
         if not out or len(node) > 1:
             self._values(node, out)
@@ -139,10 +140,9 @@ class Schemas:
         if key not in self._names:
             last = place.pointer.rpartition("/")[2] or place.file.rpartition("/")[2].partition(".")[0]
             name = base = re.sub(r"[^A-Za-z0-9_.-]+", "_", last.replace("~1", "_").replace("~0", "_"))[:100] or "schema"
-            count = 1
             while name in self.definitions:
-                count += 1
-                name = f"{base}_{count}"
+                self._counts[base] = self._counts.get(base, 1) + 1
+                name = f"{base}_{self._counts[base]}"
             self._names[key] = name
             self.definitions[name] = {}  # taken; `finish` fills it
             self._queue.append((name, place))
