@@ -11,7 +11,7 @@ import difflib
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from doorward.names import Named
 from doorward.search_words import match_expressions, split_words
 from doorward.types import Compiled, Function, Schema
 from doorward.values import dump, plain
@@ -58,7 +59,7 @@ class Catalog:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._db = self._open()
-        self._seen = self._version()
+        self._seen = self.version()
         self.function = lru_cache(4096)(self._function)
         self.definition = lru_cache(4096)(self._definition)
         self.names = lru_cache(256)(self._names)
@@ -109,12 +110,13 @@ class Catalog:
 
     # Reading
 
-    def _version(self) -> tuple[int, int]:
+    def version(self) -> tuple[int, int]:
+        """Another one after each change, by whatever process."""
         return self._db.execute("PRAGMA data_version").fetchone()[0], self._db.total_changes
 
     def refresh(self) -> bool:
         """Forget what was read if a compile has changed the file since. True if it has."""
-        now = self._version()
+        now = self.version()
         if now == self._seen:
             return False
         self._seen = now
@@ -146,6 +148,13 @@ class Catalog:
         """All functions of a server, in the order of its document."""
         for row in self._db.execute("SELECT server, name, record FROM functions WHERE server = ? ORDER BY id", (server,)):
             yield _restore(*row)
+
+    def named(self, server: str) -> Iterator[Named]:
+        """The names of a server's functions, with what they were made of."""
+        rows = self._db.execute(
+            "SELECT name, original, json_extract(record, '$.route') FROM functions WHERE server = ? ORDER BY id", (server,)
+        )
+        return (Named(name, original, route or "") for name, original, route in rows)
 
     def near(self, name: str, servers: Sequence[str], most: int = 5) -> list[str]:
         """Qualified names that look like this one, nearest first."""

@@ -1,4 +1,4 @@
-"""Documents over HTTP: redirects followed with care, and bodies kept with their validators (RFC 9111 section 4.3), so that one that
+"""Documents over HTTP: with credentials where they belong, and bodies kept with their validators (RFC 9111 section 4.3), so that one that
 has not changed is not sent again."""
 
 from __future__ import annotations
@@ -9,16 +9,14 @@ import os
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
-from urllib.parse import urljoin, urlsplit
 
 import anyio
 from doorward import ServerError
 
 from doorward_openapi.document import MOST_BYTES
-from doorward_openapi.servers import clean, same_origin, shown
+from doorward_openapi.servers import same_origin, shown
 
 if TYPE_CHECKING:
     from doorward_openapi.client import Answer
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
 MOST_KEPT = 200
 """Documents of one server in its folder, of `2 * MOST_BYTES` together; the oldest go."""
 
-_MOST_REDIRECTS = 5
 _ACCEPT = {"Accept": b"application/json, application/yaml, */*;q=0.8"}
 
 
@@ -42,7 +39,7 @@ class Getter(Protocol):
 
     def __call__(
         self, what: str, url: str, headers: Mapping[str, bytes], timeout: float, most: int, *, credentials: bool
-    ) -> Awaitable[tuple[Answer, Mapping[str, str]]]: ...
+    ) -> Awaitable[Answer]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,27 +65,23 @@ class Downloads:
         """
         what = f"{self.server}: the document {shown(url)}"
         before = await anyio.to_thread.run_sync(self.kept.read, url)
-        place = url
-        for _ in range(_MOST_REDIRECTS + 1):
-            known = before if before and before.place == _digest(place) else None
-            answer, headers = await self._asked(what, place, known.validators if known else {})
-            if answer.status == 304 and known:
-                return Downloaded(place, known.body)
-            if answer.status == 200:
-                await anyio.to_thread.run_sync(self.kept.write, url, place, headers, answer.body)
-                return Downloaded(place, answer.body)
-            if not 300 <= answer.status < 400 or "location" not in headers:
-                hint = "Check `spec`, and `auth` if the document needs it."
-                raise ServerError(f"{what} cannot be had: {answer.status} {answer.reason}", hint=hint)
-            place = await self._redirected(what, place, headers["location"])
-        raise ServerError(f"{what} redirected more than {_MOST_REDIRECTS} times", hint="Set `spec` to where the document is.")
+        answer = await self._asked(what, url, before.validators if before else {})
+        if answer.status == 304 and before:
+            if before.place == _digest(answer.url):
+                return Downloaded(answer.url, before.body)
+            answer = await self._asked(what, url, {})  # the redirect leads elsewhere by now: what was kept is of another place
+        if answer.status != 200:
+            hint = "Check `spec`, and `auth` if the document needs it."
+            raise ServerError(f"{what} cannot be had: {answer.status} {answer.reason}", hint=hint)
+        await anyio.to_thread.run_sync(self.kept.write, url, answer.url, answer.headers, answer.body)
+        return Downloaded(answer.url, answer.body)
 
-    async def _asked(self, what: str, url: str, validators: Mapping[str, bytes]) -> tuple[Answer, Mapping[str, str]]:
+    async def _asked(self, what: str, url: str, validators: Mapping[str, bytes]) -> Answer:
         get, headers, trusted = self.get(), {**_ACCEPT, **validators}, self._trusted(url)
-        answered = await get(what, url, headers, self.timeout, MOST_BYTES, credentials=trusted is True)
-        if trusted is None and answered[0].status in (401, 403, 404):
-            answered = await get(what, url, headers, self.timeout, MOST_BYTES, credentials=True)
-        return answered
+        answer = await get(what, url, headers, self.timeout, MOST_BYTES, credentials=trusted is True)
+        if trusted is None and answer.status in (401, 403, 404):
+            answer = await get(what, url, headers, self.timeout, MOST_BYTES, credentials=True)
+        return answer
 
     def _trusted(self, url: str) -> bool | None:
         """Whether credentials go to a URL; `None`: if it refuses without."""
@@ -97,39 +90,6 @@ class Downloads:
         if self.base_url:
             return same_origin(url, self.base_url)
         return None if same_origin(url, self.spec) else False
-
-    async def _redirected(self, what: str, url: str, location: str) -> str:
-        """Where a redirect leads: within the origin, to an origin that belongs to the API, to the same host by https, or to a public
-        address.
-
-        Raises: ServerError if it leads anywhere else.
-        """
-        try:
-            following = urljoin(url, location)
-        except ValueError:
-            following = ""
-        target = urlsplit(following) if clean(following.partition("?")[0].partition("#")[0], "") else None
-        hint = "If the document is there, set `spec` to that URL, or add its origin to `origins`."
-        if target is None:
-            raise ServerError(f"{what} redirects to what is no URL", hint="Set `spec` to where the document is.")
-        following = target._replace(fragment="").geturl()
-        if same_origin(url, following) or any(same_origin(following, origin) for origin in self.origins):
-            return following
-        if urlsplit(url).scheme == "https" and target.scheme == "http":
-            raise ServerError(f"{what} redirects from https to {shown(following)}, which is not followed", hint=hint)
-        upgraded = target.scheme == "https" and target.hostname == urlsplit(url).hostname and target.port is None
-        if not upgraded and not await _public(target.hostname or ""):
-            raise ServerError(f"{what} redirects to {shown(following)}, which is not public; it is not followed", hint=hint)
-        return following
-
-
-async def _public(host: str) -> bool:
-    """Whether a host has public addresses only."""
-    try:
-        found = {info[4][0] for info in await anyio.getaddrinfo(host, None)}
-        return bool(found) and all(ip_address(str(address).partition("%")[0]).is_global for address in found)
-    except (OSError, UnicodeError, ValueError):
-        return False
 
 
 class Entry(NamedTuple):

@@ -12,10 +12,13 @@ from doorward_openapi.schemas import Schemas
 from doorward_openapi.text import kind, line
 
 _USUAL = {"path": "simple", "header": "simple", "query": "form", "cookie": "form", "querystring": "form"}
+_DELIMITED = {"spaceDelimited", "pipeDelimited", "tabDelimited"}
+"""In paths and headers only Swagger 2.0 has them."""
+
 _STYLES = {
-    "path": {"simple", "label", "matrix"},
-    "query": {"form", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject"},
-    "header": {"simple"},
+    "path": {"simple", "label", "matrix"} | _DELIMITED,
+    "query": {"form", "deepObject"} | _DELIMITED,
+    "header": {"simple"} | _DELIMITED,
     "cookie": {"form", "cookie"},
     "querystring": set[str](),
 }
@@ -51,6 +54,8 @@ def resolved(
             if not isinstance(parameter, dict):
                 raise Unusable(f"a parameter is {kind(parameter)}, not an object")
             name, location = parameter.get("name"), parameter.get("in")
+            if name == "" and parameter.get("required") is not True:
+                continue  # it cannot be sent, and need not
             if not isinstance(name, str) or not isinstance(location, str) or not name or len(name) > 500:
                 raise Unusable("a parameter has no name or no location")
             found[name, location] = parameter, home
@@ -104,7 +109,7 @@ def keyword(parameter: Mapping[str, Any], file: str, schemas: Schemas) -> Keywor
     if isinstance(content, dict) and content:
         media = next(iter(content.values()))
         node = media.get("schema") if isinstance(media, dict) else None
-        wire["json"] = where != "querystring" or "json" in str(next(iter(content)))
+        wire["json" if "json" in str(next(iter(content))) else "text"] = True
     style = parameter.get("style")
     style = style if isinstance(style, str) and style in _STYLES[where] else _USUAL[where]
     if style != _USUAL[where]:
@@ -116,7 +121,18 @@ def keyword(parameter: Mapping[str, Any], file: str, schemas: Schemas) -> Keywor
     if parameter.get("allowReserved") is True:
         wire["reserved"] = True
     schema = described(schemas.convert(node, file), parameter)
+    if parameter.get("allowEmptyValue") is True and where == "query":
+        wire["empty"] = True
+        schema = _or_empty(schema)
     return Keyword(name, where, schema, where == "path" or parameter.get("required") is True, wire)
+
+
+def _or_empty(schema: dict[str, Any]) -> dict[str, Any]:
+    """The same, or an empty text."""
+    if schema.get("type") == "string" and schema.keys().isdisjoint({"enum", "const", "pattern", "minLength"}):
+        return schema
+    about: dict[str, Any] = {k: schema[k] for k in ("description", "default", "deprecated") if k in schema}
+    return {"anyOf": [{k: v for k, v in schema.items() if k not in about}, {"const": ""}], **about} if schema else schema
 
 
 def described(schema: dict[str, Any], parameter: Mapping[str, Any]) -> dict[str, Any]:

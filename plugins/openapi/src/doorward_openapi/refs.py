@@ -73,6 +73,8 @@ class Documents:
             except ValueError:
                 raise BadRef(f"{shown} is no reference") from None
             there = self.bundle.moved.get(whole, whole)
+            if there not in self.bundle.files and self._is_self(whole):
+                there = self.bundle.root
             if there not in self.bundle.files:
                 return self._known_by_id(whole, address, pointer, file, shown)
             file = there
@@ -127,6 +129,12 @@ class Documents:
                     todo += [v for v in node if isinstance(v, (dict, list))]
             self._names[file] = names
         return self._names[file]
+
+    def _is_self(self, uri: str) -> bool:
+        """Whether this is what the root document calls itself (3.2 `$self`)."""
+        root = self.parsed(self.bundle.root)
+        own = root.get("$self") if isinstance(root, dict) else None
+        return isinstance(own, str) and uri == urljoin(self.bundle.root, own[:2000])
 
     def follow(self, node: Any, file: str) -> tuple[Any, str]:
         """`node`, or what it stands for if it is a reference, with the file in which that stands.
