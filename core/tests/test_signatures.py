@@ -424,3 +424,17 @@ def test_the_rest_of_a_card_is_there_on_request() -> None:
     assert {"Big", "Inner", "Deep", "GetItResponse"} <= set(class_names(one, definitions.get))
     small = Function("s", "small", parameters={"type": "object", "properties": {}}, returns={"$ref": "#/$defs/Deep"})
     assert "In full" not in describe(small, definitions.get, module="s")
+
+
+def test_parameters_that_a_card_leaves_out_are_there_on_request() -> None:
+    """A card of very many parameters names those that it has no place for, and how to see the whole signature."""
+    properties = {f"parameter_{i}": {"type": "string", "description": "word " * 30} for i in range(80)}
+    one = Function("s", "many", parameters={"type": "object", "properties": properties, "required": ["parameter_79"]})
+    card = describe(one, {}.get, module="s")
+    ast.parse(card)
+    assert len(card) <= CARD
+    assert "parameter_79: str," in card
+    assert '# In full: get_functions(["s.many#parameters"])' in card
+    full = describe_class(one, {}.get, "parameters")
+    ast.parse(full)
+    assert all(f"{name}: str" in full for name in properties)

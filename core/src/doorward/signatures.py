@@ -23,6 +23,16 @@ CARD = 2400
 
 _SHOWN = 60
 _REST = 130
+_LEVELS = (
+    *((60, 900, 100, 900), (60, 900, 70, 900), (60, 900, 45, 900), (60, 900, 0, 900)),
+    *((60, 400, 45, 500), (60, 400, 0, 500), (40, 400, 0, 500), (25, 250, 0, 500), (15, 250, 0, 0)),
+)
+"""How much of the parameters a card shows: how many, how many characters of their classes, the width of comments; the first that
+leaves so much for the result is taken."""
+
+PARAMETERS = "parameters"
+""""server.function#parameters" is the whole signature."""
+
 _DEEP = 20_000
 _STUBBED = 250
 _TAG = re.compile(r"</?(?:a|b|br|code|div|em|h[1-6]|i|li|ol|p|pre|span|strong|table|tbody|td|th|tr|ul)\b[^<>]{0,300}>", re.IGNORECASE)
@@ -79,26 +89,43 @@ def describe(function: Function, definitions: Definitions, *, module: str) -> st
     """The card of one function, which stands alone: import line, signature with docs, the types of parameters
     and result, and an example call. It is valid Python, and at most `CARD` long but for huge signatures."""
     reader = Reader(definitions)
-    types = Types(reader, room=900, sending=True, comments=60)
-    parameters, others = _parameters(function, reader, types, _SHOWN)
-    returns = _result(function, reader, depth=1, room=0)[0]
-    classes = types.classes()
     start, end = f"from {module} import {_name(function)}", _call(function, reader)
-    for about in (100, 70, 45, 0):
+    for most, room, about, left in _LEVELS:
+        reader.refuel()
+        types = Types(reader, room=room, sending=True, comments=60)
+        parameters, others = _parameters(function, reader, types, most)
+        returns = _result(function, reader, depth=1, room=0)[0]
         body = f"{_define(function, parameters, others, returns, about=about)}:\n{_docstring(function, 120 + 3 * about)}"
+        classes = types.classes()
         used = sum(map(len, [start, body, classes, end])) + 10
-        if used < CARD - 900:
+        if used < CARD - left:
             break
-    _, answer = _result(function, reader, depth=2, room=max(CARD - used - _REST, 500))
+    _, answer = _result(function, reader, depth=2, room=max(CARD - used - _REST, 300))
     results = answer.classes()
-    rest = [*dict.fromkeys([*answer.cut, *types.cut])][:3]
-    more = f'# In full: get_functions(["{module}.{_name(function)}#{rest[0]}"]){"".join(f", #{r}" for r in rest[1:])}' if rest else ""
+    more = _rest(f"{module}.{_name(function)}", [*answer.cut, *types.cut, *([PARAMETERS] if others else [])])
     return "\n\n".join(filter(None, [start, body, classes, results, more, end]))
+
+
+def _rest(name: str, cut: list[str]) -> str:
+    """How to ask for what a card leaves out: a comment of at most `_REST` characters, if one name fits."""
+    text = ""
+    for part in dict.fromkeys(cut):
+        longer = f"{text}, #{part}" if text else f'# In full: get_functions(["{name}#{part}"])'
+        if len(longer) > _REST:
+            break
+        text = longer
+    return text
 
 
 def describe_class(function: Function, definitions: Definitions, name: str) -> str | None:
     """One of the classes that a function's card names, with all of its fields, and those that it uses; `None` if there is none
-    of that name among the function's types."""
+    of that name among the function's types. `parameters` is the signature, without any cut."""
+    if name == PARAMETERS:
+        reader = Reader(definitions, _DEEP)
+        types = Types(reader, room=4 * CARD, sending=True, comments=100)
+        parameters, others = _parameters(function, reader, types, _STUBBED)
+        text = _define(function, parameters, others, _result(function, reader, depth=1, room=0)[0], about=100)
+        return "\n\n".join(filter(None, [f"{text}: ...", types.classes()]))
     texts: dict[str, str] = {}
     for sending in (True, False):
         reader = Reader(definitions, _DEEP)

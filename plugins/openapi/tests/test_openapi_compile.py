@@ -374,6 +374,21 @@ async def test_openapi_discriminators_tell_the_variants_apart(api, operation):
     assert "enum" not in json.dumps(made.compiled.definitions)
 
 
+async def test_openapi_thousands_of_warnings_are_few(api, document):
+    """Warnings that say the same are a few and their number; where calls go comes first."""
+    broken = {
+        f"/{i}": {"post": {"operationId": "same", "requestBody": {"content": {"application/json": {"schema": {}}}}}} for i in range(900)
+    }
+    for i, item in enumerate(broken.values()):
+        item["post"]["requestBody"]["content"]["application/json"]["schema"] = {"$ref": f"#/components/schemas/None{i}"}
+    made = await api(document(broken), base_url=None)
+    warnings = made.compiled.warnings
+    assert "base_url" in warnings[0]
+    assert len(warnings) < 15
+    assert "… and 895 more: a schema is unknown: … leads nowhere" in warnings
+    assert [w for w in warnings if w.startswith("… and 894 more: operationId … stands there twice")]
+
+
 async def test_openapi_32_sequences_are_lists(api, operation):
     """OpenAPI 3.2: the answer of a sequential media type is a list of what `itemSchema` says; before 3.2, of anything."""
     item = {"type": "object", "properties": {"n": {"type": "integer"}}}

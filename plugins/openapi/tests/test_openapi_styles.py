@@ -35,8 +35,10 @@ TABLE = [
     ("form", True, "cookie", "color=", "color=blue", "color=blue; color=black; color=brown", "R=100; G=200; B=150"),
 ]
 CELLS = [
-    pytest.param(style, explode, where, value, cell, id=f"{where}-{style}-{'explode' if explode else 'joined'}-{kind}")
+    pytest.param(version, style, explode, where, value, cell, id=f"{version}-{where}-{style}-{'explode' if explode else 'joined'}-{kind}")
+    for version in ("3.0.4", "3.1.1", "3.2.0")
     for style, explode, where, *cells in TABLE
+    if style != "cookie" or version == "3.2.0"
     for kind, value, cell in zip(("empty", "string", "array", "object"), ("", "blue", COLORS, RGB), cells, strict=True)
     if cell is not None
 ]
@@ -60,16 +62,13 @@ async def compiled(api, operation, where, parameter):
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("version", ["3.0.4", "3.1.1", "3.2.0"])
-@pytest.mark.parametrize(("style", "explode", "where", "value", "cell"), CELLS)
+@pytest.mark.parametrize(("version", "style", "explode", "where", "value", "cell"), CELLS)
 async def test_openapi_style_table(api, operation, version, style, explode, where, value, cell):
     """Every cell of the style tables, from the document to the wire."""
     document = operation(
         path="/x/{color}" if where == "path" else "/x",
         parameters=[{"name": "color", "in": where, "required": where == "path", "schema": {}, "style": style, "explode": explode}],
     )
-    if style == "cookie" and version != "3.2.0":
-        pytest.skip("new in 3.2")
     made = await api({**document, "openapi": version})
     wire = made.functions["op"].data["arguments"][0]
     assert written(where, wire, value) == cell

@@ -95,7 +95,7 @@ class Bodies:
         if form == "json" and "*" in media:
             media = "application/json"
             if self._is_bytes(entry.get("schema"), file):
-                media, form = "application/octet-stream", "binary"
+                media, form = "*/*", "binary"
         plan: dict[str, Any] = {"media": media, "kind": form}
         if form == "text" and is_xml(media) and (tree := Plans(self._documents).plan(entry.get("schema"), file)):
             plan |= {"kind": "xml", "xml": tree}

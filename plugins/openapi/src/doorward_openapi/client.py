@@ -175,7 +175,7 @@ class Client:
                 try:
                     further = redirects.following(what, hop, response.status_code, response.headers.get("location"), self._reach.belongs)
                     if further is None:
-                        return replace(await _read(what, response, most, timeout), url=hop.url)
+                        return replace(await _read(what, response, most), url=hop.url)
                     hop = further
                 finally:
                     await response.aclose()
@@ -192,20 +192,22 @@ class Client:
             self._opened = None
 
 
-async def _read(what: str, response: httpx2.Response, most: int, timeout: float) -> Answer:
+async def _read(what: str, response: httpx2.Response, most: int) -> Answer:
     """The answer to its end, or to where a stream's time or room ends."""
     headers = response.headers
     media = headers.get("content-type", "")
-    patience = streams.patience(media, headers.get("content-length"), timeout)
+    time_left = anyio.current_effective_deadline() - anyio.current_time()
+    patience = streams.patience(media, headers.get("content-length"), time_left)
     parts: list[bytes] = []
     size, cut = 0, ""
     with anyio.move_on_after(patience) as scope:
         async for part in response.aiter_bytes():
             size += len(part)
+            parts.append(part)
             if size > most:
+                parts[-1] = part[: most - size]
                 cut = f"answered with more than {most // 2**20} MiB"
                 break
-            parts.append(part)
     if scope.cancelled_caught:
         cut = f"it did not end within {patience:.3g} seconds"
     elif cut and not streams.kind(media):

@@ -24,6 +24,10 @@ MOST_KEYWORDS = 500_000
 """Arguments of all functions together: what a small document can multiply by references."""
 
 _MOST_WARNINGS = 50
+_ALIKE = 5
+_KIND = re.compile(r"'[^']*'|[a-z]+://[^\s,]*|\b[A-Z]+ /\S*|\d+")
+"""What differs between warnings that say the same."""
+
 _OPAQUE = re.compile(r"[0-9a-fA-F-]*[0-9][0-9a-fA-F-]{15,}")
 """An id that tells nobody anything: a digest or a UUID."""
 
@@ -197,19 +201,25 @@ class _Compiler:
         self._skipped.append(Skipped(where[:300], why[:500]))
 
     def _warn(self, functions: list[Function]) -> None:
-        self._warnings += self._schemas.warnings
+        """Put together what the operator should know: where calls go first, and of each kind of the rest a few."""
+        where = []
+        if functions and not self._base:
+            where.append("the document names no server; set base_url, or no call can be made")
+        elif self._base and not self._choices.base_url and self._url.startswith("http") and not servers.same_origin(self._base, self._url):
+            where.append(f"calls go to {servers.shown(self._base)}, which the document names; set base_url to be sure of it")
         for url, count in self._elsewhere.items():
             named = f"{count} operation{'s name' if count > 1 else ' names'} the server {url}, of another origin"
-            self._warnings.append(f"{named}; calls go to {servers.shown(self._base or '')} instead (see `origins`)")
-        self._warnings += [f"variables: no server of the document has {name!r}" for name in sorted(self._variables.unused)]
-        if functions and not self._base:
-            self._warnings.append("the document names no server; set base_url, or no call can be made")
-        elif self._base and not self._choices.base_url and self._url.startswith("http") and not servers.same_origin(self._base, self._url):
-            self._warnings.append(f"calls go to {servers.shown(self._base)}, which the document names; set base_url to be sure of it")
+            where.append(f"{named}; calls go to {servers.shown(self._base or '')} instead (see `origins`)")
+        where += [f"variables: no server of the document has {name!r}" for name in sorted(self._variables.unused)]
         if not functions and not self._skipped:
-            self._warnings.append("the document has no operations")
-        if len(self._warnings) > _MOST_WARNINGS:
-            self._warnings[_MOST_WARNINGS:] = [f"and {len(self._warnings) - _MOST_WARNINGS} more warnings"]
+            where.append("the document has no operations")
+        kinds: dict[str, list[str]] = {}
+        for warning in [*where, *self._warnings, *self._schemas.warnings]:
+            kinds.setdefault(_KIND.sub("…", warning), []).append(warning)
+        self._warnings = []
+        for alike in list(kinds.values())[:_MOST_WARNINGS]:
+            more = len(alike) - _ALIKE
+            self._warnings += alike[:_ALIKE] + ([f"… and {more} more: {_KIND.sub('…', alike[0])}"] if more > 0 else [])
 
 
 def _root(documents: Documents) -> dict[str, Any]:
