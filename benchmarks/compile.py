@@ -138,7 +138,6 @@ def _doorward(path: Path, folder: Path) -> dict[str, Any]:
     import doorward_openapi.compiler
     import doorward_openapi.fetch  # noqa: F401
     import msgspec  # noqa: F401
-    import sqlite_utils  # noqa: F401
     import yaml_rs  # noqa: F401
     from doorward import ServerContext
     from doorward.catalog import Catalog
