@@ -138,7 +138,6 @@ def _doorward(path: Path, folder: Path) -> dict[str, Any]:
     import doorward_openapi.compiler
     import doorward_openapi.fetch  # noqa: F401
     import msgspec  # noqa: F401
-    import sqlite_utils  # noqa: F401
     import yaml_rs  # noqa: F401
     from doorward import ServerContext
     from doorward.catalog import Catalog
@@ -147,9 +146,9 @@ def _doorward(path: Path, folder: Path) -> dict[str, Any]:
     source = OpenAPI(ServerContext("api", OpenAPI.Settings(spec=str(path)), folder, folder))
     catalog = Catalog(folder / "catalog.db")
 
-    def work() -> dict[str, Any]:
+    async def work() -> dict[str, Any]:
         started = time.process_time()
-        made = anyio.run(source.compile)
+        made = await source.compile()
         compiled = time.process_time() - started
         catalog.store("api", made, fingerprint="", settings="", ms=0)
         stored = time.process_time() - started
@@ -157,7 +156,7 @@ def _doorward(path: Path, folder: Path) -> dict[str, Any]:
         searched = time.process_time() - started
         return {"compiled": compiled, "stored": stored, "searched": searched, "functions": len(made.functions)}
 
-    return _with_memory(work)
+    return _with_memory(lambda: anyio.run(work))
 
 
 def _fastmcp(path: Path, folder: Path) -> dict[str, Any]:

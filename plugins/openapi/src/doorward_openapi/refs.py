@@ -66,7 +66,7 @@ class Documents:
 
     def _find(self, ref: str, file: str) -> Place:
         shown = repr(ref[:200])
-        address, pointer = urldefrag(ref)
+        address, pointer = ("", ref[1:]) if ref.startswith("#") else urldefrag(ref)
         if address:
             try:
                 whole = urljoin(file, address)

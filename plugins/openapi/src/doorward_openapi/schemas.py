@@ -31,7 +31,7 @@ _ALSO_CALLED = {
 }
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _FLAGS = ("deprecated", "readOnly", "writeOnly")
-_BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")
+_BOUNDS = frozenset(["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"])
 _RARE = frozenset(["const", "pattern", "uniqueItems", *_COUNTS, *_FLAGS, *_BOUNDS])
 _PARTS = frozenset(["properties", "required", "items", "prefixItems", "additionalProperties", "allOf", "anyOf", "oneOf"])
 """Most schemas have none of these: one look at all of them is cheaper than a look at each."""
@@ -180,7 +180,8 @@ class Schemas:
                 out[key] = count
         if isinstance(text := node.get("pattern"), str) and self._sound(text):
             out["pattern"] = text
-        _bounds(node, out)
+        if not node.keys().isdisjoint(_BOUNDS):
+            _bounds(node, out)
 
     def _parts(self, node: Mapping[str, Any], out: dict[str, Any], convert: Callable[[Any], dict[str, Any]]) -> None:
         """Everything that holds other schemas."""
