@@ -68,7 +68,7 @@ run, execution
 runner, agent, worker
 artifact, artefact
 log, logs, output, print
-history, changelog, change log, audit
+history, changelog, change log, audit, who changed, what changed
 audit, audit log, audit trail, audit records
 statistics, stats, metrics, analytics, insights, usage
 traffic, views, visits, visitors
@@ -87,6 +87,7 @@ leak, secret scanning, exposed secret
 dependency, package
 limit, quota, cap, threshold
 rate limit, requests left, quota
+remaining, left, quota
 server, machine, node, host, instance, vm
 container, pod
 cluster, kubernetes
@@ -99,7 +100,6 @@ cron job, scheduled job, schedule, nightly, every night, every day, every hour, 
 batch, bulk, multiple, many, several, at once
 port forward, portforward, tunnel, forward port
 exec, execute, command, shell, terminal
-ingress, route, hostname, domain
 network policy, firewall, security group
 network, networking
 load balancer, balancer
@@ -232,6 +232,47 @@ station, stop
 """
 
 RELATED = """
+remaining, left, limit
+how many, how much, number of, count, total
+commit file, save file, write file, push file, changed file, file contents, create or update file
+give up, surrender, concede, accept, close, abandon
+may i, am i allowed, allowed to, can i, permission, access review, my permissions
+manage, administer, portal, settings
+billing, invoice, billing portal, charge
+self service, portal, manage their own
+debug container, ephemeral container, ephemeralcontainers
+cpu, memory, resources, resize, resource quota, limit range
+replica, replicas, scale
+api group, api versions, api resources
+validate token, verify token, token valid, introspect, token review
+valid, validate, parse, check, verify, review
+server info, server version, running version, system info, about
+person, user, actor, principal, member
+web page, remote link, external link, url, website
+image, deployment, rollout
+save, keep, attach, setup
+original, upstream, parent, source
+sync, merge upstream, update
+machine, deploy, runner
+clone, deploy key, ssh key
+updates, watch, subscribe, notifications
+unread, notification, inbox
+visited, visitors, views, traffic
+code, source, repository
+access, collaborator, permission, invite
+write access, collaborator, push access
+owner, transfer, ownership
+ingress, route, hostname, domain
+kubernetes, pod, deployment, namespace, cluster, replica, stateful, daemon, node, container
+github, gitlab, gitea, bitbucket, repository, repo, branch, commit, fork, pull request, merge request, git
+stripe, adyen, paypal, payment, charge, refund, invoice, checkout, payout, card
+jira, ticket, worklog, jql, sprint
+jira, asana, trello, linear, task, project
+slack, discord, teams, channel, chat
+docker, container, image, volume
+twilio, telnyx, sms, phone, phone number
+sendgrid, gmail, mail, email
+box, dropbox, drive, folder
 refund, money back, reimburse, repay, payment
 payment, charge, money, collect, amount
 payment intent, payment, pay, charge
@@ -284,6 +325,6 @@ search: search, find, look, query, lookup, filter
 create: create, add, make, new, post, insert, register, open, put, set, build, generate, file, write, start, define, store, save, issue, draft, raise, submit, upload, provision, schedule, invite, append, introduce, give, grant, publish, attach, configure
 update: update, edit, modify, change, set, patch, put, replace, alter, adjust, rename, correct, switch, mark, move, assign, configure, close, increase, decrease
 write: approve, accept, confirm, reject, decline, deny, merge, lock, unlock, block, unblock, ban, fork, star, follow, watch, subscribe, send, email, notify, run, execute, trigger, dispatch, start, launch, restart, rerun, retry, resume, pause, suspend, stop, cancel, abort, scale, resize, roll, deploy, evict, drain, cordon, taint, limit, restrict, forbid, protect, allow, let, permit, enable, disable, turn, close, finalize, complete, submit, transfer, hand, bring, sync, refund, charge, capture, collect, pay, void, write, restore, recover, archive, publish, report, log, vote, link, connect, attach, detach, unlink, share, import, migrate, convert, register, reserve, claim, request, ask, invite, keep, call, have, route, expose, forward, autoscale, verify, switch, assign, revert, undo, reset, rotate, combine, claim, onboard
-delete: delete, remove, destroy, erase, drop, purge, clear, kill, unset, revoke, discard, take, end, cancel, stop, kick, leave, unfollow, unstar, unblock, get rid
+delete: delete, remove, destroy, erase, drop, purge, clear, kill, unset, revoke, discard, take out, take away, take, end, cancel, stop, kick, leave, unfollow, unstar, unblock, get rid
 """
 """What the words of a question, or of a name, ask for. A word may ask for several things."""

@@ -34,7 +34,7 @@ def document(function: Function) -> tuple[str, ...]:
         _stems(function.summary, 40),
         _stems(route, 40),
         _stems(" ".join(function.tags), 20),
-        " ".join(stems(function.description, 120)),
+        " ".join(stems(function.description[:700], 70)),
         " ".join(_parameters(function.parameters.get("properties", {}))),
     )
 
@@ -88,7 +88,7 @@ def _parameters(properties: Mapping[str, Any]) -> Iterable[str]:
     found = dict.fromkeys(stems(" ".join(list(properties)[:60]), 60))
     for schema in list(properties.values())[:30]:
         if isinstance(schema, Mapping) and isinstance(about := schema.get("description"), str):
-            found |= dict.fromkeys(_stems(about[:100], 15).split())
+            found |= dict.fromkeys(_stems(about[:50], 6).split())
     return list(found)[:200]
 
 

@@ -22,6 +22,8 @@ _PLAIN = frozenset(
 )
 """Verbs that say what to do with a thing and not with which."""
 
+_ASKING = ("who", "which", "what", "how", "where", "is", "has", "may", "can", "are")
+
 _TAG = re.compile(r'(?:^|\s)tag:(?:"([^"]{1,100})"|(\S{1,100}))')
 
 Phrase = tuple[str, ...]
@@ -58,7 +60,7 @@ def read(text: str) -> Question:
 def _wanted(words: list[str]) -> tuple[frozenset[str], bool]:
     verbs = _verbs()
     for number, word in enumerate(words):
-        if word in ("who", "which", "what", "how", "where", "is", "has", "may", "can", "are") and number == 0 and words[:2] != ["how", "to"]:
+        if word in _ASKING and number == 0 and words[:2] != ["how", "to"]:
             return _READS, True
         if word not in FILLER:
             found = verbs.get(stem(word), frozenset())
@@ -79,7 +81,7 @@ def _concepts(words: list[str]) -> Iterable[Concept]:
         if phrase in seen or filler:
             continue
         seen.add(phrase)
-        yield Concept(phrase, {**groups.get(phrase, {}), phrase: 1.0}, plain=length == 1 and phrase[0] in _PLAIN and len(seen) == 1)
+        yield Concept(phrase, {**groups.get(phrase, {}), phrase: 1.0}, plain=length == 1 and phrase[0] in _PLAIN and len(seen) == 1 and words[0] not in _ASKING)
 
 
 @cache

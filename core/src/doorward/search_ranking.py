@@ -12,14 +12,15 @@ import math
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from doorward.search_question import Concept, Phrase, Question
 from doorward.search_words import FILLER
 
-CANDIDATES = 120
+CANDIDATES = 70
 """Functions that are looked at."""
 
-W = dict(name=0.84, near=0.8, far=0.2, precision=0.42, sprec=0.1, kind=0.17, unsure=0.192, server=0.178, plain=0.5, dep=0.1, noun=0.1)
+W = dict(name=0.84, near=0.8, far=0.2, precision=0.42, sprec=0.1, kind=0.17, unsure=0.192, server=0.178, plain=0.5, dep=0.1, noun=0.1,hint=0.5)
 
 _BRIEF, _LONG = "name noun summary route tags", "description parameters"
 _UNSAID = FILLER | frozenset("list get read show retriev creat add updat replac patch put post delet remov set v1 v2 v3 rest".split())
@@ -32,8 +33,10 @@ class Words:
         self.counts = counts
         self.functions = functions
         self.servers = servers
+        self.doing: dict[str, frozenset[int]] = {}
+        self.rarity = lru_cache(None)(self._rarity)
 
-    def rarity(self, word: str) -> float:
+    def _rarity(self, word: str) -> float:
         return math.log(1 + self.functions / (self.counts.get(word, 0) + 0.5))
 
     def knows(self, phrase: Phrase) -> bool:
@@ -99,9 +102,8 @@ class Ranking:
             if row in fits:
                 fits[row] += W["server"]
         bonus = W["kind"] if self._question.sure else W["unsure"]
-        for row in self._rows("facts", [(f"kind_{kind}",) for kind in self._question.kinds]):
-            if row in fits:
-                fits[row] += bonus
+        for row in fits.keys() & self._doing():
+            fits[row] += bonus
         chosen = dict(heapq.nlargest(CANDIDATES, fits.items(), key=lambda fit: fit[1])) if len(fits) > CANDIDATES else fits
         said = {word for c in self._about for p in c.phrases for word in p}
         marks = ",".join("?" * len(chosen))
@@ -115,10 +117,22 @@ class Ranking:
             scored.append((-fit, len(name), row))
         return [row for _, _, row in sorted(scored)]
 
-    def _explained(self, text: str, said: set[str]) -> float:
+    def _explained(self, text: str, said: Collection[str]) -> float:
         """The part of a text that the question says, by the rarity of its words."""
-        rarities = {word: self._words.rarity(word) for word in text.split() if word not in _UNSAID}
-        return sum(r for word, r in rarities.items() if word in said) / (sum(rarities.values()) or 1)
+        rarity, everything, known = self._words.rarity, 0.0, 0.0
+        for word in text.split():
+            if word not in _UNSAID:
+                everything += rarity(word)
+                known += rarity(word) if word in said else 0
+        return known / everything if everything else 0
+
+    def _doing(self) -> set[int]:
+        """The functions that do what is wanted."""
+        known = self._words.doing
+        for kind in self._question.kinds - known.keys():
+            match = f'facts : "kind_{kind}"'
+            known[kind] = frozenset(row for (row,) in self._db.execute("SELECT rowid FROM search WHERE search MATCH ?", [match]))
+        return set().union(*(known[kind] for kind in self._question.kinds))
 
     def _fits(self, concept: Concept) -> dict[int, float]:
         """The functions that know a concept, and how well it fits each: by its best phrase in its best field."""
@@ -127,6 +141,8 @@ class Ranking:
             if self._words.knows(phrase):
                 places.setdefault((fit * W["near"], "summary route tags"), []).append(phrase)
                 places.setdefault((fit * W["name"], "name noun"), []).append(phrase)
+            if phrase[0] in self._words.servers:
+                places.setdefault((fit * W["hint"], "server"), []).append(phrase)
         if max(self._words.counts.get(w, 0) for w in concept.phrase) < 20 + 0.03 * self._words.functions:
             places.setdefault((W["far"], _LONG), []).append(concept.phrase)
         best: dict[int, float] = {}
