@@ -68,7 +68,7 @@ run, execution
 runner, agent, worker
 artifact, artefact
 log, logs, output, print
-history, changelog, change log, audit, who changed, what changed
+history, changelog, change log, audit, changed by
 audit, audit log, audit trail, audit records
 statistics, stats, metrics, analytics, insights, usage
 traffic, views, visits, visitors
@@ -170,7 +170,7 @@ calculate, compute, calculation
 preview, upcoming, forecast, next
 report, reporting
 event, activity, what happened, happened, occurrence
-webhook, hook, callback, web hook, call my url, call my server
+webhook, hook, callback, web hook
 push, pushed
 worklog, work log, time spent, time tracking, hours, log work, log time
 due date, deadline
@@ -229,9 +229,158 @@ movie, film, video
 weather, forecast, temperature
 location, place, position
 station, stop
+
 """
 
 RELATED = """
+account link, onboarding, onboard, express account
+application fee, platform fee, commission
+balance transaction, ledger, movement, statement
+capture, settle, authorized, authorization, hold
+credit note, credit memo
+tax id, vat number, tax number
+customer balance, store credit
+financial connections, bank linking, link bank
+identity verification, kyc, know your customer, identity document, id check
+finalize, issue, close
+send invoice, email invoice, mail invoice
+mark uncollectible, bad debt, write off
+invoice item, line item, invoice line, line
+payment method, wallet, saved card, stored payment method
+detach, unlink, forget
+early fraud warning, fraud alert, radar
+value list, blocklist, block list, allowlist, allow list, denylist
+report run, financial report, statement, accounting
+shipping rate, delivery cost, postage
+subscription item, seat, quantity
+subscription schedule, future subscription, planned change
+usage record, meter, metered, consumption, report usage
+authorization, purchase, transaction, card payment
+cardholder, employee, card owner
+issuing, issue card, virtual card, physical card
+reversal, take back, return, undo
+topup, top up, add funds, deposit
+webhook endpoint, callback url, notify url, webhook
+search, look up, lookup, find by, find
+upcoming, next, preview, forecast
+dispute, evidence, chargeback
+dispute, claim, complaint
+close, accept, lose, concede
+product, sell, catalog, inventory
+price, cost, amount
+pause, resume, collection
+stargazer, star, starred, popular
+watcher, subscriber, subscription, watching
+branch protection, ruleset, force push, protected branch, protection rule
+status check, check run, ci status, build status
+code scanning, static analysis, sast
+dependabot, vulnerable dependency, vulnerable, dependency alert, outdated
+secret scanning, leaked, leaked secret, exposed credentials, exposed
+asset, binary, attachment, file
+release, publish, published, latest release
+content, contents, blob, read file
+readme, introduction, front page
+topic, keyword, subject
+referrer, traffic source
+interaction limit, restrict comments
+outside collaborator, external contributor
+invitation, invite, pending member
+membership, belong, member
+self hosted runner, build machine, build agent, runner
+workflow dispatch, run workflow, trigger workflow, start workflow, manually
+rerun, re run, retry, run again, failed jobs
+logs, log output, output
+cache, cached, storage
+variable, environment variable, secret
+encrypted, secret, public key
+compare, difference, between, basehead
+contributor, contributed, author
+language, programming language, written in
+transfer, new owner, hand over
+archive, zipball, tarball, zip, tar
+reaction, emoji, thumbs up, heart, like
+sub issue, child, parent
+lock, conversation
+gist, snippet
+followers, follow, following
+block user, ban, blocked
+rate limit, requests, throttle
+authenticated user, me, mine
+workflow run, ci run, build, pipeline
+cancel run, stop run, abort build
+assignee, assigned, responsible, owner
+reviewer, reviewers, requested reviewers, ask review, review
+merged, merge
+commits, history, commit history
+namespace, tenant, environment, project
+node, machine, server, worker, host
+cordon, unschedulable, drain, node
+pod log, container output, print, stdout
+exec, run command, shell, inside container, inside pod
+eviction, evict, move away
+portforward, port forward, forward port
+create deployment, deploy, roll out, launch app
+scale, replicas, number of replicas, instances
+stateful set, database
+daemon set, every node, each node
+config map, configuration, settings, configmap
+service, expose, load balancer, internal address
+ingress, http route, external traffic, hostname, domain
+cron job, recurring job, schedule, every night, nightly, periodically
+job, one off, batch, run once
+horizontal pod autoscaler, autoscale, autoscaler, scale automatically, hpa
+persistent volume claim, pvc, disk space, claim storage
+persistent volume, pv, disk
+storage class
+event, recent events
+role binding, grant role, give role, bind role, assign role
+cluster role, cluster wide permissions
+service account token, token for service account
+resource quota, limit range, limit memory, memory limit, limit cpu
+network policy, firewall, restrict traffic, network traffic, isolate
+certificate signing request, certificate request, csr
+approval, approve
+custom resource definition, custom resource, crd, new kind of object
+code version, server version, cluster version
+component status, control plane, cluster health, components
+collection, delete all, all of them, everything
+pod disruption budget, keep running, minimum available, maintenance
+endpoints, endpoint slice
+priority class, scheduling priority
+runtime class, container runtime
+transition, change status, workflow step, state, next state
+create issues, bulk create
+edit issue, change summary, change description, change title
+changelog, history, changed
+worklog, log work, hours, time tracking, time spent
+remote link, web page, external url
+issue link, related, relate, connect issues, linked
+issue link type, link kinds
+add watcher, watch, follow issue
+notify, send email, notification
+restore, bring back
+version, release version, fix version, release
+merge versions, combine
+unresolved, open, left
+filter, saved search, saved filter, query
+share permission, share, shared
+gadget, widget, tile
+assignable, who can be assigned
+find users, find person, colleague, people search, by name
+custom field, own field, extra field
+field option, dropdown, choices, option, custom field option, select list
+issue type, ticket type, kind of ticket
+audit record, audit trail, audit log
+announcement, banner
+project lead, lead of project, update project
+security level, visibility, who can see
+permission, allowed, my permissions
+current user, myself, my profile
+server info
+worklog, work, hours
+cancel task, background task
+actor
+watch, stop watching, unwatch, remove watcher
 remaining, left, limit
 how many, how much, number of, count, total
 commit file, save file, write file, push file, changed file, file contents, create or update file
@@ -239,14 +388,14 @@ give up, surrender, concede, accept, close, abandon
 may i, am i allowed, allowed to, can i, permission, access review, my permissions
 manage, administer, portal, settings
 billing, invoice, billing portal, charge
-self service, portal, manage their own
+self service, portal
 debug container, ephemeral container, ephemeralcontainers
 cpu, memory, resources, resize, resource quota, limit range
 replica, replicas, scale
 api group, api versions, api resources
 validate token, verify token, token valid, introspect, token review
 valid, validate, parse, check, verify, review
-server info, server version, running version, system info, about
+server info, server version, system info, about
 person, user, actor, principal, member
 web page, remote link, external link, url, website
 image, deployment, rollout

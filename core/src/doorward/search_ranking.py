@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -20,9 +20,25 @@ from doorward.search_words import FILLER
 CANDIDATES = 70
 """Functions that are looked at."""
 
-W = dict(name=0.84, near=0.8, far=0.2, precision=0.42, sprec=0.1, kind=0.17, unsure=0.192, server=0.178, plain=0.5, dep=0.1, noun=0.1,hint=0.5)
+COMMON = 0.03
+"""The part of all functions that may have a word in their names for it to count in descriptions and parameters."""
 
-_BRIEF, _LONG = "name noun summary route tags", "description parameters"
+EVERYWHERE = 0.1
+"""The part of all functions that may have a word for it to stand for another one: what is everywhere says nothing."""
+
+FAR, SLIPPED = 0.25, 0.7
+"""How much the word itself counts there, and one that was meant by a slip; in a name, a summary or a path it counts 1."""
+
+NAME, NOUN, SUMMARY = 0.42, 0.1, 0.1
+"""What it adds if the question explains all of a name, of the last word of the path, of the summary."""
+
+DOES, MAY_DO, SERVER, DEPRECATED = 0.17, 0.19, 0.18, 0.1
+"""What it adds to do what is wanted, or probably wanted, and to be of a server that is named; and what being deprecated takes."""
+
+VERB = 0.35
+"""How much a verb such as `list` weighs against other words as rare."""
+
+_BRIEF, _LONG = "server name noun summary route tags", "description parameters"
 _UNSAID = FILLER | frozenset("list get read show retriev creat add updat replac patch put post delet remov set v1 v2 v3 rest".split())
 
 
@@ -58,20 +74,15 @@ class Ranking:
         self._servers = [c.phrase for c in named]
         self._about = [c for c in concepts if c not in named] or named
         self._weights = {c.phrase: self._weight(c) for c in self._about}
+        self._total = sum(self._weights.values()) or 1
         self._solid = [c for c in self._about if not c.plain] or self._about
 
     def page(self, limit: int, offset: int) -> tuple[list[int], int]:
         """Some of the rowids, best first, and how many there are."""
-        phrases = [p for c in self._about for p in c.phrases if self._words.knows(p)]
-        brief, long = _any(phrases), _any(c.phrase for c in self._solid)
-        everything = f"{{{_LONG}}} : ({long})" + (f" OR {{{_BRIEF}}} : ({brief})" if brief else "")
-        total = self._db.execute("SELECT count(*) FROM search WHERE search MATCH ?", [self._match(everything)]).fetchone()[0]
-        best = self._best()
-        if len(best) < min(offset + limit, total):
-            rest = "SELECT rowid FROM search WHERE search MATCH ? ORDER BY rank LIMIT ?"
-            rows = self._db.execute(rest, [self._match(everything), offset + limit + len(best)])
-            best = list(dict.fromkeys([*best, *(row for (row,) in rows)]))
-        return best[offset : offset + limit], total
+        fits = self._all()
+        first = heapq.nlargest(max(CANDIDATES, offset + limit), fits, key=fits.__getitem__)
+        best = self._looked_at({row: fits[row] for row in first[:CANDIDATES]}) + first[CANDIDATES:]
+        return best[offset : offset + limit], len(fits)
 
     def _understood(self, concept: Concept, after: Concept | None) -> Concept:
         """With what may be meant by words that no name has, or that names write together (`port forward`: `portforward`)."""
@@ -79,7 +90,7 @@ class Ranking:
         more = [] if known or len(concept.phrase) > 1 or len(concept.phrase[0]) < 4 else self._words.near(concept.phrase[0])
         if after and self._words.knows(pair := ("".join(concept.phrase + after.phrase),)):
             more.append(pair)
-        return replace(concept, phrases=dict.fromkeys(more, 0.7) | dict(concept.phrases)) if more else concept
+        return replace(concept, phrases=dict.fromkeys(more, SLIPPED) | dict(concept.phrases)) if more else concept
 
     def _weight(self, concept: Concept) -> float:
         """How much a concept matters: the rarer, the more; less if its own words are nowhere."""
@@ -89,31 +100,34 @@ class Ranking:
         else:
             known = [max(map(rarity, p)) for p in concept.phrases if self._words.knows(p)]
             weight = min(known) if known else 0.3 * rarity("")
-        return weight * (W["plain"] if concept.plain else 1)
+        return weight * (VERB if concept.plain else 1)
 
-    def _best(self) -> list[int]:
-        total = sum(self._weights.values()) or 1
+    def _share(self, concept: Concept) -> float:
+        return self._weights[concept.phrase] / self._total
+
+    def _all(self) -> dict[int, float]:
+        """Every function that knows a concept of the question, and how well it fits without being looked at."""
         fits: dict[int, float] = {}
         for concept in self._solid:
-            weight = self._weights[concept.phrase] / total
+            share = self._share(concept)
             for row, fit in self._fits(concept).items():
-                fits[row] = fits.get(row, 0) + weight * fit
-        for row in self._rows("server", self._servers) if self._servers else ():
-            if row in fits:
-                fits[row] += W["server"]
-        bonus = W["kind"] if self._question.sure else W["unsure"]
+                fits[row] = fits.get(row, 0) + share * fit
+        for row in fits.keys() & set(self._rows("server", self._servers)):
+            fits[row] += SERVER
+        bonus = DOES if self._question.sure else MAY_DO
         for row in fits.keys() & self._doing():
             fits[row] += bonus
-        chosen = dict(heapq.nlargest(CANDIDATES, fits.items(), key=lambda fit: fit[1])) if len(fits) > CANDIDATES else fits
-        said = {word for c in self._about for p in c.phrases for word in p}
-        marks = ",".join("?" * len(chosen))
-        found = self._db.execute(f"SELECT rowid, name, noun, summary, facts FROM search WHERE rowid IN ({marks})", list(chosen))  # noqa: S608
+        return fits
+
+    def _looked_at(self, fits: Mapping[int, float]) -> list[int]:
+        said = {word for concept in self._about for phrase in concept.phrases for word in phrase}
+        verbs = [(c.phrase[0], self._share(c)) for c in self._about if c not in self._solid]
+        marks = ",".join("?" * len(fits))
+        found = self._db.execute(f"SELECT rowid, name, noun, summary, facts FROM search WHERE rowid IN ({marks})", list(fits))  # noqa: S608
         scored = []
         for row, name, noun, summary, facts in found:
-            fit = chosen[row] + W["precision"] * self._explained(name, said) + W["noun"] * self._explained(noun, said)
-            fit += W["sprec"] * self._explained(summary, said)
-            fit += sum(self._weights[c.phrase] / total for c in self._about if c not in self._solid and c.phrase[0] in name.split())
-            fit -= W["dep"] * ("is_deprecated" in facts)
+            fit = fits[row] + NAME * self._explained(name, said) + NOUN * self._explained(noun, said) + SUMMARY * self._explained(summary, said)
+            fit += sum(share for verb, share in verbs if verb in name.split()) - DEPRECATED * ("is_deprecated" in facts)
             scored.append((-fit, len(name), row))
         return [row for _, _, row in sorted(scored)]
 
@@ -137,25 +151,26 @@ class Ranking:
     def _fits(self, concept: Concept) -> dict[int, float]:
         """The functions that know a concept, and how well it fits each: by its best phrase in its best field."""
         places: dict[tuple[float, str], list[Phrase]] = {}
+        if self._commonest(concept.phrase) < COMMON * self._words.functions + 20:
+            places[FAR, _LONG] = [concept.phrase]
+        most = EVERYWHERE * self._words.functions + 20 if self._words.knows(concept.phrase) else self._words.functions
         for phrase, fit in concept.phrases.items():
-            if self._words.knows(phrase):
-                places.setdefault((fit * W["near"], "summary route tags"), []).append(phrase)
-                places.setdefault((fit * W["name"], "name noun"), []).append(phrase)
-            if phrase[0] in self._words.servers:
-                places.setdefault((fit * W["hint"], "server"), []).append(phrase)
-        if max(self._words.counts.get(w, 0) for w in concept.phrase) < 20 + 0.03 * self._words.functions:
-            places.setdefault((W["far"], _LONG), []).append(concept.phrase)
+            if self._words.knows(phrase) and (fit == 1 or self._commonest(phrase) <= most):
+                places.setdefault((fit, _BRIEF), []).append(phrase)
         best: dict[int, float] = {}
         for (fit, columns), phrases in sorted(places.items()):
             best.update(dict.fromkeys(self._rows(columns, phrases), fit))
         return best
 
-    def _rows(self, columns: str, phrases: Iterable[Phrase]) -> list[int]:
-        match = self._match(f"{{{columns}}} : ({_any(phrases)})")
-        return [row for (row,) in self._db.execute("SELECT rowid FROM search WHERE search MATCH ?", [match])]
+    def _commonest(self, phrase: Phrase) -> int:
+        return max(self._words.counts.get(word, 0) for word in phrase)
 
-    def _match(self, expression: str) -> str:
-        return f"{self._only} AND ({expression})" if self._only else expression
+    def _rows(self, columns: str, phrases: Sequence[Phrase]) -> list[int]:
+        if not phrases:
+            return []
+        match = f"{{{columns}}} : ({_any(phrases)})"
+        match = f"{self._only} AND ({match})" if self._only else match
+        return [row for (row,) in self._db.execute("SELECT rowid FROM search WHERE search MATCH ?", [match])]
 
 
 def _any(phrases: Iterable[Phrase]) -> str:
