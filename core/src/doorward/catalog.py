@@ -19,6 +19,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from doorward.names import python_name
 from doorward.search_document import FIELDS, SAID, access_fact, document, server_fact, tag_fact
 from doorward.search_question import Question
 from doorward.search_question import read as read_question
@@ -76,7 +77,7 @@ class Catalog:
         self.function = lru_cache(4096)(self._function)
         self.definition = lru_cache(4096)(self._definition)
         self.names = lru_cache(256)(self._names)
-        self._words = lru_cache(1)(self._read_words)
+        self._words = lru_cache(32)(self._read_words)
 
     def _open(self) -> sqlite3.Connection:
         """The database. A file that is none, or of another layout, is replaced: a catalog can be compiled again. One that
@@ -168,31 +169,46 @@ class Catalog:
         question = read_question(query)
         facts = [access_fact(read_only)] if read_only is not None else []
         only = [f'"{fact}"' for fact in facts] + [f'"{tag_fact(tag)}"{"*" if tag.endswith("*") else ""}' for tag in question.tags]
-        if not self._stored() <= set(servers):
-            only.append("(" + " OR ".join(f'"{server_fact(s)}"' for s in servers or [""]) + ")")
-        ids, total = self._found(question, f"facts : ({' AND '.join(only)})" if only else "", limit, offset)
+        stored = self._stored()
+        asked = tuple(sorted(stored.intersection(servers)))
+        if len(asked) < len(stored):
+            only.append("(" + " OR ".join(f'"{server_fact(s)}"' for s in asked or [""]) + ")")
+        expression = f"facts : ({' AND '.join(only)})" if only else ""
+        if question.concepts:
+            ranking = Ranking(self._db, self._words(asked), question, expression)
+            ids, total = ranking.page(limit, offset, self._called(query.strip(), asked))
+        else:
+            ids, total = self._listed(expression, limit, offset)
         # The records of those alone: they are large, and sorting them all would read them all.
         rows = [self._db.execute("SELECT server, name, record FROM functions WHERE id = ?", [i]).fetchone() for i in ids]
         return [_restore(*row) for row in rows if row], total
 
-    def _found(self, question: Question, only: str, limit: int, offset: int) -> tuple[list[int], int]:
-        if not question.concepts:
-            where, values = ("WHERE id IN (SELECT rowid FROM search WHERE search MATCH ?)", [only]) if only else ("", [])
-            total = self._db.execute(f"SELECT count(*) FROM functions {where}", values).fetchone()[0]  # noqa: S608
-            listed = f"SELECT id FROM functions {where} ORDER BY server, id LIMIT ? OFFSET ?"  # noqa: S608
-            return [i for (i,) in self._db.execute(listed, [*values, limit, offset])], total
-        return Ranking(self._db, self._words(), question, only).page(limit, offset)
+    def _called(self, query: str, servers: Sequence[str]) -> set[int]:
+        """The functions whose very name or original id this is."""
+        if not query or len(query) > 200 or len(query.split()) > 1:
+            return set()
+        bare = query.rpartition(".")[2] or query
+        names = [plain(name) for name in (query, bare, python_name(bare))]
+        by_name = "SELECT id FROM functions WHERE server = ?1 AND (name IN (?2, ?3, ?4) OR original IN (?2, ?3, ?4))"
+        return {i for server in servers for (i,) in self._db.execute(by_name, [server, *names])}
+
+    def _listed(self, only: str, limit: int, offset: int) -> tuple[list[int], int]:
+        where, values = ("WHERE id IN (SELECT rowid FROM search WHERE search MATCH ?)", [only]) if only else ("", [])
+        total = self._db.execute(f"SELECT count(*) FROM functions {where}", values).fetchone()[0]  # noqa: S608
+        listed = f"SELECT id FROM functions {where} ORDER BY server, id LIMIT ? OFFSET ?"  # noqa: S608
+        return [i for (i,) in self._db.execute(listed, [*values, limit, offset])], total
 
     def _stored(self) -> set[str]:
         return {name for (name,) in self._db.execute("SELECT name FROM servers")}
 
-    def _read_words(self) -> Words:
+    def _read_words(self, servers: tuple[str, ...]) -> Words:
         counts: Counter[str] = Counter()
-        servers: set[str] = set()
-        for name, words in self._db.execute("SELECT name, words FROM servers"):
-            counts.update(from_json(words))
-            servers.update(stems(name, 6))
-        return Words(counts, self._db.execute("SELECT count(*) FROM functions").fetchone()[0], servers)
+        functions = 0
+        for server in servers:
+            for report, words in self._db.execute("SELECT report, words FROM servers WHERE name = ?", [server]):
+                counts.update(from_json(words))
+                functions += from_json(report)["functions"]
+        return Words(counts, functions, {word for server in servers for word in stems(server, 6)})
 
     # Writing
 

@@ -17,25 +17,28 @@ from functools import lru_cache
 from doorward.search_question import Concept, Phrase, Question
 from doorward.search_words import FILLER
 
-CANDIDATES = 70
+CANDIDATES = 90
 """Functions that are looked at."""
 
 COMMON = 0.03
 """The part of all functions that may have a word in their names for it to count in descriptions and parameters."""
 
-EVERYWHERE = 0.1
+EVERYWHERE = 0.15
 """The part of all functions that may have a word for it to stand for another one: what is everywhere says nothing."""
 
 FAR, SLIPPED = 0.25, 0.7
 """How much the word itself counts there, and one that was meant by a slip; in a name, a summary or a path it counts 1."""
 
-NAME, NOUN, SUMMARY = 0.42, 0.1, 0.1
+NAME, NOUN, SUMMARY = 0.42, 0.07, 0.12
 """What it adds if the question explains all of a name, of the last word of the path, of the summary."""
 
-DOES, MAY_DO, SERVER, DEPRECATED = 0.17, 0.19, 0.18, 0.1
+DOES, MAY_DO, SERVER, DEPRECATED = 0.12, 0.16, 0.45, 0.07
 """What it adds to do what is wanted, or probably wanted, and to be of a server that is named; and what being deprecated takes."""
 
-VERB = 0.35
+CALLED = 100.0
+"""To have the very name that was asked for outweighs everything."""
+
+VERB = 0.5
 """How much a verb such as `list` weighs against other words as rare."""
 
 _BRIEF, _LONG = "server name noun summary route tags", "description parameters"
@@ -59,9 +62,13 @@ class Words:
         return all(word in self.counts for word in phrase)
 
     def near(self, word: str) -> list[Phrase]:
-        """What may be meant by a word that is in no name: two words written as one, or known words one slip away."""
+        """What may be meant by a word that is in no name: two words written as one, other forms of it, or known words one slip
+        of the finger away."""
         halves = [(word[:i], word[i:]) for i in range(3, len(word) - 2)]
-        return [h for h in halves if self.knows(h)][:2] or [(w,) for w in sorted(_slips(word) & self.counts.keys(), key=self.rarity)[:3]]
+        if both := [half for half in halves if self.knows(half)]:
+            return both[:1]
+        forms = [known for known in self.counts if _same_root(word, known)] or _slips(word) & self.counts.keys()
+        return [(form,) for form in sorted(forms, key=lambda form: (self.rarity(form), form))[:3]]
 
 
 class Ranking:
@@ -77,9 +84,10 @@ class Ranking:
         self._total = sum(self._weights.values()) or 1
         self._solid = [c for c in self._about if not c.plain] or self._about
 
-    def page(self, limit: int, offset: int) -> tuple[list[int], int]:
-        """Some of the rowids, best first, and how many there are."""
+    def page(self, limit: int, offset: int, called: Collection[int] = ()) -> tuple[list[int], int]:
+        """Some of the rowids, best first (those that are `called` so before all), and how many there are."""
         fits = self._all()
+        fits |= {row: CALLED for row in called if row in fits}
         first = heapq.nlargest(max(CANDIDATES, offset + limit), fits, key=fits.__getitem__)
         best = self._looked_at({row: fits[row] for row in first[:CANDIDATES]}) + first[CANDIDATES:]
         return best[offset : offset + limit], len(fits)
@@ -176,6 +184,12 @@ class Ranking:
 def _any(phrases: Iterable[Phrase]) -> str:
     """Words have letters and digits only: quoted, nothing in them is syntax."""
     return " OR ".join("(" + " AND ".join(f'"{word}"' for word in phrase) + ")" for phrase in phrases)
+
+
+def _same_root(one: str, other: str) -> bool:
+    """`remind` and `reminder`, `moderat` and `moder`."""
+    shorter, longer = sorted((one, other), key=len)
+    return len(shorter) >= 5 and len(longer) - len(shorter) <= 4 and longer.startswith(shorter)
 
 
 def _slips(word: str) -> set[str]:
