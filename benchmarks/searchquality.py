@@ -86,13 +86,13 @@ def _plain(catalog: Catalog, servers: Sequence[str]) -> Search:
         for function in catalog.functions(server):
             text = _raw(function)
             for table_ in ("everything", server):
-                db.execute(f"INSERT INTO x_{table_} (rowid, text) VALUES (?, ?)", [len(names), text])  # noqa: S608
+                db.execute(f"INSERT INTO x_{table_} (rowid, text) VALUES (?, ?)", [len(names), text])
             names.append(function.qualified)
 
     def search(query: str, asked: Sequence[str]) -> list[str]:
         match = " OR ".join(f'"{word}"' for word in split_words(query))
         where = f"x_{asked[0] if len(asked) == 1 else 'everything'}"
-        rows = db.execute(f"SELECT rowid FROM {where} WHERE {where} MATCH ? ORDER BY rank LIMIT 10", [match])  # noqa: S608
+        rows = db.execute(f"SELECT rowid FROM {where} WHERE {where} MATCH ? ORDER BY rank LIMIT 10", [match])
         return [names[row] for (row,) in rows]
 
     return search
@@ -101,4 +101,5 @@ def _plain(catalog: Catalog, servers: Sequence[str]) -> Search:
 def _raw(function: Any) -> str:
     parameters = function.parameters.get("properties", {})
     said = [function.server, function.name, function.id, function.summary, function.description, function.route, *function.tags]
-    return " ".join([*said, *parameters, *(str(schema.get("description", "")) for schema in parameters.values() if isinstance(schema, dict))])
+    described = [str(schema.get("description", "")) for schema in parameters.values() if isinstance(schema, dict)]
+    return " ".join([*said, *parameters, *described])

@@ -114,9 +114,10 @@ def test_pages_hold_everything_once(tmp_path: Path) -> None:
 def test_repeating_gains_nothing(tmp_path: Path) -> None:
     """A document that says a word a thousand times, or every word there is, does not come before the one that is meant."""
     spam = "create customer invoice payment delete list issue message file search user " * 5_000
+    customers: dict[str, object] = {f"customer_{i}": {} for i in range(500)}
     catalog = stored(
         tmp_path,
-        function("spam", spam[:500], description=spam, tags=tuple(spam.split()[:500]), parameters={"properties": {f"customer_{i}": {} for i in range(500)}}),
+        function("spam", spam[:500], description=spam, tags=tuple(spam.split()[:500]), parameters={"properties": customers}),
         function("create_customer", "Creates a customer", route="POST /customers"),
         function("list_issues", "Lists issues", route="GET /issues", read_only=True),
     )  # fmt: skip
@@ -127,8 +128,9 @@ def test_repeating_gains_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "word " * 200_000, "x" * 1_000_000, '"' * 1_000_000, "tag:" * 250_000, "é" * 500_000, "NEAR(" * 1000, "issue AND NOT charge", "a", "*", "^charge",
-        "charge*", "facts:reads", "facts : kind_list", "server_73", "\ud800", "\0charge", "tag:*", 'tag:"', "tag:\U0001f40d", "支払い", "ΣΊΣΥΦΟΣ", "ﬁle", "İ",
+        "word " * 200_000, "x" * 1_000_000, '"' * 1_000_000, "tag:" * 250_000, "é" * 500_000, "NEAR(" * 1000, "issue AND NOT charge",
+        "a", "*", "^charge", "charge*", "facts:reads", "facts : kind_list", "server_73", "\ud800", "\0charge", "tag:*",
+        'tag:"', "tag:\U0001f40d", "支払い", "ΣΊΣΥΦΟΣ", "ﬁle", "İ",
     ],
 )  # fmt: skip
 def test_any_query_is_answered_soon(tmp_path: Path, query: str) -> None:
@@ -141,7 +143,7 @@ def test_any_query_is_answered_soon(tmp_path: Path, query: str) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(query=st.text(max_size=60) | st.text(alphabet="aeis tag:\"*()^-+{}", max_size=40))
+@given(query=st.text(max_size=60) | st.text(alphabet='aeis tag:"*()^-+{}', max_size=40))
 def test_searching_never_fails(tmp_path_factory: pytest.TempPathFactory, query: str) -> None:
     """Whatever the text, there is an answer, and it is the same twice."""
     catalog = Catalog(tmp_path_factory.getbasetemp() / "property.db")
@@ -192,7 +194,9 @@ def test_what_is_scrubbed_is_not_found(tmp_path: Path) -> None:
     assert b"bravo" not in (tmp_path / "catalog.db").read_bytes()
 
 
-@pytest.mark.parametrize("words", ["deployment deployments deploy deployed deploying", "policy policies", "status statuses", "notify notified"])
+@pytest.mark.parametrize(
+    "words", ["deployment deployments deploy deployed deploying", "policy policies", "status statuses", "notify notified"]
+)
 def test_endings_do_not_matter(words: str) -> None:
     """Forms of a word are one word."""
     assert len({stem(word) for word in words.split()}) == 1

@@ -21,7 +21,6 @@ from pydantic_core import from_json
 
 from doorward.names import python_name
 from doorward.search_document import FIELDS, SAID, access_fact, document, server_fact, tag_fact
-from doorward.search_question import Question
 from doorward.search_question import read as read_question
 from doorward.search_ranking import Ranking, Words
 from doorward.search_words import stems
@@ -31,15 +30,14 @@ from doorward.values import DEEPEST, dump, plain
 VERSION = 2
 """Of the file's layout: another one is built anew."""
 
-_LAYOUT = f"""
+_LAYOUT = """
 CREATE TABLE servers (name TEXT PRIMARY KEY, report TEXT, words TEXT);
 CREATE TABLE definitions (server TEXT, name TEXT, schema TEXT, PRIMARY KEY (server, name)) WITHOUT ROWID;
 CREATE TABLE functions (id INTEGER PRIMARY KEY, server TEXT, name TEXT, original TEXT, read_only INTEGER, record TEXT);
 CREATE UNIQUE INDEX functions_by_name ON functions (server, name);
 CREATE INDEX functions_by_original ON functions (server, original);
-CREATE VIRTUAL TABLE search USING fts5 ({", ".join(FIELDS)}, tokenize = "unicode61 tokenchars '_'");
-INSERT INTO search (search, rank) VALUES ('rank', 'bm25(0, 2, 10, 6, 6, 4, 3, 1, 1)');
-PRAGMA user_version = {VERSION};
+CREATE VIRTUAL TABLE search USING fts5 ({fields}, tokenize = "unicode61 tokenchars '_'");
+PRAGMA user_version = {version};
 """
 
 _STORED = [f for f in Function.__dataclass_fields__ if f not in ("server", "name")]
@@ -102,7 +100,7 @@ class Catalog:
         new = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         new.unlink(missing_ok=True)
         with contextlib.closing(sqlite3.connect(new)) as db:
-            db.executescript(_LAYOUT)
+            db.executescript(_LAYOUT.format(fields=", ".join(FIELDS), version=VERSION))
         new.chmod(0o600)
         with contextlib.suppress(FileExistsError):
             os.link(new, self.path)

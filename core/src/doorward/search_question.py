@@ -3,44 +3,49 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
-from doorward.search_concepts import RELATED, SAME, VERBS
 from doorward.search_words import FILLER, split_words, stem
 
-MOST = 24
-"""Words of a question that count."""
+LONGEST = 2000
+"""Characters of a question that are read."""
 
-SYNONYM, KIN = 0.75, 0.4
-"""How much a word of the same group counts, and one of a group that is only related."""
+MOST = 24
+"""Words of it that count."""
+
+_GROUPS = {"related": 0.4, "same": 0.75}
+"""How much a word of the same group counts, by the section of `search_concepts.txt`; the word itself counts 1."""
 
 _READS = frozenset(["list", "get", "search"])
-_PLAIN = frozenset(
-    map(stem, "list show get fetch read retrieve view see find create add make new update edit change set delete remove".split())
-)
-"""Verbs that say what to do with a thing and not with which."""
+_ASKING = {"who", "which", "what", "how", "where", "is", "has", "may", "can", "are"}
 
-_ASKING = ("who", "which", "what", "how", "where", "is", "has", "may", "can", "are")
+_PLAIN = {stem(verb) for verb in ("list", "show", "get", "fetch", "read", "retrieve", "view", "see", "find", "create", "add", "make")}
+_PLAIN |= {stem(verb) for verb in ("new", "update", "edit", "change", "set", "delete", "remove")}
+"""Verbs that say what to do with a thing and not with which."""
 
 _TAG = re.compile(r'(?:^|\s)tag:(?:"([^"]{1,100})"|(\S{1,100}))')
 
 Phrase = tuple[str, ...]
+"""Stems that stand together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Concept:
-    """Something that the question is about: phrases (of stems) that mean it, and how well each does, up to 1."""
+    """Something that the question is about: its own phrase, and all that mean it with how well they do, up to 1. `plain`: a verb
+    that fits half of all functions."""
 
     phrase: Phrase
-    phrases: dict[Phrase, float]
+    phrases: Mapping[Phrase, float]
     plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`kinds`: what is asked for (list, get, search, create, update, delete), surely if `sure`. `tags` must all fit."""
+    """`kinds`: what is asked for (list, get, search, create, update, delete, write), said plainly if `sure`. `tags` must all fit."""
 
     concepts: tuple[Concept, ...]
     kinds: frozenset[str]
@@ -50,7 +55,7 @@ class Question:
 
 def read(text: str) -> Question:
     """Nothing of the text is syntax but `tag:NAME` (or `tag:"A NAME"`, with `*` at its end for what begins so)."""
-    text = text[:2000]
+    text = text[:LONGEST]
     tags = tuple(quoted or bare for quoted, bare in _TAG.findall(text))
     words = split_words(_TAG.sub(" ", text))[:MOST]
     kinds, sure = _wanted(words)
@@ -58,49 +63,57 @@ def read(text: str) -> Question:
 
 
 def _wanted(words: list[str]) -> tuple[frozenset[str], bool]:
-    verbs = _verbs()
+    """What is to be done, by the first word that is no filler, and whether that was said."""
+    if words and words[0] in _ASKING and words[:2] != ["how", "to"]:
+        return _READS, True
+    verbs = _dictionary().verbs
     for number, word in enumerate(words):
-        if word in _ASKING and number == 0 and words[:2] != ["how", "to"]:
-            return _READS, True
         if word not in FILLER:
-            found = verbs.get(stem(word), frozenset())
-            return (found, True) if found else (_READS, False)
+            phrase = tuple(map(stem, words[number : number + 2]))
+            kinds = verbs.get(phrase) or verbs.get(phrase[:1])
+            return (kinds, True) if kinds else (_READS, False)
     return _READS, False
 
 
 def _concepts(words: list[str]) -> Iterable[Concept]:
-    stemmed = [stem(w) for w in words]
-    groups, longest = _groups()
-    at, seen = 0, set()
-    useful = [w for w in words if w not in FILLER]
+    """The longest phrases that the dictionary knows, and single words. Filler only if there is nothing else."""
+    groups, longest = _dictionary().groups, _dictionary().longest
+    stemmed = tuple(map(stem, words))
+    filler = {stem(word) for word in words if word in FILLER} if any(word not in FILLER for word in words) else set()
+    seen: set[Phrase] = set()
+    at = 0
     while at < len(words):
-        length = next((n for n in range(longest, 0, -1) if n > 1 and at + n <= len(words) and tuple(stemmed[at : at + n]) in groups), 1)
-        phrase = tuple(stemmed[at : at + length])
-        filler = length == 1 and useful and words[at] in FILLER
-        at += length
-        if phrase in seen or filler:
-            continue
-        seen.add(phrase)
-        yield Concept(phrase, {**groups.get(phrase, {}), phrase: 1.0}, plain=length == 1 and phrase[0] in _PLAIN and len(seen) == 1 and words[0] not in _ASKING)
+        lengths = range(min(longest, len(words) - at), 1, -1)
+        phrase = next((p for n in lengths if (p := stemmed[at : at + n]) in groups), stemmed[at : at + 1])
+        at += len(phrase)
+        if phrase not in seen and (len(phrase) > 1 or phrase[0] not in filler):
+            plain = len(phrase) == 1 and phrase[0] in _PLAIN and not seen and words[0] not in _ASKING
+            seen.add(phrase)
+            yield Concept(phrase, {**groups.get(phrase, {}), phrase: 1.0}, plain)
+
+
+class _Dictionary(NamedTuple):
+    """What may stand for a phrase and how well, what verbs ask for, and how many words the longest phrase has."""
+
+    groups: dict[Phrase, dict[Phrase, float]]
+    verbs: dict[Phrase, frozenset[str]]
+    longest: int
 
 
 @cache
-def _verbs() -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
-    for line in VERBS.strip().splitlines():
-        kind, _, words = line.partition(":")
-        for word in words.split(","):
-            found.setdefault(stem(word.strip()), set()).add(kind)
-    return {word: frozenset(kinds) for word, kinds in found.items()}
-
-
-@cache
-def _groups() -> tuple[dict[Phrase, dict[Phrase, float]], int]:
-    """What may stand for a phrase, and how many words the longest one has."""
-    found: dict[Phrase, dict[Phrase, float]] = {}
-    for text, weight in ((RELATED, KIN), (SAME, SYNONYM)):
-        for line in text.strip().splitlines():
-            group = [tuple(map(stem, split_words(member))) for member in line.split(",")]
+def _dictionary() -> _Dictionary:
+    groups: dict[Phrase, dict[Phrase, float]] = {}
+    verbs: dict[Phrase, frozenset[str]] = {}
+    section = ""
+    for line in Path(__file__).with_name("search_concepts.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif line and not line.startswith("#"):
+            group = [tuple(map(stem, split_words(member))) for member in line.split(",") if member.strip()]
             for phrase in group:
-                found.setdefault(phrase, {}).update(dict.fromkeys(group, weight))
-    return found, max(map(len, found))
+                if section in _GROUPS:
+                    known = groups.setdefault(phrase, {})
+                    known |= {other: max(_GROUPS[section], known.get(other, 0)) for other in group}
+                else:
+                    verbs[phrase] = verbs.get(phrase, frozenset()) | {section}
+    return _Dictionary(groups, verbs, max(map(len, groups)))

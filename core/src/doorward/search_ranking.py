@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from doorward.search_question import Concept, Phrase, Question
-from doorward.search_words import FILLER
+from doorward.search_words import FILLER, stem
 
 CANDIDATES = 90
 """Functions that are looked at."""
@@ -32,7 +32,7 @@ FAR, SLIPPED = 0.25, 0.7
 NAME, NOUN, SUMMARY = 0.42, 0.07, 0.12
 """What it adds if the question explains all of a name, of the last word of the path, of the summary."""
 
-DOES, MAY_DO, SERVER, DEPRECATED = 0.12, 0.16, 0.45, 0.07
+DOES, MAY_DO, SERVER, DEPRECATED = 0.14, 0.1, 0.5, 0.05
 """What it adds to do what is wanted, or probably wanted, and to be of a server that is named; and what being deprecated takes."""
 
 CALLED = 100.0
@@ -42,7 +42,9 @@ VERB = 0.5
 """How much a verb such as `list` weighs against other words as rare."""
 
 _BRIEF, _LONG = "server name noun summary route tags", "description parameters"
-_UNSAID = FILLER | frozenset("list get read show retriev creat add updat replac patch put post delet remov set v1 v2 v3 rest".split())
+_UNSAID = FILLER | {stem(verb) for verb in ("list", "get", "read", "show", "retrieve", "create", "add", "update", "replace", "patch")}
+_UNSAID |= {"put", "post", "delet", "remov", "set", "v1", "v2", "v3", "rest"}
+"""What is in so many names that none of it has to be explained."""
 
 
 class Words:
@@ -64,7 +66,7 @@ class Words:
     def near(self, word: str) -> list[Phrase]:
         """What may be meant by a word that is in no name: two words written as one, other forms of it, or known words one slip
         of the finger away."""
-        halves = [(word[:i], word[i:]) for i in range(3, len(word) - 2)]
+        halves: list[Phrase] = [(word[:i], word[i:]) for i in range(3, len(word) - 2)]
         if both := [half for half in halves if self.knows(half)]:
             return both[:1]
         forms = [known for known in self.counts if _same_root(word, known)] or _slips(word) & self.counts.keys()
@@ -134,7 +136,8 @@ class Ranking:
         found = self._db.execute(f"SELECT rowid, name, noun, summary, facts FROM search WHERE rowid IN ({marks})", list(fits))  # noqa: S608
         scored = []
         for row, name, noun, summary, facts in found:
-            fit = fits[row] + NAME * self._explained(name, said) + NOUN * self._explained(noun, said) + SUMMARY * self._explained(summary, said)
+            texts = ((NAME, name), (NOUN, noun), (SUMMARY, summary))
+            fit = fits[row] + sum(weight * self._explained(text, said) for weight, text in texts)
             fit += sum(share for verb, share in verbs if verb in name.split()) - DEPRECATED * ("is_deprecated" in facts)
             scored.append((-fit, len(name), row))
         return [row for _, _, row in sorted(scored)]

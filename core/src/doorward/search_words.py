@@ -9,12 +9,18 @@ LONGEST = 40
 """Characters of a word that count."""
 
 FILLER = frozenset(
-    "a about all am an and any anybody anyone api are as at be been but by can could d did do does each endpoint every everybody"
-    " everyone everything for from function given had has have her here him his how i if in into is it its just ll me method my need no"
-    " not of on one onto or our out please re s shall she should so some somebody someone something somewhere specific t than that the"
-    " their them then there these they this those to us using ve via want was we were what whatever when where which who whom whose"
-    " why will with without would you your".split()
+    re.findall(
+        r"\w+",
+        """
+    a about all am an and any anybody anyone api are as at be been but by can could d did do does each endpoint every everybody
+    everyone everything for from function given had has have her here him his how i if in into is it its just ll me method my need no
+    not of on one onto or our out please re s shall she should so some somebody someone something somewhere specific t than that the
+    their them then there these they this those to us using ve via want was we were what whatever when where which who whom whose why
+    will with without would you your
+        """,
+    )
 )
+"""Words that say nothing of what is asked for."""
 
 _APART = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(r"[^\W_]+")
