@@ -37,6 +37,7 @@ CREATE TABLE functions (id INTEGER PRIMARY KEY, server TEXT, name TEXT, original
 CREATE UNIQUE INDEX functions_by_name ON functions (server, name);
 CREATE INDEX functions_by_original ON functions (server, original);
 CREATE VIRTUAL TABLE search USING fts5 ({fields}, tokenize = "unicode61 tokenchars '_'");
+INSERT INTO search (search, rank) VALUES ('rank', 'bm25(0, 0, 5, 3, 3, 2, 2, 1, 1)');
 PRAGMA user_version = {version};
 """
 

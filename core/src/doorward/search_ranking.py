@@ -8,8 +8,10 @@ behind them gets the others in the order of BM25.
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 import sqlite3
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -35,6 +37,9 @@ NAME, NOUN, SUMMARY = 0.42, 0.07, 0.12
 DOES, MAY_DO, SERVER, DEPRECATED = 0.14, 0.1, 0.5, 0.05
 """What it adds to do what is wanted, or probably wanted, and to be of a server that is named; and what being deprecated takes."""
 
+BM25 = 0.05
+"""What it adds to be the best by BM25."""
+
 CALLED = 100.0
 """To have the very name that was asked for outweighs everything."""
 
@@ -55,6 +60,7 @@ class Words:
         self.functions = functions
         self.servers = servers
         self.doing: dict[str, frozenset[int]] = {}
+        self.ordered = sorted(counts)
         self.rarity = lru_cache(None)(self._rarity)
 
     def _rarity(self, word: str) -> float:
@@ -69,7 +75,9 @@ class Words:
         halves: list[Phrase] = [(word[:i], word[i:]) for i in range(3, len(word) - 2)]
         if both := [half for half in halves if self.knows(half)]:
             return both[:1]
-        forms = [known for known in self.counts if _same_root(word, known)] or _slips(word) & self.counts.keys()
+        start = bisect_left(self.ordered, word[:5])
+        alike = itertools.takewhile(lambda known: known.startswith(word[:5]), itertools.islice(self.ordered, start, start + 100))
+        forms = [known for known in alike if _same_root(word, known)] or _slips(word) & self.counts.keys()
         return [(form,) for form in sorted(forms, key=lambda form: (self.rarity(form), form))[:3]]
 
 
@@ -117,17 +125,29 @@ class Ranking:
 
     def _all(self) -> dict[int, float]:
         """Every function that knows a concept of the question, and how well it fits without being looked at."""
-        fits: dict[int, float] = {}
-        for concept in self._solid:
-            share = self._share(concept)
-            for row, fit in self._fits(concept).items():
-                fits[row] = fits.get(row, 0) + share * fit
+        fits = self._known(EVERYWHERE) or self._known(1)
         for row in fits.keys() & set(self._rows("server", self._servers)):
             fits[row] += SERVER
+        for place, row in enumerate(self._by_bm25()):
+            fits[row] = fits.get(row, 0) + BM25 / (1 + place / 10)
         bonus = DOES if self._question.sure else MAY_DO
         for row in fits.keys() & self._doing():
             fits[row] += bonus
         return fits
+
+    def _known(self, most: float) -> dict[int, float]:
+        """By concepts; words that more than this part of all functions have stand for no other word."""
+        fits: dict[int, float] = {}
+        for concept in self._solid:
+            share = self._share(concept)
+            for row, fit in self._fits(concept, most).items():
+                fits[row] = fits.get(row, 0) + share * fit
+        return fits
+
+    def _by_bm25(self) -> list[int]:
+        """The best by the words of the question alone, wherever they are."""
+        words = {word for c in self._solid for word in c.phrase if self._commonest((word,)) <= EVERYWHERE * self._words.functions + 20}
+        return self._rows(f"{_BRIEF} {_LONG}", [(word,) for word in sorted(words)], "ORDER BY rank LIMIT 30")
 
     def _looked_at(self, fits: Mapping[int, float]) -> list[int]:
         said = {word for concept in self._about for phrase in concept.phrases for word in phrase}
@@ -159,14 +179,13 @@ class Ranking:
             known[kind] = frozenset(row for (row,) in self._db.execute("SELECT rowid FROM search WHERE search MATCH ?", [match]))
         return set().union(*(known[kind] for kind in self._question.kinds))
 
-    def _fits(self, concept: Concept) -> dict[int, float]:
+    def _fits(self, concept: Concept, most: float) -> dict[int, float]:
         """The functions that know a concept, and how well it fits each: by its best phrase in its best field."""
         places: dict[tuple[float, str], list[Phrase]] = {}
         if self._commonest(concept.phrase) < COMMON * self._words.functions + 20:
             places[FAR, _LONG] = [concept.phrase]
-        most = EVERYWHERE * self._words.functions + 20 if self._words.knows(concept.phrase) else self._words.functions
         for phrase, fit in concept.phrases.items():
-            if self._words.knows(phrase) and (fit == 1 or self._commonest(phrase) <= most):
+            if self._words.knows(phrase) and (fit == 1 or self._commonest(phrase) <= most * self._words.functions + 20):
                 places.setdefault((fit, _BRIEF), []).append(phrase)
         best: dict[int, float] = {}
         for (fit, columns), phrases in sorted(places.items()):
@@ -176,12 +195,12 @@ class Ranking:
     def _commonest(self, phrase: Phrase) -> int:
         return max(self._words.counts.get(word, 0) for word in phrase)
 
-    def _rows(self, columns: str, phrases: Sequence[Phrase]) -> list[int]:
+    def _rows(self, columns: str, phrases: Sequence[Phrase], order: str = "") -> list[int]:
         if not phrases:
             return []
         match = f"{{{columns}}} : ({_any(phrases)})"
         match = f"{self._only} AND ({match})" if self._only else match
-        return [row for (row,) in self._db.execute("SELECT rowid FROM search WHERE search MATCH ?", [match])]
+        return [row for (row,) in self._db.execute(f"SELECT rowid FROM search WHERE search MATCH ? {order}", [match])]  # noqa: S608
 
 
 def _any(phrases: Iterable[Phrase]) -> str:
