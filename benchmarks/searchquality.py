@@ -1,8 +1,7 @@
 """How often the right function is found: natural questions, within one server and over all specifications at hand.
 
-`questions.tsv`: half, question, right functions (the first one's server is asked alone). The dictionary and the weights of the search
-were made with the half `development`; `held out` was never tuned on; `other` asks servers that neither half asks, and was
-written when search was done. The baseline is BM25 of FTS5 over the raw text of the same functions.
+`questions.tsv`: half, question, right functions (the first one's server is asked alone). What belongs to which half is in README.md.
+The baseline is BM25 of FTS5 over the raw text of the same functions.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ async def run(folder: Path) -> None:
                 where = "all servers" if everywhere else "one server"
                 rows.append([f"{half} ({len(chosen)})", where, name, *_measured(search, chosen, servers if everywhere else None)])
     count = sum(report.functions for report in catalog.reports().values())
-    print(f"## Quality of search: {len(questions)} questions, {count} functions of {len(servers)} servers; ms median / p95")
+    print(f"## Quality of search: {len(questions)} questions, {count} functions of {len(servers)} servers; ms of processor, median / p95")
     table(["questions", "asked", "search", "recall@1", "@5", "@10", "MRR", "ms"], rows)
     catalog.close()
 
@@ -67,9 +66,9 @@ def _measured(search: Search, questions: Sequence[tuple[str, Sequence[str]]], se
     ranks, took = [], []
     for query, right in questions:
         asked = servers or [right[0].partition(".")[0]]
-        started = time.perf_counter()
+        started = time.process_time()
         found = search(query, asked)
-        took.append(time.perf_counter() - started)
+        took.append(time.process_time() - started)
         ranks.append(next((place for place, name in enumerate(found, 1) if name in right), None))
     hits = [rank for rank in ranks if rank]
     recall = [f"{sum(rank <= k for rank in hits) / len(ranks):.3f}" for k in (1, 5, 10)]
