@@ -84,6 +84,14 @@ def test_tags_filter(tmp_path: Path, query: str, names: list[str]) -> None:
     assert total == len(names)
 
 
+def test_a_verb_alone_asks_for_what_does_it(tmp_path: Path) -> None:
+    """`list` finds what reads, `delete` what deletes, whatever they are called."""
+    catalog = stored(tmp_path, function("say_hello", read_only=True), function("bye", route="DELETE /greeting"))
+    assert found(catalog, "list") == ["say_hello"]
+    assert found(catalog, "remove") == ["bye"]
+    assert found(catalog, "create") == []
+
+
 def test_filters_leave_what_fits_them(tmp_path: Path) -> None:
     """Servers and read-only, with words and without, alone and together."""
     catalog = stored(tmp_path, *SHOP, function("get_charges", "Returns a list of charges", "other", read_only=True))

@@ -20,7 +20,9 @@ MOST = 24
 _GROUPS = {"related": 0.4, "same": 0.75}
 """How much a word of the same group counts, by the section of `search_concepts.txt`; the word itself counts 1."""
 
-_READS = frozenset(["list", "get", "search"])
+READS = frozenset(["list", "get", "search"])
+"""The kinds that change nothing."""
+
 _ASKING = {"who", "which", "what", "how", "where", "is", "has", "may", "can", "are"}
 
 _PLAIN = {stem(verb) for verb in ("list", "show", "get", "fetch", "read", "retrieve", "view", "see", "find", "create", "add", "make")}
@@ -65,14 +67,14 @@ def read(text: str) -> Question:
 def _wanted(words: list[str]) -> tuple[frozenset[str], bool]:
     """What is to be done, by the first word that is no filler, and whether that was said."""
     if words and words[0] in _ASKING and words[:2] != ["how", "to"]:
-        return _READS, True
+        return READS, True
     verbs = _dictionary().verbs
     for number, word in enumerate(words):
         if word not in FILLER:
             phrase = tuple(map(stem, words[number : number + 2]))
             kinds = verbs.get(phrase) or verbs.get(phrase[:1])
-            return (kinds, True) if kinds else (_READS, False)
-    return _READS, False
+            return (kinds, True) if kinds else (READS, False)
+    return READS, False
 
 
 def _concepts(words: list[str]) -> Iterable[Concept]:

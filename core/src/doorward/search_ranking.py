@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from doorward.search_question import Concept, Phrase, Question
+from doorward.search_question import READS, Concept, Phrase, Question
 from doorward.search_words import FILLER, stem
 
 CANDIDATES = 90
@@ -129,6 +129,9 @@ class Ranking:
     def _all(self) -> dict[int, float]:
         """Every function that knows a concept of the question, and how well it fits without being looked at."""
         fits = self._known(EVERYWHERE) or self._known(1)
+        if not fits and all(concept.plain for concept in self._about):  # `list`, and nothing that is called so
+            facts = [(f"kind_{kind}",) for kind in self._question.kinds] + [("reads",)] * bool(self._question.kinds & READS)
+            fits = dict.fromkeys(self._rows("facts", facts), 0.0)
         for row in fits.keys() & set(self._rows("server", self._servers)):
             fits[row] += SERVER
         for place, row in enumerate(self._by_bm25()):
