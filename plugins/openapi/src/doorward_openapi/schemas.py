@@ -197,12 +197,12 @@ def _type(node: Mapping[str, Any], *, typed: bool) -> Any:
 
 
 def _bounds(node: Mapping[str, Any], out: dict[str, Any]) -> None:
-    """Numeric bounds; `exclusive…` was a flag before 3.1."""
+    """Numeric bounds; `exclusive…` was a flag before 3.1. One that no 64 bits hold bounds nothing."""
     for low, strict in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
         bound, beyond = node.get(low), node.get(strict)
-        if number(bound):
+        if number(bound) and abs(bound) < 2**63:
             out[strict if beyond is True else low] = bound
-        if number(beyond):
+        if number(beyond) and abs(beyond) < 2**63:
             out[strict] = beyond
     step = node.get("multipleOf")
     if number(step) and step > 0:
