@@ -212,6 +212,23 @@ def test_add_keeps_the_file(cli: Cli, doorward_host: Any) -> None:
     assert [s["name"] for s in cli("list", *config, "--json").json["servers"]] == ["two", "one"]
 
 
+def test_add_takes_every_key_of_a_server(cli: Cli, doorward_host: Any) -> None:
+    """Core's keys beside the source's; a list is given word by word, and files are found from where one stands."""
+    doorward_host.install("source", "spec", Spec)
+    (doorward_host.folder / "guide.md").write_text("# Guide")
+    given = ["--include", "get_*", "--include", "tag:x", "--exclude", "a", "--expose", "get_a", "--skills", "guide.md"]
+    ended = cli("add", "spec", "one", "https://x/y", *given, "--auth", '{"type": "fake"}', "--config", "conf/doorward.toml")
+    assert "broken one" in ended.out  # there is no such auth
+    assert (
+        (doorward_host.folder / "conf" / "doorward.toml")
+        .read_text()
+        .endswith(
+            '[servers.one]\nsource = "spec"\nauth = {type = "fake"}\ninclude = ["get_*", "tag:x"]\nexclude = ["a"]\nexpose = ["get_a"]\n'
+            'skills = "../guide.md"\nspec = "https://x/y"\n'
+        )
+    )
+
+
 @pytest.mark.parametrize(
     "words",
     [["nope", "x", "y"], ["spec", "a.b", "y"], ["spec", "json", "y"], ["spec", "x"], ["spec", "x", "y", "--timeout", "soon"]],

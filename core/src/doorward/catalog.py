@@ -58,7 +58,7 @@ class Catalog:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._db = self._open()
-        self._seen = self._version()
+        self._seen = self.version()
         self.function = lru_cache(4096)(self._function)
         self.definition = lru_cache(4096)(self._definition)
         self.names = lru_cache(256)(self._names)
@@ -109,12 +109,13 @@ class Catalog:
 
     # Reading
 
-    def _version(self) -> tuple[int, int]:
+    def version(self) -> tuple[int, int]:
+        """Another one after each change, by whatever process."""
         return self._db.execute("PRAGMA data_version").fetchone()[0], self._db.total_changes
 
     def refresh(self) -> bool:
         """Forget what was read if a compile has changed the file since. True if it has."""
-        now = self._version()
+        now = self.version()
         if now == self._seen:
             return False
         self._seen = now

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from doorward.catalog import Catalog
     from doorward.door import RunDoor
     from doorward.servers import Servers
+    from doorward.skills import Skills
 
 MOST_AT_ONCE = 5
 """Functions that `get_functions` shows in one answer."""
@@ -26,10 +27,11 @@ MOST_AT_ONCE = 5
 class Discovery:
     """Read-only views of the catalog, bounded however large it is."""
 
-    def __init__(self, catalog: Catalog, servers: Servers, broker: Broker, capabilities: Callable[[], str]) -> None:
+    def __init__(self, catalog: Catalog, servers: Servers, broker: Broker, skills: Skills, capabilities: Callable[[], str]) -> None:
         self._catalog = catalog
         self._servers = servers
         self._broker = broker
+        self._skills = skills
         self.capabilities = capabilities
         self.helpers: dict[str, Callable[..., Awaitable[Any]]] = {
             "servers": self._help_servers,
@@ -37,6 +39,7 @@ class Discovery:
             "describe": self._help_describe,
             "call": self._help_call,
             "capabilities": self._help_capabilities,
+            "skills": self._help_skills,
         }
 
     def servers(self) -> list[dict[str, Any]]:
@@ -141,6 +144,9 @@ class Discovery:
 
     async def _help_capabilities(self, run: RunDoor) -> Any:
         return self.capabilities()
+
+    async def _help_skills(self, run: RunDoor, server: str | None = None) -> Any:
+        return self._skills.names() if server is None else self._skills.read(module_name(str(server)))
 
 
 def _hit(function: Function) -> dict[str, Any]:
