@@ -22,6 +22,7 @@ from doorward import (
     Function,
     PluginContext,
     Program,
+    Reply,
     Secret,
     ServerContext,
     Settings,
@@ -90,7 +91,8 @@ class Weather:
             case "big":
                 return [{"id": i, "name": "x" * 50} for i in range(2000)]
             case "raw":
-                return b"\x00\x01" + token.encode()
+                raw = b"\x00\x01" + token.encode()
+                return Reply(raw, type="image/png", name=f"map-{token}.png") if call.arguments.get("map") else raw
         return {"city": call.arguments["city"], "high": 20.5}
 
     async def close(self) -> None:

@@ -385,7 +385,7 @@ def test_call(project: Cli, doorward_host: Any, words: list[str], city: str) -> 
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (["weather.get_forecast", "city=Oslo", "days=two"], 1, "integer"),
+        (["weather.get_forecast", "city=Oslo", "days=two"], 1, "expected int, got str"),
         (["weather.get_forecast", "cty=Oslo"], 1, "did you mean 'city'"),
         (["weather.fail"], 1, "404"),
         (["weather.get_forecast", "Oslo"], 2, "name=value"),

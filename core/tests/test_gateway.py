@@ -125,6 +125,17 @@ async def test_secrets_do_not_come_back(doorward_host: Any, monkeypatch: pytest.
         assert b"4711" not in page.content
 
 
+async def test_what_a_source_knows_of_bytes_stands_in_their_handle(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Reply's media type and (scrubbed) file name; plain bytes have neither."""
+    monkeypatch.setenv("TOKEN", "canary-4711")
+    async with doorward_host.gateway(CONFIG + 'token = "${TOKEN}"\n') as gate:
+        outcome = await gate.execute("a = await weather.raw(map=True)\nb = await weather.raw()\nresult = [a, b]")
+        image, raw = outcome.value
+        assert (image["type"], image["bytes"], image["name"]) == ("image/png", len(b"\x00\x01[secret]"), "map-[secret].png")
+        assert (raw["type"], "name" in raw) == ("application/octet-stream", False)
+        assert gate.result(image["artefact"]).type == "image/png"
+
+
 async def test_limits(doorward_host: Any) -> None:
     """Time, calls, code, rate and timeout are bounded, and each says so. CONTRACT: SBX-07, SBX-08, SBX-09, SEC-09."""
     limits = "[limits]\ncalls = 3\ncode = 200\nrate = 8\noutput = 100\n"

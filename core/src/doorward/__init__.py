@@ -30,8 +30,8 @@ _EXPORTS = {
     "secrets": ("Secret", "Template"),
     "signatures": ("signature",),
     "types": (
-        "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "Ended", "Failure", "Finding", "Frame", "Function",
-        "Limits", "Outcome", "Program", "Schema", "Skipped",
+        "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "Ended", "Failure", "File", "Finding", "Frame", "Function",
+        "Limits", "Outcome", "Program", "Reply", "Schema", "Skipped",
     ),
 }  # fmt: skip
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}

@@ -141,7 +141,10 @@ class Types:
             return f"{self._list}[{self._join([m for part in parts for m in self._members(part, hint, nesting - 1)])}]"
         form = schema.get("format")
         if kind == "string" and form == "binary":
-            return "str | bytes" if self._sending else "bytes"
+            if not self._sending:
+                return "bytes"
+            self._notes[form] = 'a file: bytes, text, {"artefact": …} or {"base64": …}'
+            return f"bytes | str | {self._dict}[str, Any]"
         if kind == "string" and isinstance(form, str) and form not in _SELF_EVIDENT and re.fullmatch(r"[\w-]{1,24}", form):
             self._notes[form] = form
         return _SCALARS.get(kind, "Any")

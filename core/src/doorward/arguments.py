@@ -4,16 +4,18 @@ right signature."""
 from __future__ import annotations
 
 import contextlib
-import difflib
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from doorward.artefacts import PREFIX
 from doorward.errors import InvalidArguments
+from doorward.mistakes import mistakes
 from doorward.schemas import unfolded
 from doorward.signatures import parameter_names, signature
-from doorward.types import Function
-from doorward.values import plain
+from doorward.types import Call, File, Function
+from doorward.values import DEEPEST, exceeds, plain
 
 if TYPE_CHECKING:
     from doorward.catalog import Catalog
@@ -22,6 +24,9 @@ MOST_PARTS = 200_000
 """Of the arguments of one call."""
 
 _MOST = 1024
+_EXPLAINED = 100
+"""Parts of the arguments in which every mistake is looked for, which takes long in many; else the first one is told."""
+
 _validators: OrderedDict[tuple[int, str], tuple[Function, Any]] = OrderedDict()
 
 
@@ -38,19 +43,56 @@ def bind(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], cat
         if name in bound:
             raise _invalid(function, catalog, f"got two values for {name!r}")
         bound[name] = value
-    bound = {str(k): plain(v, keep_bytes=True) for k, v in bound.items()}
-    import jsonschema_rs
-
-    try:
-        _validator(function, catalog).validate(plain(bound))
-    except jsonschema_rs.ValidationError as error:
-        raise _invalid(function, catalog, _explain(error, names)) from None
+    bound = {str(k): plain(v, keep=(int, bytes)) for k, v in bound.items()}
+    if told := _mistakes(_validator(function, catalog), bound, names):
+        raise _invalid(function, catalog, "; ".join(told))
     return bound
+
+
+def opened(call: Call, open: Callable[[str], File]) -> dict[str, Any]:
+    """The arguments of a call with a `File` for each handle in them, `{"artefact": "doorward://results/…"}`; for the URI
+    alone only where the function takes bytes, since elsewhere it may be meant as text.
+
+    `open` gets the file of a URI, which has a name and another type if the handle says so.
+    """
+    properties = call.function.parameters.get("properties", {})
+    return {name: _opened(value, open, _takes_bytes(properties.get(name)), 0) for name, value in call.arguments.items()}
+
+
+def _opened(value: Any, open: Callable[[str], File], bytes_there: bool, depth: int) -> Any:
+    match value:
+        case {"artefact": str() as uri, **about} if uri.startswith(PREFIX) and about.keys() <= {"type", "bytes", "name"}:
+            file = open(uri)
+            return replace(file, type=str(about.get("type") or file.type), name=str(about.get("name") or file.name))
+        case str() if bytes_there and value.startswith(PREFIX):
+            return open(value)
+        case dict() if depth < DEEPEST:
+            return {k: _opened(v, open, False, depth + 1) for k, v in value.items()}
+        case list() if depth < DEEPEST:
+            return [_opened(v, open, bytes_there, depth + 1) for v in value]
+    return value
+
+
+def _takes_bytes(schema: Any) -> bool:
+    parts = [schema, schema.get("items")] if isinstance(schema, Mapping) else []
+    return any(isinstance(part, Mapping) and part.get("format") == "binary" for part in parts)
 
 
 def fits(function: Function, name: str, value: Any, catalog: Catalog) -> bool:
     """Whether a value may be this parameter of the function."""
     return not any(list(error.instance_path)[:1] == [name] for error in _validator(function, catalog).iter_errors({name: value}))
+
+
+def _mistakes(validator: Any, bound: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """What is wrong with arguments, bytes being texts to JSON Schema."""
+    import jsonschema_rs
+
+    value = plain(bound, keep=(int,))
+    try:
+        validator.validate(value)
+    except jsonschema_rs.ValidationError as error:
+        return mistakes([error] if exceeds(value, _EXPLAINED) else validator.iter_errors(value), names)
+    return []
 
 
 def _validator(function: Function, catalog: Catalog) -> Any:
@@ -79,18 +121,6 @@ def _without_patterns(schema: Any) -> Any:
     if isinstance(schema, Mapping):
         return {k: _without_patterns(v) for k, v in schema.items() if not (k == "pattern" and isinstance(v, str))}
     return [_without_patterns(v) for v in schema] if isinstance(schema, list) else schema
-
-
-def _explain(error: Any, names: Sequence[str]) -> str:
-    path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.instance_path).lstrip(".")
-    message = str(error.message)[:400]
-    if not path and "Additional properties" in message:
-        unknown = message.split("'")[1::2]
-        near = [n for u in unknown for n in difflib.get_close_matches(u, names, n=1)]
-        return f"has no parameter {', '.join(map(repr, unknown))}" + (f"; did you mean {', '.join(map(repr, near))}?" if near else "")
-    if not path and "is a required property" in message:
-        return f"needs the argument {message.split(' is a ')[0]}".replace('"', "'")
-    return f"argument {path}: {message}" if path else message
 
 
 def _invalid(function: Function, catalog: Catalog, why: str) -> InvalidArguments:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from doorward.errors import LimitExceeded, UnknownName
-from doorward.types import Artefact
+from doorward.types import Artefact, File
 
 PREFIX = "doorward://results/"
 PAGE = 32 * 2**10
@@ -64,16 +64,28 @@ class Artefacts:
             total -= self._kept.pop(old).size
         return Artefact(PREFIX + name, type, len(content.encode() if isinstance(content, str) else content))
 
+    def open(self, uri: str, principal: str) -> File:
+        """All of what `doorward://results/ID` names, text as UTF-8.
+
+        Raises: UnknownName if there is nothing of that name for that principal (any more).
+        """
+        kept = self._find(uri, principal)
+        return File(kept.content.encode() if isinstance(kept.content, str) else kept.content, kept.type)
+
     def page(self, uri: str, principal: str) -> Page:
         """The page that `doorward://results/ID?offset=N` names.
 
         Raises: UnknownName if there is nothing of that name for that principal (any more).
         """
+        kept = self._find(uri, principal)
         name, _, query = uri.removeprefix(PREFIX).partition("?")
-        kept = self._kept.get(name)
-        if kept is None or kept.principal != principal or kept.until <= self._clock():
-            raise UnknownName(f"there is no result {uri}", hint="Results are kept for a while only: run the program again.")
         start = query.removeprefix("offset=")
         offset = min(int(start), kept.size) if start.isdecimal() and len(start) < 16 else 0
         end = offset + PAGE
         return Page(kept.content[offset:end], kept.type, offset, kept.size, f"{PREFIX}{name}?offset={end}" if end < kept.size else None)
+
+    def _find(self, uri: str, principal: str) -> _Kept:
+        kept = self._kept.get(uri.removeprefix(PREFIX).partition("?")[0])
+        if kept is None or kept.principal != principal or kept.until <= self._clock():
+            raise UnknownName(f"there is no result {uri[:200]}", hint="Results are kept for a while only: run the program again.")
+        return kept

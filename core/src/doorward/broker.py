@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -12,7 +13,7 @@ from doorward import arguments
 from doorward.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, ServerError, UnknownName
 from doorward.logs import log
 from doorward.names import qualified
-from doorward.types import Call, CallRecord, Function
+from doorward.types import Call, CallRecord, File, Function, Reply
 from doorward.values import dump, exceeds, plain
 
 if TYPE_CHECKING:
@@ -58,10 +59,10 @@ class Broker:
             )
         return function
 
-    async def call(self, run: RunDoor, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    async def call(self, run: RunDoor, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Reply:
         """Make one call for a run.
 
-        Returns: a plain JSON value, scrubbed, bounded in size.
+        Returns: a plain JSON value, scrubbed, bounded in size; and what the source says of a next page.
         Raises: DoorwardError; what an upstream says in it is scrubbed.
         """
         function = self.find(name)
@@ -76,9 +77,10 @@ class Broker:
             if sent > run.program.limits.result:
                 raise LimitExceeded(f"the arguments have {sent} bytes, more than {run.program.limits.result}", hint="Send less at once.")
             self._allow(run, call)
-            result = await self._perform(call)
-            value, received = self._checked(call, result, run)
-            return value
+            result = await self._perform(self._opened(call, run))
+            reply = result if isinstance(result, Reply) else Reply(result)
+            value, received = self._checked(call, reply, run)
+            return replace(reply, value=value)
         except BaseException as raised:
             error = raised if isinstance(raised, DoorwardError) or not isinstance(raised, Exception) else self._defect(function, raised)
             if isinstance(error, DoorwardError):
@@ -110,21 +112,40 @@ class Broker:
         if call.time_left <= 0:
             raise LimitExceeded("the run's time is over")
 
+    def _opened(self, call: Call, run: RunDoor) -> Call:
+        """The call with the files that its handles mean.
+
+        Raises: InvalidArguments, LimitExceeded.
+        """
+        size = 0
+
+        def open(uri: str) -> File:
+            nonlocal size
+            file = run.open(uri)
+            size += len(file.content)
+            if size > run.program.limits.result:
+                raise LimitExceeded(f"the files of a call have more than {run.program.limits.result} bytes", hint="Send less at once.")
+            return file
+
+        return replace(call, arguments=arguments.opened(call, open))
+
     async def _perform(self, call: Call) -> Any:
         source = self._servers.source(call.function.server)
         with anyio.move_on_after(call.time_left):
             return await source.call(call)
         raise LimitExceeded(f"{call.function.qualified} did not answer before the run's time was over")
 
-    def _checked(self, call: Call, result: Any, run: RunDoor) -> tuple[Any, int]:
-        """The result as the sandbox may see it, and its size in bytes."""
+    def _checked(self, call: Call, reply: Reply, run: RunDoor) -> tuple[Any, int]:
+        """The value as the sandbox may see it, and its size in bytes."""
+        result = reply.value
         if refusal := self._plugins.hook.guard_result(call=call, result=result):
             raise GuardRefused(f"{call.function.qualified}: {refusal}")
         if isinstance(result, bytes):
             self._bounded(call, len(result), run)
             content = self._secrets.scrub_value(result)
-            artefact = run.keep(content, "application/octet-stream")
-            return {"artefact": artefact.uri, "type": artefact.type, "bytes": artefact.bytes}, len(result)
+            artefact = run.keep(content, reply.type or "application/octet-stream")
+            handle = {"artefact": artefact.uri, "type": artefact.type, "bytes": artefact.bytes}
+            return handle | ({"name": self._secrets.scrub(reply.name)[:TOLD]} if reply.name else {}), len(result)
         if exceeds(result, MOST_VALUES):
             raise LimitExceeded(
                 f"{call.function.qualified} answered more than {MOST_VALUES:,} values", hint="Ask for less: pages, filters."

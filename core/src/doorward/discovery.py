@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from doorward import signatures
 from doorward.config import module_name
 from doorward.errors import DoorwardError, InvalidArguments, UnknownName
+from doorward.pages import MOST_PAGES, pages
 from doorward.schemas import Definitions
 from doorward.types import Function, Program
 
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
 
 MOST_AT_ONCE = 5
 """Functions that `get_functions` shows in one answer."""
+
+_STUB = """from typing import Any
+class ApiError(Exception):
+    status: int
+    body: Any
+    retry_after: float | None
+"""
 
 
 class Discovery:
@@ -38,6 +46,7 @@ class Discovery:
             "search": self._help_search,
             "describe": self._help_describe,
             "call": self._help_call,
+            "pages": self._help_pages,
             "capabilities": self._help_capabilities,
             "skills": self._help_skills,
         }
@@ -114,7 +123,7 @@ class Discovery:
     def stub(self, server: str, names: Sequence[str]) -> str:
         """A `.pyi` text for some functions of a server."""
         if server == "doorward":
-            return "from typing import Any\n" + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in self.helpers)
+            return _STUB + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in self.helpers)
         functions = [f for n in names if (f := self._catalog.function(server, n)) is not None]
         return signatures.stub(functions, self._definitions(server))
 
@@ -141,6 +150,12 @@ class Discovery:
     async def _help_call(self, run: RunDoor, function: str, arguments: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
         run.made -= 1  # the call itself is counted, not the asking for it
         return await run.call(function, (), {**(arguments or {}), **kwargs})
+
+    async def _help_pages(
+        self, run: RunDoor, function: str, arguments: Mapping[str, Any] | None = None, *, most: int = MOST_PAGES, **kwargs: Any
+    ) -> Any:
+        run.made -= 1  # its calls are counted
+        return await pages(run, function, {**(arguments or {}), **kwargs}, int(most))
 
     async def _help_capabilities(self, run: RunDoor) -> Any:
         return self.capabilities()

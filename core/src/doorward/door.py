@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.arguments import MOST_PARTS
 from doorward.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName
-from doorward.types import Artefact, Program
+from doorward.types import Artefact, File, Program, Reply
 from doorward.values import exceeds
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class RunDoor:
         self.made = 0
         self.failures: dict[str, DoorwardError] = {}
         self.artefacts: list[Artefact] = []
+        self.notes: list[str] = []
         self._broker = broker
         self._discovery = discovery
         self._store = artefacts
@@ -44,6 +45,10 @@ class RunDoor:
         return self._discovery.stub(server, names)
 
     async def call(self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        return (await self.reply(function, args, kwargs)).value
+
+    async def reply(self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Reply:
+        """Make one call, as `call` does; with its value comes what its source says of a next page."""
         self.made += 1
         try:
             if self.made > 10 * self.program.limits.calls:
@@ -52,7 +57,7 @@ class RunDoor:
                 raise LimitExceeded(f"the arguments of a call have more than {MOST_PARTS:,} parts", hint="Send less at once.")
             server, _, name = function.partition(".")
             if server == "doorward":
-                return await self._help(name, args, kwargs)
+                return Reply(await self._help(name, args, kwargs))
             async with self._slots:
                 return await self._broker.call(self, function, args, kwargs)
         except DoorwardError as error:
@@ -90,6 +95,16 @@ class RunDoor:
         artefact = self._store.keep(content, type, self.program.principal)
         self.artefacts.append(artefact)
         return artefact
+
+    def open(self, uri: str) -> File:
+        """An artefact of this run's principal, by its URI.
+
+        Raises: InvalidArguments if there is none (any more).
+        """
+        try:
+            return self._store.open(uri, self.program.principal)
+        except UnknownName as error:
+            raise InvalidArguments(error.message, hint="Pass the handle that a call of this program answered with.") from None
 
     def count(self, function: str, *, ok: bool, ms: float) -> None:
         """Add a call that was made to the run's account."""

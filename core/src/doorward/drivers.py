@@ -73,7 +73,7 @@ class Source(Protocol):
     async def call(self, call: Call) -> Any:
         """Perform one call, whose arguments fit the function's schema, within `call.time_left` seconds.
 
-        Returns: a plain JSON value, or `bytes`.
+        Returns: a plain JSON value, or `bytes`; or a `Reply` that holds either and says more of it.
         Raises: ApiError or ServerError; InvalidArguments for what the schema cannot say. Anything else counts as a
         defect of the source.
         """

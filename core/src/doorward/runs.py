@@ -115,7 +115,7 @@ class Runs:
         common: dict[str, Any] = {
             "printed": self._secrets.scrub(door.printed),
             "calls": door.calls(),
-            "notes": tuple(notes),
+            "notes": (*notes, *door.notes),
             "executor": executor,
             "ms": round(ms, 2),
         }

@@ -184,6 +184,12 @@ _INNER = {
     **dict.fromkeys(("items", "additionalProperties"), Mapping),
     **dict.fromkeys(("prefixItems", "allOf", "anyOf"), list),
 }
+_BYTES = {
+    form: [{"type": "string"}, *({"type": "object", "required": [k], "properties": {k: {"type": "string"}}} for k in keys)]
+    for form, keys in (("binary", ("artefact", "base64")), ("byte", ("artefact",)))
+}
+"""What may be given for bytes, by format: text (a program's `bytes` are one here), a handle, base64."""
+
 _PLAIN = {
     *("type", "enum", "const", "required", "pattern", "uniqueItems", "multipleOf"),
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength"),
@@ -206,6 +212,9 @@ def unfolded(schema: Any, definitions: Definitions) -> Any:
         if node is False:
             out["not"] = {}
         if fuel < 0 or not isinstance(node, Mapping):
+            continue
+        if node.get("format") in ("binary", "byte") and kinds(node) in (["string"], ["string", "null"], ["null", "string"]):
+            out["anyOf"] = [*_BYTES[node["format"]], *({"type": k} for k in kinds(node) if k == "null")]
             continue
         for key, value in node.items():
             key = "anyOf" if key == "oneOf" and "anyOf" not in node else key

@@ -115,6 +115,32 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Reply:
+    """What a source may return of a call, where it knows more than the value.
+
+    `type` is the media type and `name` the file name of bytes; `next` are the keyword arguments of the call of the
+    same function that gets the next page, `None` if there is none or none is known.
+    """
+
+    value: Any
+    type: str = ""
+    name: str = ""
+    next: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """Bytes among the arguments of a call that a program passed by a handle: an artefact of its own.
+
+    `type` is their media type and `name` the file name, where they are known.
+    """
+
+    content: bytes = field(repr=False)
+    type: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class CallRecord:
     """How a call went: sizes and times, never contents."""
 

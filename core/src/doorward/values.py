@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from pydantic_core import to_json
@@ -13,27 +13,29 @@ DEEPEST = 100
 """Nesting beyond which a value is shown as text: JSON readers of clients are not made for more."""
 
 
-def plain(value: Any, depth: int = 0, *, keep_bytes: bool = False) -> Any:
-    """A value as plain JSON: tuples and sets become lists, keys text, dates ISO 8601, bytes base64 text (unless kept),
-    NaN and infinities text; everything else its `repr`."""
+def plain(value: Any, depth: int = 0, *, keep: Container[type] = ()) -> Any:
+    """A value as plain JSON: tuples and sets become lists, keys text, dates ISO 8601, `bytes` base64 text, an `int` of more
+    than 64 bits text, unless `keep` names its type; NaN and infinities text; everything else its `repr`."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode(errors="replace").decode()  # half a surrogate pair is no JSON
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
-        return value if abs(value) < 2**63 else str(value) if value.bit_length() < 10_000 else f"an integer of {value.bit_length()} bits"
+        if value.bit_length() >= 10_000:
+            return f"an integer of {value.bit_length()} bits"
+        return value if int in keep or abs(value) < 2**63 else str(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if depth > DEEPEST:
         return "…"
     if isinstance(value, Mapping):
-        return {plain(k) if isinstance(k, str) else str(k): plain(v, depth + 1, keep_bytes=keep_bytes) for k, v in value.items()}
+        return {plain(k) if isinstance(k, str) else str(k): plain(v, depth + 1, keep=keep) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(v, depth + 1, keep_bytes=keep_bytes) for v in value]
+        return [plain(v, depth + 1, keep=keep) for v in value]
     if isinstance(value, (set, frozenset)):
-        return sorted((plain(v, depth + 1) for v in value), key=str)
+        return sorted((plain(v, depth + 1, keep=keep) for v in value), key=str)
     if isinstance(value, (bytes, bytearray)):
-        return bytes(value) if keep_bytes else base64.b64encode(value).decode()
+        return bytes(value) if bytes in keep else base64.b64encode(value).decode()
     if hasattr(value, "isoformat"):
         return value.isoformat()
     return repr(value)[:1000]

@@ -155,6 +155,8 @@ async def test_openapi_download_fails_clearly(tmp_path, upstream):
         {"spec": "https://u:p@x/y"},
         {"spec": ""},
         {"spec": "x", "timeout": 0},
+        {"spec": "x", "origins": ["https://a.test/path"]},
+        {"spec": "x", "origins": ["a.test"]},
         {"spec": "x", "headers": {"a b": "c"}},
         {"spec": "x", "verify": False},
     ],

@@ -42,10 +42,9 @@ BOMB = "a: &a [" + ",".join(["lol"] * 10) + "]\n" + "".join(f"{b}: &{b} [{','.jo
         "openapi: 3.0.0\nbig: &a " + "x" * 1_000_000 + "\nmany:\n" + "- *a\n" * 100_000,
         "openapi: !!python/object/apply:os.system [id]",
         "a: &a {b: *a}",
-        "openapi: 3.0.0\nopenapi: 3.0.1",
         ",".join("[" * 5_000_000),
     ],
-    ids=["lists", "objects", "indents", "dashes", "questions", "braces", "laughs", "copies", "tags", "circle", "twice", "many"],
+    ids=["lists", "objects", "indents", "dashes", "questions", "braces", "laughs", "copies", "tags", "circle", "many"],
 )
 def test_openapi_bombs_are_refused(text):
     """Nesting, expanding, copying and executing documents are refused in a moment."""

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from doorward.errors import UnknownName
+from doorward.errors import ApiError, LimitExceeded, UnknownName
 from doorward.secrets import Secret, Secrets
+from doorward.testing import programs
 from doorward.types import CachedProgram, Limits, Program
 
 
@@ -115,13 +116,20 @@ class _Door:
         self.made = 0
 
     def members(self, server: str) -> Any:
-        return {"calc": ["add"], "doorward": ["call"]}.get(server)
+        return {"calc": ["add", "fail", "refuse"], "doorward": ["call", "pages"]}.get(server)
 
     def stub(self, server: str, names: Any) -> str:
         return "from typing import Any\n" + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in names)
 
     async def call(self, function: str, args: Any, kwargs: Any) -> Any:
         self.made += 1
+        if function == "calc.fail":
+            status = kwargs.get("status", 404)
+            raise ApiError(f"calc.fail answered {status}", status=status, body={"why": ["gone"], "args": list(args)}, retry_after=1.5)
+        if function == "calc.refuse":
+            raise LimitExceeded("too many calls")
+        if function == "doorward.pages":
+            return [args[0], kwargs]
         if function != "calc.add":
             raise UnknownName(f"there is no function {function!r}")
         return sum(args) + sum(kwargs.values())
@@ -171,6 +179,29 @@ class ExecutorConformance(_Async):
         assert ended.error is None
         assert ended.value == 3
         assert door.made >= 1
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("code", programs.CATCHING)
+    async def test_the_error_of_an_api_can_be_caught(self, host: Any, code: str) -> None:
+        """As `doorward.ApiError`, however it is named, with its status, body and retry_after; no other error is caught by it."""
+        ended, _ = await self.run(host, code)
+        assert ended.error is None, ended.error
+        assert ended.value == [429, 1.5]
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("code", programs.RAISING)
+    async def test_an_error_of_an_api_that_is_not_handled(self, host: Any, code: str) -> None:
+        """It says so, with the agent's lines, also where it was caught and raised again."""
+        ended, _ = await self.run(host, code)
+        assert (ended.error.type, ended.error.message) == ("ApiError", "calc.fail answered 404")
+        assert code.splitlines()[ended.error.line - 1].startswith("    ")
+        assert all("__" not in frame.function for frame in ended.error.frames)
+
+    @pytest.mark.anyio
+    async def test_a_function_can_be_handed_to_pages(self, host: Any) -> None:
+        """As itself or by its name."""
+        ended, _ = await self.run(host, "import calc, doorward\n[doorward.pages(f, x=1)[0] for f in (calc.add, calc.add, 'calc.add')]")
+        assert ended.value == ["calc.add"] * 3
 
     @pytest.mark.anyio
     async def test_parameters_are_data(self, host: Any) -> None:

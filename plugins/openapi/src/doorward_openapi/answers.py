@@ -2,72 +2,100 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import re
 import time
+from email.message import Message
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from doorward import ApiError, ServerError
+from doorward import ApiError, Reply, ServerError
 
+from doorward_openapi import streams
 from doorward_openapi.values import finite
 
+_BOM = b"\xef\xbb\xbf"
+_MEDIA = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}")
+_XML_MESSAGE = re.compile(r"<message>([^<>]{1,2000})</message>", re.IGNORECASE)
 _KEPT = 200_000
 """Characters of what an error says. Far more than anybody is shown: the broker cuts, after it has removed credentials, for one that is
 cut in two would not be found."""
 
 
-def value_of(what: str, media: str, charset: str | None, body: bytes) -> Any:
-    """The value of an answer: JSON as its value, text as `str`, nothing as None, anything else as `bytes`.
+def value_of(what: str, media: str, charset: str | None, body: bytes, *, disposition: str = "", cut: str = "") -> Any:
+    """The value of an answer: JSON as its value, text as `str`, nothing as None, streams as lists, anything else as a
+    `Reply` with bytes, their media type and the file name of the Content-Disposition header.
 
-    Raises: ServerError if it says JSON and is none.
+    What says JSON and is none is text: the data is never hidden. `cut` says why the body is not whole, which only
+    streams may be.
+    Raises: ServerError if it is, and is no stream.
     """
     if not body:
         return None
     bare = media.partition(";")[0].strip().lower()
-    if bare.endswith("json"):
+    if form := streams.kind(bare):
+        return streams.values(form, body, _json, cut)
+    if bare.endswith("json") or not bare:
         try:
-            return _json(body)
-        except (ValueError, RecursionError) as error:
-            why = f"{what} answered with broken JSON: {str(error)[:100]}"
-            raise ServerError(why, hint="Try again; if it stays, tell the operator.") from None
+            return _json(body, charset)
+        except (ValueError, RecursionError):
+            if (several := streams.lines(body, _json, cut)) is not None:
+                return several
+            if cut:
+                raise ServerError(f"{what}: {cut}", hint="Ask for less, or raise `timeout` of the server.") from None
+            if bare:
+                return _text(body, charset)
+    if _is_text(bare):
+        return _text(body, charset)
     if not bare:
-        return _guessed(body)
-    return _text(body, charset) if _is_text(bare) else body
+        with contextlib.suppress(UnicodeDecodeError):
+            return body.decode("utf-8-sig")
+    return Reply(body, type=bare if _MEDIA.fullmatch(bare) else "application/octet-stream", name=file_name(disposition))
 
 
 def _is_text(bare: str) -> bool:
-    names = ("xml", "yaml", "javascript", "ndjson", "jsonl", "json-seq", "csv", "graphql", "x-www-form-urlencoded")
-    return bare.startswith("text/") or any(name in bare for name in names)
+    names = ("yaml", "javascript", "csv", "graphql", "x-www-form-urlencoded", "toml", "x-sh")
+    bare_name = bare.removeprefix("application/")
+    return bare.startswith("text/") or bare_name == "xml" or bare.endswith("+xml") or any(name in bare_name for name in names)
 
 
-def _guessed(body: bytes) -> Any:
-    """An answer that does not say what it is."""
+def file_name(disposition: str) -> str:
+    """The file name of a Content-Disposition header (RFC 6266) without folders and control characters; "" if there is none."""
+    if not disposition or len(disposition) > 2000:
+        return ""
+    message = Message()
     try:
-        return _json(body)
-    except (ValueError, RecursionError):
-        pass
-    try:
-        return body.decode()
-    except UnicodeDecodeError:
-        return body
+        message["Content-Disposition"] = disposition
+        name = message.get_filename("")
+    except (ValueError, LookupError, UnicodeError):
+        return ""
+    last = re.split(r"[/\\]", name)[-1]
+    return "".join(c for c in last if c.isprintable()).strip(" .")[:200]
 
 
 def _text(body: bytes, charset: str | None) -> str:
     try:
-        return body.decode(charset or "utf-8", "replace")
-    except LookupError:
-        return body.decode("utf-8", "replace")
+        return body.decode(charset or "utf-8", "replace").removeprefix("\ufeff")
+    except (LookupError, ValueError):  # some codecs are none for text
+        return body.decode("utf-8", "replace").removeprefix("\ufeff")
 
 
-def _json(body: bytes) -> Any:
-    """NaN and infinities, which are no JSON but are sent, become None."""
+def _json(body: bytes, charset: str | None = None) -> Any:
+    """NaN and infinities, which are no JSON but are sent, become None. Gerrit starts with what no script can read."""
     import msgspec
 
+    body = body.removeprefix(_BOM).removeprefix(b")]}'")
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return json.loads(body.decode("utf-8-sig", "replace"), parse_constant=lambda _: None, parse_float=finite)
+        pass
+    try:
+        text = body.decode(json.detect_encoding(body))
+    except UnicodeDecodeError:
+        text = _text(body, charset)
+    return json.loads(text, parse_constant=lambda _: None, parse_float=finite)
 
 
 def error_of(what: str, status: int, reason: str, media: str, retry_after: str | None, body: bytes) -> ApiError:
@@ -80,12 +108,8 @@ def error_of(what: str, status: int, reason: str, media: str, retry_after: str |
 
 
 def _error_body(media: str, body: bytes) -> Any:
-    if len(body) <= _KEPT:
-        try:
-            return value_of("it", media, None, body)
-        except ServerError:
-            pass
-    return body[:_KEPT].decode("utf-8", "replace")
+    value = value_of("it", media, None, body) if len(body) <= _KEPT else body[:_KEPT].decode("utf-8", "replace")
+    return value.value.decode("utf-8", "replace") if isinstance(value, Reply) else value
 
 
 def _hint(status: int, after: float | None) -> str | None:
@@ -100,7 +124,8 @@ def _told(value: Any, depth: int) -> str:
     """What an error body says: RFC 9457 `title` and `detail`, else the words that APIs use."""
     if isinstance(value, str):
         if value.lstrip()[:1] == "<":
-            return ""
+            found = _XML_MESSAGE.search(value)
+            return _told(found[1], depth + 1) if found and depth < 4 else ""
         # White space only of what is whole: it could bring the place of a cut, and half a credential, to the front.
         return " ".join(value.split()) if len(value) <= _KEPT else value[:_KEPT]
     if isinstance(value, list) and value and depth < 4:

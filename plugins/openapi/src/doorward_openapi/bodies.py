@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from doorward_openapi.keywords import Keyword, Unusable
@@ -11,18 +12,20 @@ from doorward_openapi.parameters import described
 from doorward_openapi.refs import BadRef, Documents
 from doorward_openapi.schemas import Schemas
 from doorward_openapi.text import kind
+from doorward_openapi.xml import Plans, is_xml
 
 MOST_FIELDS = 200
 """Properties of a body that become keywords; a body with more is one argument."""
 
 _MEDIA = re.compile(r"[A-Za-z0-9!#$&^_.+*-]{1,100}/[A-Za-z0-9!#$&^_.+*-]{1,100}(\s*;[^\r\n;]{1,100}){0,4}")
+_HEADER = re.compile(r"[A-Za-z0-9-]{1,100}")
 _OBJECTS = ("object", ["object"], ["object", "null"], ["null", "object"])
 _MORE = {"patternProperties", "discriminator", "if", "$dynamicRef"}
 _SPREAD = ("json", "form", "multipart")
 
 
 def body_kind(media: str) -> str:
-    """How a media type is written: `json`, `form`, `multipart`, `text` or `binary`."""
+    """How a media type is written: `json`, `lines` (of JSON), `form`, `multipart`, `text` or `binary`."""
     bare = media.partition(";")[0].strip().lower()
     if bare in ("*/*", "application/*", "application/json", "text/json") or bare.endswith("+json"):
         return "json"
@@ -30,8 +33,10 @@ def body_kind(media: str) -> str:
         return "form"
     if bare.startswith("multipart/"):
         return "multipart"
+    if bare == "text/event-stream" or bare.endswith("json-seq") or any(name in bare for name in ("ndjson", "jsonl", "json-lines")):
+        return "lines"
     xml = bare in ("application/xml", "application/yaml", "application/x-yaml", "application/graphql") or bare.endswith(("+xml", "+yaml"))
-    return "text" if bare.startswith("text/") or xml or "ndjson" in bare or "jsonl" in bare else "binary"
+    return "text" if bare.startswith("text/") or xml else "binary"
 
 
 def media_types(content: Any, documents: Documents, file: str) -> list[tuple[str, dict[str, Any], str]]:
@@ -44,9 +49,10 @@ def media_types(content: Any, documents: Documents, file: str) -> list[tuple[str
     return sorted(found, key=lambda m: _rank(m[0]))
 
 
+@lru_cache(1000)
 def _rank(media: str) -> tuple[bool, int, int]:
     """Exact types first, then JSON; of JSON, the plain one, and the patch that is written like what it changes."""
-    kinds = ("json", "form", "multipart", "text", "binary")
+    kinds = ("json", "lines", "form", "multipart", "text", "binary")
     special = ("application/json", "merge-patch+json", "", "json-patch+json")
     exact = next((i for i, name in enumerate(special) if name and media.lower().startswith("application/") and media.endswith(name)), 2)
     return "*" in media, kinds.index(body_kind(media)), exact
@@ -91,15 +97,19 @@ class Bodies:
             if self._is_bytes(entry.get("schema"), file):
                 media, form = "application/octet-stream", "binary"
         plan: dict[str, Any] = {"media": media, "kind": form}
+        if form == "json" and (raw := next((m for m, _, _ in content if body_kind(m) == "binary"), None)):
+            plan["bytes"] = raw
+        elif form == "text" and is_xml(media) and (tree := Plans(self._documents).plan(entry.get("schema"), file)):
+            plan |= {"kind": "xml", "xml": tree}
         node = entry.get("schema", entry.get("itemSchema"))
         self._fuel = _FUEL
-        found = self._members(node, file, 0) if form in _SPREAD else None
+        found = self._members(node, file, 0) if form in _SPREAD and "bytes" not in plan else None
         if found and found.nodes:
             return self._spread(body, method, entry, found, plan)
         if found and self._schema(node, file)[0].get("additionalProperties") is False:
             return [], None  # an object that may hold nothing
         required = body.get("required") is True
-        schema = self._whole(node, file, form)
+        schema = self._whole(entry, file, plan)
         return [Keyword("body", "body", described(schema, {"description": body.get("description")}), required)], plan
 
     def _spread(
@@ -121,11 +131,19 @@ class Bodies:
             keywords.append(Keyword(name, "body", schema, needed and name in found.required, wire))
         return keywords, {**plan, "spread": True, "required": needed}
 
-    def _whole(self, node: Any, file: str, form: str) -> dict[str, Any]:
-        if form == "binary":
+    def _whole(self, entry: Mapping[str, Any], file: str, plan: Mapping[str, Any]) -> dict[str, Any]:
+        """The schema of a body that is one argument."""
+        kind = plan["kind"]
+        if kind == "binary":
             return {"type": "string", "format": "binary"}
-        schema = self._schemas.convert(node, file)
-        return schema if form in _SPREAD or schema.get("type") == "string" else {"type": "string"}
+        schema = self._schemas.convert(entry.get("schema", entry.get("itemSchema")), file)
+        if "bytes" in plan:
+            return {"anyOf": [schema, {"type": "string", "format": "binary"}]} if schema else schema
+        if kind == "lines":
+            return {"anyOf": [schema if schema.get("type") == "array" else {"type": "array", "items": schema}, {"type": "string"}]}
+        if kind == "xml":
+            return {"anyOf": [schema, {"type": "string"}]}
+        return schema if kind in _SPREAD or schema.get("type") == "string" else {"type": "string"}
 
     def _members(self, node: Any, file: str, depth: int) -> _Members | None:
         """The properties of an object schema, those of its `allOf` parts included; `None` if the schema is more
@@ -161,17 +179,36 @@ class Bodies:
         encoding = encoding if isinstance(encoding, dict) else {}
         wire: dict[str, Any] = {}
         style, explode, media = encoding.get("style"), encoding.get("explode"), encoding.get("contentType")
+        if encoding.get("allowReserved") is True:
+            wire["reserved"] = True
         if style in ("spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject"):
             wire["style"] = style
         wire["explode"] = explode if isinstance(explode, bool) else style in (None, "form", "deepObject")
         if form == "multipart":
-            if isinstance(media, str) and _MEDIA.fullmatch(first := media.partition(",")[0].strip()) and "*" not in first:
-                wire["media"] = first
+            types = [m for part in media.split(",")[:20] if _MEDIA.fullmatch(m := part.strip())] if isinstance(media, str) else []
             if self._is_bytes(node, file):
                 wire["file"] = True
-        elif style is None and self._schema(node, file)[0].get("type") == "object":
+            else:
+                types = [m for m in types if "*" not in m]
+            if types:
+                wire["media"] = types
+            if headers := self._headers(encoding.get("headers"), file):
+                wire["headers"] = headers
+        elif style is None and (_is_json(media) or self._schema(node, file)[0].get("type") == "object"):
             wire["json"] = True
         return wire
+
+    def _headers(self, declared: Any, file: str) -> dict[str, str]:
+        """The headers of a part whose value the document knows."""
+        found: dict[str, str] = {}
+        for name, header in list(declared.items())[:20] if isinstance(declared, dict) else ():
+            schema = self._schema(self._schema(header, file)[0].get("schema"), file)[0]
+            enum = schema.get("enum")
+            value = schema.get("const", schema.get("default", enum[0] if isinstance(enum, list) and len(enum) == 1 else None))
+            known = _HEADER.fullmatch(name) and name.lower() not in ("content-type", "content-disposition")
+            if known and isinstance(value, (str, int)) and re.fullmatch(r"[\x20-\x7e]{1,500}", str(value)):
+                found[name] = str(value)
+        return found
 
     def _is_bytes(self, node: Any, file: str) -> bool:
         """Whether a schema, or its items, are bytes."""
@@ -194,6 +231,10 @@ class Bodies:
                 raise
             return {}, file
         return node if isinstance(node, dict) else {}, file
+
+
+def _is_json(media: Any) -> bool:
+    return isinstance(media, str) and "," not in media and "*" not in media and body_kind(media) == "json"
 
 
 def _only_requires(parts: Any) -> bool:

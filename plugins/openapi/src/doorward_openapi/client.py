@@ -1,28 +1,29 @@
-"""The HTTP client of one server: pooled, bounded in size and time, and faithful to one origin."""
+"""The HTTP client of one server: pooled, bounded in size and time, and faithful to where the operator sends it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import anyio
 from doorward import ServerError, Template
 
-from doorward_openapi.servers import same_origin, shown
+from doorward_openapi import answers, failures, redirects, retries, streams
+from doorward_openapi.redirects import Hop
+from doorward_openapi.servers import origin, same_origin, shown
 
 if TYPE_CHECKING:
     import httpx2
 
+    from doorward_openapi.destinations import Destinations
     from doorward_openapi.request import Request
 
 MOST_RECEIVED = 50 * 2**20
 """Bytes of one answer, decompressed."""
-
-_MOST_REDIRECTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,26 +36,64 @@ class Answer:
     charset: str | None
     retry_after: str | None
     body: bytes
+    disposition: str = ""
+    cut: str = ""
+    """Why the body of a stream is not whole."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """All headers; names in small letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What the operator configured of a server's network.
+
+    `api` is where the API is, `origins` what else belongs to it, `document` where its document comes from: these may
+    have any address. `socket` is the Unix socket that carries what goes to `api`; `retries` how often a request may be
+    repeated.
+    """
+
+    api: str | None = None
+    origins: tuple[str, ...] = ()
+    document: str | None = None
+    socket: str | None = None
+    retries: int = 2
+
+    def known(self) -> list[str]:
+        return [url for url in (self.api, *self.origins, self.document) if url]
+
+    def belongs(self, url: str) -> bool:
+        """Whether credentials may go there."""
+        return any(same_origin(url, known) for known in (self.api, *self.origins) if known)
+
+    def by_socket(self, url: str) -> str | None:
+        return self.socket if self.socket and self.api and same_origin(url, self.api) else None
 
 
 class Client:
     """Sends requests for one server. The connections are opened by the first one."""
 
-    def __init__(self, server: str, auth: Callable[[], httpx2.Auth | None], headers: Mapping[str, Template]) -> None:
+    def __init__(self, server: str, auth: Callable[[], httpx2.Auth | None], headers: Mapping[str, Template], reach: Reach) -> None:
         self._server = server
         self._make_auth = auth
         self._headers = headers
+        self._reach = reach
         self._opened: httpx2.AsyncClient | None = None
+        self._destinations: Destinations | None = None
         self._auth: httpx2.Auth | None = None
 
     def _client(self) -> httpx2.AsyncClient:
         if self._opened is None:
             import httpx2
 
+            from doorward_openapi.destinations import Destinations
+            from doorward_openapi.transport import Transport
+
             # Answers set no cookies: what one caller's request brought must not go along with another's.
             jar = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
             agent = {"User-Agent": "doorward-openapi/0.1.0"}
-            self._opened = httpx2.AsyncClient(follow_redirects=False, cookies=jar, headers=agent)
+            self._destinations = Destinations(self._server, self._reach.known())
+            transport = Transport(self._destinations, self._reach.by_socket)
+            self._opened = httpx2.AsyncClient(follow_redirects=False, cookies=jar, headers=agent, transport=transport)
         return self._opened
 
     def _credentials(self) -> httpx2.Auth | None:
@@ -62,13 +101,15 @@ class Client:
             self._auth = self._make_auth()
         return self._auth
 
-    async def send(self, what: str, request: Request, timeout: float) -> Answer:
-        """Send a request, with credentials and configured headers, within `timeout` seconds.
+    async def send(self, what: str, request: Request, timeout: float, *, left: float = math.inf, idempotent: bool = False) -> Answer:
+        """Send a request, with credentials and configured headers, within `timeout` seconds; more often where that helps
+        and harms nothing, within `left` seconds altogether.
 
-        Redirects of GET and HEAD are followed within the origin. Raises: ServerError.
+        Raises: ServerError.
         """
         headers = {**request.headers, **self._configured(request.headers)}
-        return await self._send(what, request.method, request.url, headers, request.content, timeout, self._credentials())
+        hop = Hop(request.method, request.url, headers, request.content)
+        return await self._send(what, hop, timeout, self._credentials(), left=left, idempotent=idempotent)
 
     def _configured(self, given: Mapping[str, bytes]) -> dict[str, bytes]:
         """The configured headers, which win over others of the same name."""
@@ -86,10 +127,10 @@ class Client:
         accept = {"Accept": b"application/json, application/yaml, */*;q=0.8"}
         answer: Answer | None = None
         if trusted is not True:
-            answer = await self._send(what, "GET", url, accept, None, timeout, None, most)
+            answer = await self._send(what, Hop("GET", url, accept), timeout, None, most, left=timeout, idempotent=True)
         if trusted is True or (trusted is None and answer and answer.status in (401, 403, 404)):
-            headers = {**accept, **self._configured(accept)}
-            answer = await self._send(what, "GET", url, headers, None, timeout, self._credentials(), most)
+            hop = Hop("GET", url, {**accept, **self._configured(accept)})
+            answer = await self._send(what, hop, timeout, self._credentials(), most, left=timeout, idempotent=True)
         assert answer is not None
         if answer.status != 200:
             hint = "Check `spec`, and `auth` if the document needs it."
@@ -99,28 +140,58 @@ class Client:
     async def _send(
         self,
         what: str,
-        method: str,
-        url: str,
-        headers: Mapping[str, bytes],
-        content: bytes | None,
+        hop: Hop,
         timeout: float,
         auth: httpx2.Auth | None,
         most: int | None = None,
+        *,
+        left: float,
+        idempotent: bool,
     ) -> Answer:
-        with explained(self._server, what, url, timeout), anyio.fail_after(timeout):
-            client = self._client()
-            request = client.build_request(
-                method, url, headers=[(name.encode(), value) for name, value in headers.items()], content=content, timeout=timeout
-            )
-            for _ in range(_MOST_REDIRECTS + 1):
-                response = await client.send(request, auth=auth, stream=True)
+        """One exchange, repeated where `retries` says so and the time allows."""
+        import httpx2
+
+        until = time.monotonic() + left
+        for attempt in range(self._reach.retries + 1):
+            room = max(0.0, min(timeout, until - time.monotonic()))
+            last = attempt == self._reach.retries
+            with failures.explained(self._server, what, hop.url, room, self._reach.by_socket(hop.url)):
                 try:
-                    if not 300 <= response.status_code < 400 or response.status_code == 304:
-                        return await _read(what, response, MOST_RECEIVED if most is None else most)
-                    request = _redirected(what, request, response)
+                    answer = await self._exchange(what, hop, room, auth, MOST_RECEIVED if most is None else most)
+                except httpx2.TransportError as error:
+                    pause = retries.after_error(error, attempt, idempotent=idempotent)
+                    if last or pause is None or pause >= until - time.monotonic():
+                        raise
+                else:
+                    after = answers.seconds(answer.retry_after) if answer.retry_after else None
+                    pause = retries.after_answer(answer.status, after, attempt, idempotent=idempotent)
+                    if last or pause is None or pause >= until - time.monotonic():
+                        return answer
+            await anyio.sleep(pause)
+        raise AssertionError  # the last attempt returns or raises
+
+    async def _exchange(self, what: str, hop: Hop, timeout: float, auth: httpx2.Auth | None, most: int) -> Answer:
+        """A request and the redirects that its answer leads to."""
+        client = self._client()
+        with anyio.fail_after(timeout):
+            for _ in range(redirects.MOST_REDIRECTS + 1):
+                await self._checked(hop)
+                headers = [(name.encode(), value) for name, value in hop.headers.items()]
+                request = client.build_request(hop.method, hop.url, headers=headers, content=hop.content, timeout=timeout)
+                response = await client.send(request, auth=auth if hop.home else None, stream=True)
+                try:
+                    further = redirects.following(what, hop, response.status_code, response.headers.get("location"), self._reach.belongs)
+                    if further is None:
+                        return await _read(what, response, most, timeout)
+                    hop = further
                 finally:
                     await response.aclose()
-            raise ServerError(f"{what} redirected more than {_MOST_REDIRECTS} times")
+        raise ServerError(f"{what} redirected more than {redirects.MOST_REDIRECTS} times")
+
+    async def _checked(self, hop: Hop) -> None:
+        """Whoever redirects may not point at what only the operator may: not even where the operator did."""
+        if not hop.home and self._destinations is not None:
+            await self._destinations.require_public(*origin(hop.url)[1:])
 
     async def close(self) -> None:
         if self._opened is not None:
@@ -128,55 +199,34 @@ class Client:
             self._opened = None
 
 
-async def _read(what: str, response: httpx2.Response, most: int) -> Answer:
+async def _read(what: str, response: httpx2.Response, most: int, timeout: float) -> Answer:
+    """The answer to its end, or to where a stream's time or room ends."""
+    headers = response.headers
+    media = headers.get("content-type", "")
+    patience = streams.patience(media, headers.get("content-length"), timeout)
     parts: list[bytes] = []
-    size = 0
-    async for part in response.aiter_bytes():
-        size += len(part)
-        if size > most:
-            raise ServerError(f"{what} answered with more than {most // 2**20} MiB", hint="Ask for less: pages, filters, fields.")
-        parts.append(part)
-    media, retry_after = response.headers.get("content-type", ""), response.headers.get("retry-after")
-    return Answer(response.status_code, response.reason_phrase, media, response.charset_encoding, retry_after, b"".join(parts))
-
-
-def _redirected(what: str, request: httpx2.Request, response: httpx2.Response) -> httpx2.Request:
-    """The request to follow a redirect with.
-
-    Raises: ServerError if it leads to another origin, which must not get the credentials, or if it would repeat
-    a request that may change something.
-    """
-    following = response.next_request
-    if following is None:
-        raise ServerError(f"{what} answered {response.status_code} without saying where to go")
-    place = shown(str(following.url))
-    hint = "If that is the API's address, set base_url to it."
-    if not same_origin(str(request.url), str(following.url)):
-        raise ServerError(f"{what} redirects to {place}, of another origin; it is not followed", hint=hint)
-    if request.method not in ("GET", "HEAD"):
-        raise ServerError(f"{what} redirects to {place}; only GET and HEAD are followed", hint=hint)
-    return following
-
-
-@contextmanager
-def explained(server: str, what: str, url: str, timeout: float) -> Iterator[None]:
-    """Errors of the connection as ServerError: who could not be reached, and what to do."""
-    import httpx2
-
-    place = f"{urlsplit(url).scheme}://{urlsplit(url).netloc.rpartition('@')[2]}"
-    try:
-        yield
-    except (TimeoutError, httpx2.TimeoutException):
-        why = f"{place} did not answer within {timeout:.3g} seconds"
-        raise ServerError(f"{what}: {why}", hint="Try again, or raise `timeout` of the server.") from None
-    except httpx2.ConnectError as error:
-        text = str(error)
-        if "SSL" in text or "certificate" in text.lower():
-            why = f"the TLS certificate of {place} cannot be trusted: {text[:200]}"
-            hint = "Install the certificate authority (SSL_CERT_FILE); verification is never turned off."
-            raise ServerError(f"{what}: {why}", hint=hint) from None
-        hint = f"Check base_url of {server}, the network and the proxy."
-        raise ServerError(f"{what}: {place} cannot be reached: {text[:200]}", hint=hint) from None
-    except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
-        why = f"the exchange with {place} failed: {type(error).__name__}"
-        raise ServerError(f"{what}: {why}", hint="Try again; if it stays, tell the operator.") from None
+    size, cut = 0, ""
+    with anyio.move_on_after(patience) as scope:
+        async for part in response.aiter_bytes():
+            size += len(part)
+            if size > most:
+                cut = f"answered with more than {most // 2**20} MiB"
+                break
+            parts.append(part)
+    if scope.cancelled_caught:
+        cut = f"it did not end within {patience:.3g} seconds"
+    elif cut and not streams.kind(media):
+        raise ServerError(f"{what} {cut}", hint="Ask for less: pages, filters, fields.")
+    coding = headers.get("content-encoding", "").rpartition(",")[2].strip().lower()
+    decoded = response.request.headers.get("accept-encoding", "")
+    return Answer(
+        response.status_code,
+        response.reason_phrase,
+        media if coding in ("", "identity") or coding in decoded else f"application/{coding}",  # what cannot be decoded is a file
+        response.charset_encoding,
+        headers.get("retry-after"),
+        b"".join(parts),
+        headers.get("content-disposition", ""),
+        cut,
+        headers,
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from doorward import Compiled, ConfigError, Function, Skipped, unique_names
 
@@ -23,24 +24,28 @@ MOST_KEYWORDS = 500_000
 _MOST_WARNINGS = 50
 
 
-def compile_document(server: str, bundle: Bundle, *, base_url: str | None = None, headers: Collection[str] = ()) -> Compiled:
-    """All functions of a document. `base_url` and the names of `headers` are the operator's.
+def compile_document(
+    server: str, bundle: Bundle, *, base_url: str | None = None, headers: Collection[str] = (), local: str | None = None
+) -> Compiled:
+    """All functions of a document. `base_url` and the names of `headers` are the operator's; `local` is the origin of an
+    API that is reached over a Unix socket, wherever its document says that it is.
 
     Raises: ConfigError if it is no OpenAPI document.
     """
     with gc_paused():
-        return _Compiler(server, bundle, base_url, headers).run()
+        return _Compiler(server, bundle, base_url, headers, local).run()
 
 
 class _Compiler:
-    def __init__(self, server: str, bundle: Bundle, base_url: str | None, headers: Collection[str]) -> None:
+    def __init__(self, server: str, bundle: Bundle, base_url: str | None, headers: Collection[str], local: str | None) -> None:
         self._documents = Documents(bundle)
         self._schemas = Schemas(self._documents)
         self._root = _root(self._documents)
         self._url = bundle.root
         self._given = base_url
         self._operations = Operations(server, self._root, self._documents, self._schemas, {h.lower() for h in headers})
-        self._base = base_url or servers.root_base(self._root, bundle.root)
+        named = servers.root_base(self._root, local or bundle.root)
+        self._base = base_url or (f"{local}{urlsplit(named or local).path}" if local else named)
         self._elsewhere: Counter[str] = Counter()
         self._keywords = 0
         self._skipped: list[Skipped] = []

@@ -14,6 +14,7 @@ from doorward_openapi.keywords import Unusable
 from doorward_openapi.refs import BadRef, Documents
 from doorward_openapi.schemas import Schemas
 from doorward_openapi.text import kind, line, prose
+from doorward_openapi.values import encoded
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 _READING = {"GET", "HEAD", "OPTIONS", "QUERY", "TRACE"}
@@ -64,6 +65,7 @@ class Operations:
         self._bodies = Bodies(documents, schemas)
         self._configured = configured
         self._old = "swagger" in root
+        self._made: dict[tuple[str, int | bytes], keywords.Keyword] = {}
 
     def function(self, operation: Operation, name: str, base: str | None) -> Function:
         """The function of an operation. `base` is where its requests go, if that is known.
@@ -79,13 +81,13 @@ class Operations:
         if not isinstance(node, dict):
             raise Unusable(f"it is {kind(node)}, not an object")
         found = parameters.resolved(operation.item, node, operation.file, file, self._documents)
+        old = node
         if self._old:
-            old = node
-            node, found = _upgraded(node, found, self._root)
-        words = list(parameters.keywords(found, path, self._configured, self._schemas))
+            node, found = swagger2.upgraded(node, found, self._root)
+        words = list(parameters.keywords(found, path, self._configured, self._keyword))
         body, plan = self._bodies.keywords(node.get("requestBody"), file, method)
         arguments = keywords.named([*words, *body])
-        accept, returns = self._answer(old if self._old else node, file)
+        accept, returns = self._answer(old, file)
         data: dict[str, Any] = {"method": method, "path": path, "accept": accept, "arguments": _wires(arguments)}
         if plan:
             data["body"] = plan
@@ -108,6 +110,17 @@ class Operations:
             data=data,
         )
 
+    def _keyword(self, parameter: dict[str, Any], file: str) -> keywords.Keyword:
+        """The keyword of a parameter. Documents repeat them thousands of times: equal ones are made once."""
+        key = (file, id(parameter))
+        if key not in self._made:
+            text = (file, encoded(parameter))
+            if text not in self._made:
+                upgraded = swagger2.upgraded_parameter(parameter) if self._old else parameter
+                self._made[text] = parameters.keyword(upgraded, file, self._schemas)
+            self._made[key] = self._made[text]
+        return self._made[key]
+
     def _answer(self, node: Mapping[str, Any], file: str) -> tuple[str, Mapping[str, Any] | None]:
         """What to ask for in `Accept`, and the schema of what comes: the JSON answer of the first status that has
         one, of those that mean success."""
@@ -125,7 +138,7 @@ class Operations:
                     return (accept if "*" in media else f"{media}, */*;q=0.5"), schema or None
                 if returns is None and "*" not in media:
                     accept = f"{media}, */*;q=0.5"
-                    returns = {"type": "string"} if form == "text" else returns
+                    returns = {"type": "string"} if form == "text" else {"type": "array"} if form == "lines" else returns
         return accept, returns
 
     def _successes(self, responses: Any, file: str) -> Iterator[tuple[Any, str]]:
@@ -138,14 +151,6 @@ class Operations:
             except BadRef as error:
                 if error.outside:
                     raise
-
-
-def _upgraded(
-    node: dict[str, Any], found: list[tuple[dict[str, Any], str]], root: Mapping[str, Any]
-) -> tuple[dict[str, Any], list[tuple[dict[str, Any], str]]]:
-    homes = {(p["name"], p["in"]): home for p, home in found}
-    out, others = swagger2.upgraded(node, [p for p, _ in found], root)
-    return out, [(p, homes[p["name"], p["in"]]) for p in others]
 
 
 def _wires(arguments: Mapping[str, keywords.Keyword]) -> list[dict[str, Any]]:

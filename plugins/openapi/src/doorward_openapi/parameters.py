@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from doorward_openapi.keywords import Keyword, Unusable
@@ -57,8 +57,10 @@ def resolved(
     return list(found.values())
 
 
-def keywords(parameters: list[tuple[dict[str, Any], str]], path: str, configured: Collection[str], schemas: Schemas) -> Iterator[Keyword]:
-    """A keyword for each parameter. `configured` are the headers (lower case) that the operator sets: they are not
+def keywords(
+    parameters: list[tuple[dict[str, Any], str]], path: str, configured: Collection[str], make: Callable[[dict[str, Any], str], Keyword]
+) -> Iterator[Keyword]:
+    """A keyword for each parameter, made by `make`. `configured` are the headers (lower case) that the operator sets: they are not
     the program's to give. A variable of the path that nothing declares is a string.
 
     Raises: Unusable, BadRef.
@@ -75,7 +77,7 @@ def keywords(parameters: list[tuple[dict[str, Any], str]], path: str, configured
             continue
         if where not in _USUAL:
             raise Unusable(f"parameter {name[:100]!r} is in {where[:50]!r}, which is not known")
-        yield _keyword(parameter, file, schemas)
+        yield make(parameter, file)
     for name in templated:
         if name not in declared:
             yield Keyword(name, "path", {"type": "string"}, required=True)
@@ -91,14 +93,18 @@ def _sent(name: str, parameter: Mapping[str, Any], configured: Collection[str]) 
     return False
 
 
-def _keyword(parameter: Mapping[str, Any], file: str, schemas: Schemas) -> Keyword:
+def keyword(parameter: Mapping[str, Any], file: str, schemas: Schemas) -> Keyword:
+    """What a parameter object is as an argument of a function.
+
+    Raises: BadRef.
+    """
     name, where = parameter["name"], parameter["in"]
     wire: dict[str, Any] = {}
     node, content = parameter.get("schema"), parameter.get("content")
     if isinstance(content, dict) and content:
         media = next(iter(content.values()))
         node = media.get("schema") if isinstance(media, dict) else None
-        wire["json"] = where != "querystring" or "json" in str(next(iter(content)))
+        wire["json" if "json" in str(next(iter(content))) else "text"] = True
     style = parameter.get("style")
     style = style if isinstance(style, str) and style in _STYLES[where] else _USUAL[where]
     if style != _USUAL[where]:
@@ -110,7 +116,18 @@ def _keyword(parameter: Mapping[str, Any], file: str, schemas: Schemas) -> Keywo
     if parameter.get("allowReserved") is True:
         wire["reserved"] = True
     schema = described(schemas.convert(node, file), parameter)
+    if parameter.get("allowEmptyValue") is True and where == "query":
+        wire["empty"] = True
+        schema = _or_empty(schema)
     return Keyword(name, where, schema, where == "path" or parameter.get("required") is True, wire)
+
+
+def _or_empty(schema: dict[str, Any]) -> dict[str, Any]:
+    """The same, or an empty text."""
+    if schema.get("type") == "string" and schema.keys().isdisjoint({"enum", "const", "pattern", "minLength"}):
+        return schema
+    about: dict[str, Any] = {k: schema[k] for k in ("description", "default", "deprecated") if k in schema}
+    return {"anyOf": [{k: v for k, v in schema.items() if k not in about}, {"const": ""}], **about} if schema else schema
 
 
 def described(schema: dict[str, Any], parameter: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,19 +1,24 @@
-"""Request bodies: JSON, forms, multipart, text and bytes."""
+"""Request bodies: JSON, JSON lines, forms, multipart, XML, text and bytes."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import mimetypes
+import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from doorward import InvalidArguments
+from doorward import File, InvalidArguments
 
-from doorward_openapi import styles
+from doorward_openapi import styles, xml
 
 Field = tuple[Mapping[str, Any], Any]
 """A field of a body (its entry in the function's data) and its value."""
+
+_BYTES = "application/octet-stream"
+_MEDIA = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,100}/[A-Za-z0-9!#$&^_.+-]{1,100}(;[ \x21-\x7e]{1,100})?")
 
 
 def build(plan: Mapping[str, Any], fields: Sequence[Field]) -> tuple[str, bytes] | None:
@@ -24,29 +29,54 @@ def build(plan: Mapping[str, Any], fields: Sequence[Field]) -> tuple[str, bytes]
     if not fields and not (plan.get("spread") and plan.get("required")):
         return None
     media, kind = str(plan["media"]), plan["kind"]
-    whole = None if plan.get("spread") else fields[0][1]
-    if kind == "json":
-        value = {f["name"]: v for f, v in fields} if plan.get("spread") else whole
-        return media, _utf8(styles.dumped(value))
-    if not plan.get("spread") and isinstance(whole, dict) and kind in ("form", "multipart"):
-        fields = [({"name": name, "explode": True}, value) for name, value in whole.items()]
-    elif not plan.get("spread"):
-        return media, data(whole) if kind == "binary" else _utf8(styles.text(whole)) if not isinstance(whole, bytes) else whole
-    if kind == "form":
-        return media, "&".join(pair for f, v in fields for pair in styles.pairs(f["name"], v, f, styles.form)).encode()
-    return _multipart(media, fields)
+    if plan.get("spread"):
+        if kind == "json":
+            return media, _utf8(styles.dumped({f["name"]: v for f, v in fields}))
+        return _form(media, fields) if kind == "form" else _multipart(media, fields)
+    whole = fields[0][1]
+    if "bytes" in plan and (file := as_file(whole)):
+        media, kind, whole = str(plan["bytes"]), "binary", file
+    match kind:
+        case "json":
+            return media, _utf8(styles.dumped(whole))
+        case "form" if isinstance(whole, dict):
+            return _form(media, _fields(whole))
+        case "multipart" if isinstance(whole, (dict, list)):
+            return _multipart(media, _fields(whole) if isinstance(whole, dict) else [({}, part) for part in whole])
+        case "lines" if isinstance(whole, list):
+            start = "\x1e" if "json-seq" in media else ""
+            return media, _utf8("".join(f"{start}{styles.dumped(item)}\n" for item in whole))
+        case "xml" if isinstance(whole, (dict, list)):
+            return media, _utf8(xml.written(plan["xml"], whole))
+    file = as_file(whole)
+    if file is None:
+        return _with_charset(media, content := _utf8(styles.text(whole))), content
+    return (_media(file.type) or _BYTES if "*" in media else media), file.content
 
 
-def data(value: Any) -> bytes:
-    """Bytes as they are, `{"base64": …}` decoded, text as UTF-8."""
-    if isinstance(value, bytes):
-        return value
-    if isinstance(value, dict) and isinstance(encoded := value.get("base64"), str):
-        try:
-            return base64.b64decode(encoded, validate=True)
-        except binascii.Error as error:
-            raise InvalidArguments(f"this is no base64: {error}") from None
-    return _utf8(styles.text(value))
+def as_file(value: Any) -> File | None:
+    """Bytes, a file, or `{"base64": …, "name"?, "type"?}` as a file; `None` for anything else.
+
+    Raises: InvalidArguments if it is no base64.
+    """
+    if isinstance(value, (bytes, File)):
+        return value if isinstance(value, File) else File(value)
+    match value:
+        case {"base64": str() as encoded, **about} if about.keys() <= {"name", "type"}:
+            try:
+                content = base64.b64decode("".join(encoded.split()), validate=True)
+            except (binascii.Error, ValueError) as error:
+                raise InvalidArguments(f"this is no base64: {error}") from None
+            return File(content, str(about.get("type") or ""), str(about.get("name") or ""))
+    return None
+
+
+def _fields(whole: Mapping[str, Any]) -> list[Field]:
+    return [({"name": str(name), "explode": True}, value) for name, value in whole.items()]
+
+
+def _form(media: str, fields: Sequence[Field]) -> tuple[str, bytes]:
+    return media, "&".join(pair for f, v in fields for pair in styles.pairs(f["name"], v, f, "form")).encode()
 
 
 def _utf8(text: str) -> bytes:
@@ -56,26 +86,74 @@ def _utf8(text: str) -> bytes:
         raise InvalidArguments("a text holds half of a surrogate pair, which cannot be sent") from None
 
 
+def _with_charset(media: str, content: bytes) -> str:
+    """Text that is not ASCII says what it is: some servers take it for Latin-1."""
+    plain = media.startswith("text/") and ";" not in media and "*" not in media
+    return f"{media}; charset=utf-8" if plain and not content.isascii() else "text/plain; charset=utf-8" if "*" in media else media
+
+
 def _multipart(media: str, fields: Sequence[Field]) -> tuple[str, bytes]:
-    """RFC 7578: a part for each value; lists become repeated parts, objects JSON."""
+    """RFC 7578: a part for each value; lists become repeated parts, objects JSON, unless the encoding has a style."""
     boundary = secrets.token_hex(16)
-    parts: list[bytes] = []
-    for field, value in fields:
-        for item in value if isinstance(value, list) else [value]:
-            if item is not None:
-                parts.append(_part(boundary, field, item))
+    parts = [part for field, value in fields for part in _parts(boundary, field, value)]
     return f"{media.partition(';')[0].strip()}; boundary={boundary}", b"".join(parts) + f"--{boundary}--\r\n".encode()
 
 
+def _parts(boundary: str, field: Mapping[str, Any], value: Any) -> Iterator[bytes]:
+    joined = isinstance(value, list) and field.get("explode") is False and not field.get("file")
+    if field.get("style") or joined:
+        for name, text in styles.named(field["name"], value, field, "plain"):
+            yield _part(boundary, {**field, "name": name}, text)
+        return
+    for item in value if isinstance(value, list) else [value]:
+        if item is not None:
+            yield _part(boundary, field, item)
+
+
 def _part(boundary: str, field: Mapping[str, Any], item: Any) -> bytes:
-    name = _quoted(field["name"])
-    file = field.get("file") or isinstance(item, bytes)
-    content = data(item) if file else _utf8(styles.text(item))
-    media = field.get("media") or ("application/octet-stream" if file else "application/json" if isinstance(item, (dict, list)) else "")
-    lines = [f"--{boundary}", f'Content-Disposition: form-data; name="{name}"' + (f'; filename="{name}"' if file else "")]
-    if media:
+    file = as_file(item) if field.get("file") or isinstance(item, (bytes, File)) else None
+    if field.get("file") and file is None:
+        file = File(_utf8(styles.text(item)))
+    lines = [f"--{boundary}"]
+    if "name" in field:
+        named = f'Content-Disposition: form-data; name="{_quoted(field["name"])}"'
+        lines.append(named + (f'; filename="{_quoted(_file_name(file, field["name"]))}"' if file else ""))
+    if media := _part_media(field, item, file):
         lines.append(f"Content-Type: {media}")
+    lines += [f"{name}: {value}" for name, value in field.get("headers", {}).items()]
+    content = file.content if file else _utf8(styles.text(item))
     return "\r\n".join([*lines, "", ""]).encode() + content + b"\r\n"
+
+
+def _part_media(field: Mapping[str, Any], item: Any, file: File | None) -> str:
+    """The type of a part: that of the file if the encoding allows it, else what the encoding says first."""
+    allowed = [str(field["media"])] if isinstance(field.get("media"), str) else list(field.get("media", ()))
+    if file is None:
+        return allowed[0] if allowed else "application/json" if isinstance(item, (dict, list)) else ""
+    own = _media(file.type or mimetypes.guess_type(file.name)[0] or "")
+    if own and (not allowed or any(_matches(own, one) for one in allowed)):
+        return own
+    return next((one for one in allowed if "*" not in one), own or _BYTES)
+
+
+def _matches(media: str, allowed: str) -> bool:
+    bare, wanted = media.partition(";")[0].strip().lower(), allowed.partition(";")[0].strip().lower()
+    return wanted in (bare, "*/*", f"{bare.partition('/')[0]}/*")
+
+
+def _media(text: str) -> str:
+    """A media type as it may stand in a header.
+
+    Raises: InvalidArguments if it is none.
+    """
+    if text and not _MEDIA.fullmatch(text):
+        raise InvalidArguments(f"{text[:100]!r} is no media type", hint='Write the type of a file like "image/png".')
+    return text
+
+
+def _file_name(file: File, field: str) -> str:
+    """Servers tell many files by the end of their name."""
+    return file.name[:255] or field + (mimetypes.guess_extension(file.type.partition(";")[0].strip()) or "")
 
 
 def _quoted(name: str) -> str:

@@ -45,17 +45,17 @@ def build(base: str, data: Mapping[str, Any], arguments: Mapping[str, Any]) -> R
             case "path":
                 path[name] = _path_value(wire, value)
             case "query":
-                query += styles.pairs(name, value, wire, styles.reserved if wire.get("reserved") else styles.url)
+                query += styles.pairs(name, value, wire, "query")
             case "querystring":
                 query += _query_string(wire, value)
-            case "header" if value is not None:
-                headers[name] = _header(wire["arg"], styles.in_header(value, wire))
+            case "header" if (told := styles.in_header(value, wire)) is not None:
+                headers[name] = _header(wire["arg"], told)
             case "cookie":
                 cookies += _cookies(wire, value)
             case "body":
                 body.append((wire, value))
     if cookies:
-        headers["Cookie"] = "; ".join(cookies).encode()
+        headers["Cookie"] = _header("a cookie", "; ".join(cookies))
     content = None
     if "body" in data and (built := payload.build(data["body"], body)):
         headers["Content-Type"], content = built[0].encode(), built[1]
@@ -86,9 +86,10 @@ def _fixed(query: str, values: Mapping[str, str]) -> str:
 
 
 def _path_value(wire: Mapping[str, Any], value: Any) -> str:
-    if value is None or value == "" or value == []:
+    written = styles.in_path(wire["name"], value, wire)
+    if not written:
         raise InvalidArguments(f"{wire['arg']} is part of the path and must not be empty")
-    return styles.in_path(wire["name"], value, wire)
+    return written
 
 
 def _query_string(wire: Mapping[str, Any], value: Any) -> list[str]:
@@ -96,10 +97,10 @@ def _query_string(wire: Mapping[str, Any], value: Any) -> list[str]:
     if value is None:
         return []
     if wire.get("json"):
-        return [styles.url(styles.dumped(value))]
+        return [styles.encoded(styles.dumped(value), "query")]
     if isinstance(value, dict):
-        return [pair for k, v in value.items() for pair in styles.pairs(str(k), v, {"explode": True}, styles.form)]
-    return [styles.reserved(styles.text(value)).replace("%26", "&").replace("%3D", "=")]
+        return [pair for k, v in value.items() for pair in styles.pairs(str(k), v, {"explode": True}, "form")]
+    return [styles.encoded(styles.text(value), "query", reserved=True).replace("%26", "&").replace("%2B", "+")]
 
 
 def _header(argument: str, value: str) -> bytes:
@@ -112,9 +113,10 @@ def _header(argument: str, value: str) -> bytes:
 
 
 def _cookies(wire: Mapping[str, Any], value: Any) -> list[str]:
+    """`name=value` pairs. Those of an exploded value stand apart, as servers read them, not joined by `&`."""
     if wire.get("style") != "cookie":
-        return styles.pairs(wire["name"], value, wire, styles.url)
-    found = styles.pairs(wire["name"], value, wire, styles.plain)
+        return styles.pairs(wire["name"], value, wire, "cookie")
+    found = styles.pairs(wire["name"], value, wire, "plain")
     if any(_CONTROL.search(pair) or ";" in pair for pair in found):
         raise InvalidArguments(f"{wire['arg']} goes into a cookie and must not hold semicolons or control characters")
     return found

@@ -29,6 +29,10 @@ _ALSO_CALLED = {
 }
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _FLAGS = ("deprecated", "readOnly", "writeOnly")
+_BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")
+_RARE = frozenset(["const", "pattern", "uniqueItems", *_COUNTS, *_FLAGS, *_BOUNDS])
+_PARTS = frozenset(["properties", "required", "items", "prefixItems", "additionalProperties", "allOf", "anyOf", "oneOf"])
+"""Most schemas have none of these: one look at all of them is cheaper than a look at each."""
 
 
 class Schemas:
@@ -76,7 +80,8 @@ class Schemas:
         out: dict[str, Any] = self._reference(ref, file) if isinstance(ref, str) else {}
         if not out or len(node) > 1:
             self._values(node, out)
-            self._parts(node, out, lambda part: self._convert(part, file, depth + 1))
+            if not node.keys().isdisjoint(_PARTS):
+                self._parts(node, out, lambda part: self._convert(part, file, depth + 1))
             if node.get("nullable") is True or node.get("x-nullable") is True:
                 out = _nullable(out)
         return out
@@ -124,12 +129,16 @@ class Schemas:
             out["description"] = text
         if isinstance(values := node.get("enum"), list) and (values := matching(values, kind)):
             out["enum"] = values
-        if "const" in node and small(node["const"]):
-            out["const"] = node["const"]
         if node.get("default") is not None and small(node["default"]):
             out["default"] = node["default"]
         if isinstance(example := node.get("example"), (str, int, float)) and len(str(example)) <= 60:
             out["examples"] = [example]
+        if not node.keys().isdisjoint(_RARE):
+            self._rare(node, kind, out)
+
+    def _rare(self, node: Mapping[str, Any], kind: Any, out: dict[str, Any]) -> None:
+        if "const" in node and small(node["const"]):
+            out["const"] = node["const"]
         for key in _FLAGS:
             if node.get(key) is True:
                 out[key] = True

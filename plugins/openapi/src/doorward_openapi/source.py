@@ -12,8 +12,11 @@ from pydantic import Field, PositiveFloat, field_validator
 from doorward_openapi import servers
 
 if TYPE_CHECKING:
-    from doorward_openapi.client import Client
+    from doorward_openapi.client import Client, Reach
     from doorward_openapi.refs import Bundle
+
+_LOCAL = "http://localhost"
+"""What a request over a Unix socket says of its host, if nothing else is configured."""
 
 
 class OpenAPISettings(Settings):
@@ -22,6 +25,9 @@ class OpenAPISettings(Settings):
     spec: str = Field(min_length=1, description="The document: a path, relative to the configuration file, or a URL")
     base_url: str | None = Field(None, description="Where the API is; the document's first server if it is not set")
     headers: dict[str, Template] = Field({}, description="Headers of every request")
+    origins: list[str] = Field([], description="Other origins that belong to this API, for example https://uploads.example.com")
+    socket: str | None = Field(None, description="The path of a Unix socket that carries the requests")
+    retries: int = Field(2, ge=0, le=5, description="How often a request may be repeated that failed for the moment")
     timeout: PositiveFloat = Field(30.0, description="Seconds that one request may take")
 
     @field_validator("base_url", "spec")
@@ -40,6 +46,15 @@ class OpenAPISettings(Settings):
         if base is None or "?" in value or "#" in value:
             raise ValueError("must be an http or https URL without query and fragment")
         return base
+
+    @field_validator("origins")
+    @classmethod
+    def _origins(cls, value: list[str]) -> list[str]:
+        for each in value:
+            cleaned = servers.clean(each, "")
+            if cleaned is None or urlsplit(cleaned).path or "?" in each or "#" in each:
+                raise ValueError(f"{each[:200]!r} is no origin: scheme, host and perhaps a port, for example https://uploads.example.com")
+        return [each.rstrip("/") for each in value]
 
     @field_validator("headers")
     @classmethod
@@ -82,7 +97,13 @@ class OpenAPI:
         bundle, self._bundle = self._bundle or await self._fetch(), None
         settings = self._settings
         return await anyio.to_thread.run_sync(
-            lambda: compile_document(self._server.name, bundle, base_url=settings.base_url, headers=list(settings.headers))
+            lambda: compile_document(
+                self._server.name,
+                bundle,
+                base_url=settings.base_url,
+                headers=list(settings.headers),
+                local=_LOCAL if settings.socket else None,
+            )
         )
 
     async def call(self, call: Call) -> Any:
@@ -96,10 +117,11 @@ class OpenAPI:
         function = call.function
         what = f"{function.qualified} ({function.route})"
         prepared = request.build(self._base(function.data), function.data, call.arguments)
-        answer = await self._client().send(what, prepared, min(self._settings.timeout, call.time_left))
+        timeout = min(self._settings.timeout, call.time_left)
+        answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=function.idempotent)
         if answer.status >= 400:
             raise answers.error_of(what, answer.status, answer.reason, answer.media, answer.retry_after, answer.body)
-        return answers.value_of(what, answer.media, answer.charset, answer.body)
+        return answers.value_of(what, answer.media, answer.charset, answer.body, disposition=answer.disposition, cut=answer.cut)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -107,21 +129,23 @@ class OpenAPI:
             await self._opened.close()
 
     def _base(self, data: Any) -> str:
-        """Where the requests of a function go: never to another origin than the configured one."""
-        configured, named = self._settings.base_url, data.get("base")
-        if named and configured is None:
-            return self._taken_at_its_word(str(named))
-        if named and configured and servers.same_origin(named, configured):
+        """Where the requests of a function go: never to another origin than the configured ones."""
+        settings, named = self._settings, data.get("base")
+        if named and settings.base_url is None:
+            return f"{_LOCAL}{urlsplit(named).path}" if settings.socket else self._taken_at_its_word(str(named))
+        if named and any(servers.same_origin(named, known) for known in (settings.base_url or "", *settings.origins)):
             return str(named)
-        if configured is None:
-            name = self._server.name
-            raise ServerError(f"nothing says where {name} is: its document names no server", hint=f"Set base_url of [servers.{name}].")
-        return configured
+        if base := settings.base_url or (_LOCAL if settings.socket else None):
+            return base
+        name = self._server.name
+        raise ServerError(f"nothing says where {name} is: its document names no server", hint=f"Set base_url of [servers.{name}].")
 
     def _taken_at_its_word(self, named: str) -> str:
         """The server that a document names. One that was downloaded may not send credentials elsewhere than where it is from."""
         spec = self._settings.spec
-        elsewhere = named not in self._known and spec.startswith(("http:", "https:")) and not servers.same_origin(named, spec)
+        if named in self._known or not spec.startswith(("http:", "https:")):
+            return named
+        elsewhere = not any(servers.same_origin(named, known) for known in (spec, *self._settings.origins))
         if elsewhere and (self._settings.headers or self._server.auth() is not None):
             raise ServerError(
                 f"the document of {self._server.name} names {servers.shown(named)}, which is not where it comes from; "
@@ -135,8 +159,16 @@ class OpenAPI:
         if self._opened is None:
             from doorward_openapi.client import Client
 
-            self._opened = Client(self._server.name, self._server.auth, self._settings.headers)
+            self._opened = Client(self._server.name, self._server.auth, self._settings.headers, self._reach())
         return self._opened
+
+    def _reach(self) -> Reach:
+        from doorward_openapi.client import Reach
+
+        settings = self._settings
+        document = settings.spec if settings.spec.startswith(("http:", "https:")) else None
+        api = settings.base_url or (_LOCAL if settings.socket else document)
+        return Reach(api, tuple(settings.origins), document, settings.socket, settings.retries)
 
     async def _fetch(self) -> Bundle:
         from doorward_openapi.document import MOST_BYTES

@@ -16,13 +16,14 @@ _STYLES = {"multi": ("form", True), "ssv": ("spaceDelimited", False), "pipes": (
 
 
 def upgraded(
-    operation: Mapping[str, Any], parameters: Sequence[Mapping[str, Any]], root: Mapping[str, Any]
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """A 2.0 operation and its resolved parameters → the operation and the parameters as of 3.0."""
+    operation: Mapping[str, Any], parameters: Sequence[tuple[dict[str, Any], str]], root: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[tuple[dict[str, Any], str]]]:
+    """A 2.0 operation and its resolved parameters (each with its file) → the operation as of 3.0, and the parameters that are no
+    part of its body."""
     consumes = _media(operation, root, "consumes")
-    fields = [p for p in parameters if p.get("in") == "formData"]
-    bodies = [p for p in parameters if p.get("in") == "body"]
-    others = [_parameter(p) for p in parameters if p.get("in") not in ("formData", "body")]
+    fields = [p for p, _ in parameters if p.get("in") == "formData"]
+    bodies = [p for p, _ in parameters if p.get("in") == "body"]
+    others = [(p, file) for p, file in parameters if p.get("in") not in ("formData", "body")]
     out = {k: v for k, v in operation.items() if k not in ("parameters", "requestBody", "servers")}
     if bodies:
         body = bodies[0]
@@ -66,8 +67,9 @@ def _style(parameter: Mapping[str, Any]) -> dict[str, Any]:
     return {"style": style, "explode": explode} if style else {"explode": False}
 
 
-def _parameter(parameter: Mapping[str, Any]) -> dict[str, Any]:
-    about = {k: parameter[k] for k in ("name", "in", "description", "required") if k in parameter}
+def upgraded_parameter(parameter: Mapping[str, Any]) -> dict[str, Any]:
+    """A 2.0 parameter that is no part of a body, as of 3.0."""
+    about = {k: parameter[k] for k in ("name", "in", "description", "required", "allowEmptyValue") if k in parameter}
     return {**about, **_style(parameter), "schema": parameter.get("schema") or _schema(parameter)}
 
 

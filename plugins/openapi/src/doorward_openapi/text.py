@@ -7,8 +7,11 @@ from typing import Any
 
 _IMAGE_OR_LINK = re.compile(r"!?\[([^\[\]]{0,500})\]\([^()\s]{0,2000}(?:\s[^()]{0,200})?\)")
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,500}>")
-_HEADING = re.compile(r"^#{1,6}\s+|^(?:```|~~~).*$|[*_`]{2,3}(?=\S)|(?<=\S)[*_`]{2,3}", re.MULTILINE)
+_HEADING = re.compile(r"^#{1,6}\s+|^(?:```|~~~).*$", re.MULTILINE)
+_EMPHASIS = re.compile(r"[*_`]{2,3}(?:(?=\S)|(?<=\S..)|(?<=\S...))")
 _BLANK = re.compile(r"\n\s*\n\s*")
+_MARKED = re.compile(r"[<\[#*_`~\n]")
+"""What a text without any markup has none of."""
 
 
 def line(text: Any, limit: int) -> str:
@@ -23,7 +26,11 @@ def prose(text: Any, limit: int) -> str:
     if not isinstance(text, str):
         return ""
     text = text[: 3 * limit + 1000]
-    for pattern, plain in ((_IMAGE_OR_LINK, r"\1"), (_TAG, " "), (_HEADING, ""), (_BLANK, "\n\n")):
+    if not _MARKED.search(text):
+        return cut(text.strip(), limit)
+    if "](" in text:
+        text = _IMAGE_OR_LINK.sub(r"\1", text)
+    for pattern, plain in ((_TAG, " "), (_HEADING, ""), (_EMPHASIS, ""), (_BLANK, "\n\n")):
         text = pattern.sub(plain, text)
     return cut(text.strip(), limit)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 import math
 from collections.abc import Sequence
 from typing import Any, TypeGuard
@@ -18,6 +19,11 @@ def finite(text: str) -> float | None:
 def number(value: Any) -> TypeGuard[int | float]:
     """A finite number, and no flag."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def encoded(value: Any) -> bytes:
+    """The same for equal values of the same types."""
+    return marshal.dumps(value, 2)
 
 
 def small(value: Any, depth: int = 0) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 import pydantic_monty as monty
 from doorward import Door
+
+from doorward_sandbox_monty import api_errors
 
 
 class Modules(Mapping[str, Any]):
@@ -28,29 +31,39 @@ class Modules(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Callable[[], Awaitable[Any]]:
         door = self._door
+        if name == api_errors.MODULE:
+            return self._of_errors
         members = door.members(name) if door else None
         if door is None or members is None:
             raise KeyError(name)
 
         async def module() -> Any:
             names = [m for m in members if self._everything or m in self._mentioned]
-            functions = {n: self._function(f"{name}.{n}") for n in names}
-            return monty.ExternalModule(functions, stubs=door.stub(name, names) if self._stubs else None)
+            attributes = {n: self._function(f"{name}.{n}") for n in names}
+            attributes |= {"ApiError": (csv.Error,)} if name == "doorward" else {}
+            return monty.ExternalModule(attributes, stubs=door.stub(name, names) if self._stubs else None)
 
         return module
 
-    def _function(self, qualified: str) -> Callable[..., None]:
-        """A stand-in that carries the name by which the worker asks; it is never run."""
+    async def _of_errors(self) -> Any:
+        return monty.ExternalModule({"error": _stand_in(api_errors.ERROR)}, stubs=api_errors.STUB)
 
-        def function(*args: Any, **kwargs: Any) -> None:
-            raise AssertionError(qualified)
-
-        function.__name__ = qualified
+    def _function(self, qualified: str) -> Any:
         self.functions.add(qualified)
-        return function
+        return _stand_in(qualified)
 
     def __iter__(self) -> Iterator[str]:
         return iter(())
 
     def __len__(self) -> int:
         return 0
+
+
+def _stand_in(qualified: str) -> Callable[..., None]:
+    """It carries the name by which the worker asks; it is never run."""
+
+    def function(*args: Any, **kwargs: Any) -> None:
+        raise AssertionError(qualified)
+
+    function.__name__ = qualified
+    return function

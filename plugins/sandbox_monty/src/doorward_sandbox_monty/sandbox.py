@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import contextlib
+import csv
 import os
 import re
 import signal
@@ -14,6 +15,7 @@ from typing import Any
 import anyio
 import pydantic_monty as monty
 from doorward import (
+    ApiError,
     Door,
     DoorwardError,
     Ended,
@@ -28,6 +30,7 @@ from doorward import (
     bind,
 )
 
+from doorward_sandbox_monty import api_errors
 from doorward_sandbox_monty.workers import Worker, Workers
 
 _GRACE = 2.0
@@ -77,9 +80,13 @@ class MontySandbox:
 
     async def _feed(self, program: Program, door: Door) -> Ended:
         code, inputs = bind(program.code, program.params)
+        code = api_errors.rewritten(code)
         calls = self._calls = _Calls(door, _awaited(code))
         self._worker.modules.begin(door, code)
         try:
+            if api_errors.needed(code) and not self._worker.prepared:
+                await self._drive(api_errors.PRELUDE, {}, calls, door)
+                self._worker.prepared = True
             value = await self._drive(code, inputs, calls, door)
             if _sets_result(code):
                 value = await self._drive("result", {}, calls, door, unless=(value,))
@@ -104,6 +111,8 @@ class MontySandbox:
         step = await worker.session.feed_start(code, inputs=dict(inputs), print_callback=lambda stream, text: calls.print(text))
         while not isinstance(step, monty.MontyComplete):
             match step:
+                case monty.AsyncFunctionSnapshot(function_name=api_errors.ERROR):
+                    step = await step.resume({"return_value": calls.errors.told(*step.args)})
                 case monty.AsyncFunctionSnapshot(is_os_function=False) if step.function_name in worker.modules.functions:
                     step = await step.resume(await calls.answer(step, step.function_name))
                 case monty.AsyncFunctionSnapshot(function_name="time.sleep" | "asyncio.sleep"):
@@ -125,6 +134,7 @@ class _Calls:
         self._awaited_at = awaited_at
         self._running: set[asyncio.Future[Any]] = set()
         self._pending: dict[int, asyncio.Task[Any]] = {}
+        self.errors = api_errors.Errors()
         self.made = False  # anything that is seen outside
         self.called = False
         self.over = False
@@ -176,6 +186,9 @@ class _Calls:
         try:
             await asyncio.wait([task])
             return {"return_value": task.result()}
+        except ApiError as error:
+            self.errors.keep(error)
+            return {"exc_type": api_errors.RAISED, "message": error.message}
         except DoorwardError as error:
             kind = "TypeError" if isinstance(error, InvalidArguments) else "RuntimeError"
             return {"exc_type": kind, "message": error.message}
@@ -228,9 +241,9 @@ def _ended(error: monty.MontyError, code: str, *, made: bool) -> Ended:
                 hint="Nothing has run. Mend the types first.",
             )
         )
-    frames = list(error.traceback()) if hasattr(error, "traceback") else []
+    frames = [f for f in error.traceback() if f.function_name != api_errors.GET] if hasattr(error, "traceback") else []
     line = frames[-1].line if frames else None
-    name = type(inner).__name__
+    name = "ApiError" if isinstance(inner, csv.Error) and (api_errors.needed(code) or "csv" not in code) else type(inner).__name__
     message = error.display("msg") if isinstance(error, (monty.MontyRuntimeError, monty.MontySyntaxError)) else str(error)
     if name == "NotImplementedError" and "monty" in message and not made:
         hint = "Write it plainly: lists in place of generators, functions in place of subclasses."

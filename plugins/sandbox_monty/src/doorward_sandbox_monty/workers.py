@@ -39,6 +39,7 @@ class Worker:
     pid: int | None
     limits: Limits
     ahead: bool = False
+    prepared: bool = False  # for programs that read the errors of APIs
 
     async def leave(self) -> None:
         """Reset the worker and give it back; one that is gone is replaced by the pool."""

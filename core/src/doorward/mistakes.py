@@ -1,0 +1,138 @@
+"""What is wrong with a value, in the words of who wrote it: where, what was expected, and what was given.
+
+Alternatives are explained by the one that was most likely meant, not by all of them.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+_PYTHON = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None", "array": "list", "object": "dict"}
+_OURS = {"backtrackLimitExceeded", "regexEngineFailure"}
+"""Errors of a check itself: the API will check what it asks for."""
+
+_MOST = 3
+_TEXT = 120
+
+
+def mistakes(errors: Iterable[Any], names: Sequence[str]) -> list[str]:
+    """Sentences about the errors of jsonschema_rs in the arguments of a function, whose parameters are `names`.
+
+    What is wrong with the arguments as a whole comes first. Empty if only the checks themselves failed.
+    """
+    real = sorted((e for e in errors if e.kind.name not in _OURS), key=lambda e: (len(e.instance_path), e.kind.name))
+    told = list(dict.fromkeys(_sentence(error, names) for error in real))
+    return told if len(told) <= _MOST else [*told[:_MOST], f"and {len(told) - _MOST} more"]
+
+
+def _sentence(error: Any, names: Sequence[str]) -> str:
+    error = _meant(error)
+    path, kind = _path(error.instance_path), error.kind
+    if kind.name == "required":
+        return f"argument {path}: needs {kind.property!r}" if path else f"needs the argument {kind.property!r}"
+    if kind.name == "additionalProperties" and not path:
+        unknown = [str(name)[:_TEXT] for name in kind.unexpected]
+        near = [n for u in unknown[:10] for n in difflib.get_close_matches(u, names, n=1)]
+        return f"has no parameter {_listed(unknown)}" + (f"; did you mean {_listed(dict.fromkeys(near))}?" if near else "")
+    told = _told(error)
+    return f"argument {path}: {told}" if path else told
+
+
+def _meant(error: Any) -> Any:
+    """The error behind that of alternatives: of the one that fits best, if any has at least the type of the value."""
+    for _ in range(20):
+        if error.kind.name not in ("anyOf", "oneOf") or not getattr(error.kind, "context", None):
+            return error
+        here = len(error.instance_path)
+        fitting = [errors for errors in error.kind.context if errors and not any(_misfit(e, here) for e in errors)]
+        if not fitting:
+            return error
+        nearest = min(fitting, key=lambda errors: (_tags(errors), len(errors)))
+        error = max(nearest, key=lambda e: len(e.instance_path))
+    return error
+
+
+def _misfit(error: Any, depth: int) -> bool:
+    """Whether the value is of another type, or another value, than an alternative wants as a whole."""
+    return len(error.instance_path) == depth and error.kind.name in ("type", "enum", "const", "not", "falseSchema")
+
+
+def _tags(errors: Sequence[Any]) -> int:
+    """How many fixed values of an alternative the value does not have: those tell alternatives apart."""
+    return sum(error.kind.name in ("const", "enum") for error in errors)
+
+
+def _told(error: Any) -> str:
+    kind, given = error.kind, _given(error.instance)
+    match kind.name:
+        case "type":
+            return f"expected {_types(kind.types)}, got {given}"
+        case "enum":
+            return f"expected {_one_of(kind.options)}, got {given}{_near(error.instance, kind.options)}"
+        case "const":
+            return f"expected {_short(kind.expected_value)}, got {given}"
+        case "pattern":
+            return f"expected a str that matches {kind.pattern[:200]}, got {given}"
+        case "anyOf" | "oneOf" if getattr(kind, "context", None):
+            return f"expected {_alternatives(kind.context)}, got {given}"
+        case "falseSchema" | "not":
+            return f"{given} is not allowed"
+    return str(error.message)[:300]
+
+
+def _alternatives(context: Sequence[Sequence[Any]]) -> str:
+    """What the alternatives want, all of which want another type or value."""
+    types: list[str] = []
+    values: list[Any] = []
+    for errors in context[:50]:
+        for error in errors:
+            if error.kind.name == "type":
+                types += error.kind.types
+            elif error.kind.name in ("enum", "const"):
+                values += error.kind.options if error.kind.name == "enum" else [error.kind.expected_value]
+    return " or ".join(filter(None, [_one_of(values) if values else "", _types(types) if types else ""])) or "another form"
+
+
+def _types(types: Iterable[str]) -> str:
+    names = dict.fromkeys(_PYTHON.get(t, t) for t in types)
+    return " | ".join(sorted(names, key=lambda name: name == "None"))
+
+
+def _one_of(options: Sequence[Any]) -> str:
+    shown = [_short(option) for option in options[:12]]
+    rest = len(options) - len(shown)
+    return ("one of " if len(options) > 1 else "") + ", ".join(shown) + (f" … ({rest} more)" if rest else "")
+
+
+def _near(value: Any, options: Sequence[Any]) -> str:
+    texts = {str(o).lower(): o for o in options if isinstance(o, str)}
+    near = difflib.get_close_matches(str(value)[:_TEXT].lower(), list(texts)[:2000], n=1) if texts else []
+    return f"; did you mean {_short(texts[near[0]])}?" if near else ""
+
+
+def _given(value: Any) -> str:
+    match value:
+        case None:
+            return "None; leave it out if it has no value"
+        case bool() | int() | float() | str():
+            return f"{type(value).__name__} {_short(value)}"
+        case list():
+            return f"a list of {len(value)}"
+        case dict():
+            return f"a dict with {_listed(list(value)[:6]) or 'nothing'}"
+    return type(value).__name__
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _TEXT else f"{text[:_TEXT]}…"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(repr(name[:_TEXT]) for name in names)
+
+
+def _path(path: Sequence[Any]) -> str:
+    return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path).lstrip(".")[:300]

@@ -1,0 +1,40 @@
+"""Failures of the connection as errors that say who could not be reached, and what to do. Never with credentials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+from doorward import ServerError
+
+
+@contextmanager
+def explained(server: str, what: str, url: str, timeout: float, socket: str | None = None) -> Iterator[None]:
+    """Raises: ServerError for what goes wrong inside. `socket` is the path of the Unix socket in use."""
+    import httpx2
+
+    place = f"{urlsplit(url).scheme}://{urlsplit(url).netloc.rpartition('@')[2]}"
+    place = f"{place} (by the socket {socket})" if socket else place
+    try:
+        yield
+    except (TimeoutError, httpx2.TimeoutException):
+        why = f"{place} did not answer within {timeout:.3g} seconds"
+        raise ServerError(f"{what}: {why}", hint="Try again, or raise `timeout` of the server.") from None
+    except httpx2.ConnectError as error:
+        text = str(error)
+        if untrusted(text):
+            why = f"the TLS certificate of {place} cannot be trusted: {text[:200]}"
+            hint = "Install the certificate authority (SSL_CERT_FILE); verification is never turned off."
+            raise ServerError(f"{what}: {why}", hint=hint) from None
+        hint = f"Check `socket` of {server}: is it there, and may Doorward's user open it?" if socket else ""
+        hint = hint or f"Check base_url of {server}, the network and the proxy."
+        raise ServerError(f"{what}: {place} cannot be reached: {text[:200]}", hint=hint) from None
+    except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+        why = f"the exchange with {place} failed: {type(error).__name__}"
+        raise ServerError(f"{what}: {why}", hint="Try again; if it stays, tell the operator.") from None
+
+
+def untrusted(text: str) -> bool:
+    """Whether the words of a ConnectError speak of a certificate."""
+    return "SSL" in text or "certificate" in text.lower()

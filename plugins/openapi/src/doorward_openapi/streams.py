@@ -1,0 +1,98 @@
+"""Answers that are many values: JSON lines (NDJSON), JSON text sequences (RFC 7464), server-sent events (WHATWG HTML)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+Read = Callable[[bytes], Any]
+"""Reads one JSON value, or raises ValueError or RecursionError."""
+
+MOST_VALUES = 10_000
+"""Values of one answer; the rest is cut."""
+
+
+def kind(media: str) -> str:
+    """`events`, `sequence` or `lines`; "" for what is one value."""
+    bare = media.partition(";")[0].strip().lower()
+    if bare == "text/event-stream":
+        return "events"
+    if bare.endswith("json-seq"):
+        return "sequence"
+    return "lines" if any(name in bare for name in ("ndjson", "jsonl", "json-lines", "stream+json")) else ""
+
+
+def patience(media: str, length: str | None, timeout: float) -> float:
+    """Seconds to wait for the end of an answer: half of the time for streams, so that a program can use what came of one
+    that never ends; almost all for JSON of unknown length, which may be one (Docker's events)."""
+    if kind(media):
+        return timeout / 2
+    return timeout * 0.95 if length is None and media.partition(";")[0].strip().lower().endswith("json") else math.inf
+
+
+def values(form: str, body: bytes, read: Read, cut: str = "") -> list[Any]:
+    """The values of an answer. `cut` says why it is not whole: its last value may be half, and is left out.
+
+    What is left out is told by a last value, `{"cut": why}`.
+    """
+    body = body.removeprefix(b"\xef\xbb\xbf")
+    if form == "events":
+        found: Iterator[Any] = iter(_events(body, read, whole=not cut))
+    else:
+        parts = body.split(b"\x1e") if form == "sequence" else body.splitlines()
+        half = bool(cut) and not body.endswith((b"\n", b"\r"))
+        found = (_value(part, read) for part in (parts[:-1] if half else parts) if part.strip())
+    some = [value for _, value in zip(range(MOST_VALUES), found, strict=False)]
+    if next(found, None) is not None:
+        cut = f"there are more than {MOST_VALUES} values"
+    return [*some, {"cut": cut}] if cut else some
+
+
+def lines(body: bytes, read: Read, cut: str = "") -> list[Any] | None:
+    """The values of what says that it is one JSON value, and is several, a line each, as Docker's answers are; `None`
+    if it is not."""
+    first, _, rest = body.lstrip().partition(b"\n")
+    if not first.strip() or not (rest.strip() or cut):
+        return None
+    try:
+        read(first)
+        if not cut:
+            read(body.rstrip().rpartition(b"\n")[2])
+    except (ValueError, RecursionError):
+        return None
+    return values("lines", body, read, cut)
+
+
+def _value(text: bytes, read: Read) -> Any:
+    try:
+        return read(text)
+    except (ValueError, RecursionError):
+        return text.decode("utf-8", "replace").strip()
+
+
+def _events(body: bytes, read: Read, *, whole: bool) -> list[Any]:
+    """The data of each event, JSON as its value. Where events have names or ids, all of them are objects with `event`,
+    `id` and `data`. OpenAI's `[DONE]` is no event."""
+    found = [event for event in _fields(body, whole=whole) if event["data"].strip() != "[DONE]"]
+    for event in found[: MOST_VALUES + 1]:
+        event["data"] = _value(event["data"].encode(), read)
+    return found if any(len(event) > 1 for event in found) else [event["data"] for event in found]
+
+
+def _fields(body: bytes, *, whole: bool) -> Iterator[dict[str, Any]]:
+    event: dict[str, str] = {}
+    data: list[str] = []
+    text = body.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    for line in [*text.split("\n"), *([""] if whole else [])]:
+        if not line:
+            if data:
+                yield {**event, "data": "\n".join(data)}
+            event, data = {}, []
+            continue
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "data":
+            data.append(value)
+        elif name in ("event", "id") and value:
+            event[name] = value

@@ -1,0 +1,181 @@
+"""Connections: pooled, HTTP/1.1 or 2, by TCP to addresses that were checked, through a proxy, or over a Unix socket.
+
+Built on what httpcore2 makes public only: a check that rested on the innards of a library would be gone without a sound
+the day that they change.
+"""
+
+from __future__ import annotations
+
+import urllib.request
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import anyio
+import httpcore2
+import httpx2
+
+from doorward_openapi.destinations import Destinations
+from doorward_openapi.servers import origin
+
+MOST_CONNECTIONS = 100
+_IDLE = 20
+"""Connections that are kept while idle."""
+_EXPIRY = 20.0
+"""Seconds that an idle connection is kept."""
+_NEXT_ADDRESS = 0.25
+"""Seconds until the next address of a host is tried as well (RFC 8305 section 5)."""
+
+
+class Transport(httpx2.AsyncBaseTransport):
+    """Sends each request to where it may go. `by_socket` says which Unix socket carries what goes to a URL."""
+
+    def __init__(self, destinations: Destinations, by_socket: Callable[[str], str | None]) -> None:
+        self._destinations = destinations
+        self._by_socket = by_socket
+        self._pools: dict[str, httpcore2.AsyncConnectionPool] = {}
+        self._proxied: dict[str, httpx2.AsyncHTTPTransport] = {}
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        url = request.url
+        path = self._by_socket(str(url))
+        if path is None and (proxy := _proxy(url)):
+            return await self._by_proxy(proxy, request)
+        pool = self._pool(url.scheme, path)
+        target = httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+        asked = httpcore2.Request(
+            request.method, target, headers=request.headers.raw, content=cast(Any, request.stream), extensions=request.extensions
+        )
+        with _translated():
+            answer = await pool.handle_async_request(asked)
+        return httpx2.Response(answer.status, headers=answer.headers, stream=_Stream(answer.stream), extensions=answer.extensions)
+
+    async def aclose(self) -> None:
+        for pool in self._pools.values():
+            await pool.aclose()
+        for proxied in self._proxied.values():
+            await proxied.aclose()
+        self._pools.clear()
+        self._proxied.clear()
+
+    def _pool(self, scheme: str, path: str | None) -> httpcore2.AsyncConnectionPool:
+        if (key := path or scheme) not in self._pools:
+            self._pools[key] = httpcore2.AsyncConnectionPool(
+                ssl_context=httpcore2.default_ssl_context() if scheme == "https" else None,
+                max_connections=MOST_CONNECTIONS,
+                max_keepalive_connections=_IDLE,
+                keepalive_expiry=_EXPIRY,
+                http2=scheme == "https",
+                uds=path,
+                network_backend=None if path else _Network(self._destinations),
+            )
+        return self._pools[key]
+
+    async def _by_proxy(self, proxy: str, request: httpx2.Request) -> httpx2.Response:
+        """The proxy resolves names; what can be told from here is checked first."""
+        host, port = origin(str(request.url))[1:]
+        if not self._destinations.configured(host, port):
+            await self._destinations.require_public(host, port)
+        if proxy not in self._proxied:
+            limits = httpx2.Limits(max_connections=MOST_CONNECTIONS, max_keepalive_connections=_IDLE, keepalive_expiry=_EXPIRY)
+            self._proxied[proxy] = httpx2.AsyncHTTPTransport(proxy=proxy, http2=True, limits=limits)
+        return await self._proxied[proxy].handle_async_request(request)
+
+
+class _Network(httpcore2.AsyncNetworkBackend):
+    """TCP connections to addresses that were checked: the very ones that are connected to, whatever a name server says next."""
+
+    def __init__(self, destinations: Destinations) -> None:
+        self._destinations = destinations
+        self._inner = httpcore2.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        try:
+            with anyio.fail_after(timeout):
+                addresses = await self._destinations.addresses(host, port)
+        except TimeoutError:
+            raise httpcore2.ConnectTimeout("the name was not resolved in time") from None
+        except (OSError, UnicodeError) as error:
+            raise httpcore2.ConnectError(f"the name cannot be resolved: {error}") from error
+        if len(addresses) == 1:
+            return await self._inner.connect_tcp(addresses[0], port, timeout, local_address, socket_options)
+        return await self._first(addresses, port, timeout)
+
+    async def _first(self, addresses: list[str], port: int, timeout: float | None) -> httpcore2.AsyncNetworkStream:
+        """The first connection that is made to one of the addresses, each tried a little after the one before."""
+        made: list[httpcore2.AsyncNetworkStream] = []
+        errors: list[Exception] = []
+
+        async def attempt(address: str, over: anyio.Event) -> None:
+            try:
+                made.append(await self._inner.connect_tcp(address, port, timeout))
+                group.cancel_scope.cancel()
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                errors.append(error)
+            over.set()
+
+        try:
+            async with anyio.create_task_group() as group:
+                for address in addresses:
+                    over = anyio.Event()
+                    group.start_soon(attempt, address, over)
+                    with anyio.move_on_after(_NEXT_ADDRESS):
+                        await over.wait()
+        except BaseException:
+            await _closed(made)
+            raise
+        await _closed(made[1:])
+        if not made:
+            raise errors[0] if errors else httpcore2.ConnectError("the name has no addresses")
+        return made[0]
+
+    async def sleep(self, seconds: float) -> None:
+        await anyio.sleep(seconds)
+
+
+async def _closed(streams: list[httpcore2.AsyncNetworkStream]) -> None:
+    with anyio.CancelScope(shield=True):
+        for stream in streams:
+            await stream.aclose()
+
+
+class _Stream(httpx2.AsyncByteStream):
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        with _translated():
+            async for part in cast(AsyncIterable[bytes], self._inner):
+                yield part
+
+    async def aclose(self) -> None:
+        with _translated():
+            await self._inner.aclose()
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Errors of httpcore2 as those of httpx2, which have the same names."""
+    try:
+        yield
+    except Exception as error:
+        for kind in type(error).__mro__:
+            if kind.__module__.startswith("httpcore2") and hasattr(httpx2, kind.__name__):
+                raise getattr(httpx2, kind.__name__)(str(error)) from error
+        raise
+
+
+def _proxy(url: httpx2.URL) -> str | None:
+    """The proxy that the environment names for a URL."""
+    proxies = urllib.request.getproxies()
+    found = proxies.get(url.scheme) or proxies.get("all")
+    if not found or urllib.request.proxy_bypass(url.host):
+        return None
+    return found if "://" in found else f"http://{found}"
