@@ -96,7 +96,8 @@ class Generator:
         return made
 
     def _array(self, schema: Schema, depth: int) -> list[Any]:
-        wanted = max(schema.get("minItems", 0), 2 if self._full and depth < 3 else 1)
+        several = self._full and depth < 3 and not schema.get("uniqueItems")
+        wanted = max(schema.get("minItems", 0), 2 if several else 1)
         wanted = min(wanted, schema.get("maxItems", wanted), 50)
         if depth > DEEPEST:
             return []
@@ -177,11 +178,13 @@ def _number(schema: Schema, *, whole: bool) -> int | float:
     return int(rounded) if whole or float(rounded).is_integer() else rounded
 
 
-def _text(schema: Schema) -> str:
+def _text(schema: Schema) -> str | dict[str, str]:
     form, least, most = schema.get("format"), schema.get("minLength", 0), schema.get("maxLength", 1000)
     if form == "binary":
-        return "\x00\x01 bytes é"
-    examples = () if form in _TEXTS else (*schema.get("examples", ()), schema.get("default"))  # of dates and the like, documents show wrong ones
+        return {"base64": "AAH/YmluYXJ5"}  # no text in any encoding
+    examples = (
+        () if form in _TEXTS else (*schema.get("examples", ()), schema.get("default"))
+    )  # of dates and the like, documents show wrong ones
     for candidate in (*examples, _TEXTS.get(str(form))):
         if isinstance(candidate, str) and candidate and least <= len(candidate) <= most and _fits(schema, candidate):
             return candidate
