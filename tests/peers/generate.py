@@ -182,9 +182,7 @@ def _text(schema: Schema) -> str | dict[str, str]:
     form, least, most = schema.get("format"), schema.get("minLength", 0), schema.get("maxLength", 1000)
     if form == "binary":
         return {"base64": "AAH/YmluYXJ5"}  # no text in any encoding
-    examples = (
-        () if form in _TEXTS else (*schema.get("examples", ()), schema.get("default"))
-    )  # of dates and the like, documents show wrong ones
+    examples = () if form in _TEXTS else (*schema.get("examples", ()), schema.get("default"))
     for candidate in (*examples, _TEXTS.get(str(form))):
         if isinstance(candidate, str) and candidate and least <= len(candidate) <= most and _fits(schema, candidate):
             return candidate
