@@ -24,7 +24,7 @@ from doorward.config import load
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = Path(os.environ.get("DOORWARD_PEERS_DIR", ROOT / ".venv/peers"))
-"""What `.ci/peers` installs that is no system package."""
+"""Where `.ci/peers` installs what is no system package."""
 SPECS = Path(os.environ.get("DOORWARD_SPECS", ""))
 
 
