@@ -127,3 +127,13 @@ async def run(gate: Gateway, code: str, **params: Any) -> Any:
     outcome = await gate.execute(code, params=params)
     assert outcome.ok, outcome.error
     return outcome.value
+
+
+def whole(gate: Gateway, handle: dict[str, Any]) -> bytes:
+    """The bytes that a handle names, page by page."""
+    content, uri = b"", handle["artefact"]
+    while uri:
+        page = gate.result(uri)
+        content += page.content
+        uri = page.next
+    return content

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from doorward import ApiError, Gateway
 
-from .peer import absent, document, gateway, program, run, running
+from .peer import absent, document, gateway, program, run, running, whole
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
@@ -108,16 +108,6 @@ def encoded(content: bytes) -> dict[str, str]:
     return {"base64": base64.b64encode(content).decode()}
 
 
-def whole(gate: Gateway, handle: dict[str, Any]) -> bytes:
-    """The bytes that a handle names, page by page."""
-    content, uri = b"", handle["artefact"]
-    while uri:
-        page = gate.result(uri)
-        content += page.content
-        uri = page.next
-    return content
-
-
 async def test_what_the_engine_says_of_itself(gate: Gateway, engine: Engine) -> None:
     """`/version` and `/_ping`: JSON and text, as plain HTTP has them."""
     assert await run(gate, "import api\nresult = [api.system_version(), api.system_ping()]") == [engine.json("/version"), "OK"]
@@ -170,7 +160,8 @@ result = made["Id"]
     handle = await gate.call("api.container_archive", {"id": "first", "path": "/in.txt"})
     archive = whole(gate, handle)
     assert archive == engine.get("/containers/first/archive?path=/in.txt")[1]
-    assert tarfile.open(fileobj=io.BytesIO(archive)).extractfile("in.txt").read() == sent  # type: ignore[union-attr]
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        assert tar.extractfile("in.txt").read() == sent
 
     ran = """
 import api
