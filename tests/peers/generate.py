@@ -44,6 +44,11 @@ def arguments(parameters: Schema, definition: Definition, *, full: bool, choice:
     return Generator(definition, full=full, choice=choice).members(parameters, 0)
 
 
+def plain(schema: Schema) -> bool:
+    """Whether a value of the schema is the same with and without optional parts."""
+    return schema.get("type") in ("string", "integer", "number", "boolean")
+
+
 class Generator:
     def __init__(self, definition: Definition, *, full: bool, choice: int = 0) -> None:
         self._definition = definition

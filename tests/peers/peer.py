@@ -28,8 +28,8 @@ CACHE = Path(os.environ.get("DOORWARD_PEERS_DIR", ROOT / ".venv/peers"))
 SPECS = Path(os.environ.get("DOORWARD_SPECS", ""))
 
 
-def absent(what: str) -> NoReturn:
-    reason = f"{what} is absent: .ci/peers installs it"
+def absent(what: str, help: str = ".ci/peers installs it") -> NoReturn:
+    reason = f"{what} is absent: {help}"
     if os.environ.get("DOORWARD_PEERS") == "required":
         pytest.fail(reason)
     pytest.skip(reason)
@@ -44,7 +44,7 @@ def program(name: str, *places: Path) -> str:
 def document(name: str) -> Path:
     """A document of the folder that DOORWARD_SPECS names."""
     if not os.environ.get("DOORWARD_SPECS") or not (file := (SPECS / name).resolve()).is_file():
-        absent(f"the document {name} (DOORWARD_SPECS)")
+        absent(f"the document {name}", "DOORWARD_SPECS names the folder of documents")
     return file
 
 

@@ -241,7 +241,7 @@ try:
     api.patch_zone(**zone, rrsets=[record("A", "www.example.org.", "no address")])
 except ApiError as error:
     refused = [error.status, "no address" in str(error)]
-result = [changed, refused, "192.0.2.1" in api.axfr_export_zone(**zone), [z["name"] for z in api.list_zones(server_id="localhost")]]
+result = [changed, refused, "192.0.2.1" in api.axfr_export_zone(**zone)["zone"], [z["name"] for z in api.list_zones(server_id="localhost")]]
 """
     async with opened("powerdns-auth.yaml", f"{pdns.url}/api/v1", auth=auth) as gate:
         assert await run(gate, code) == [None, [422, True], True, ["example.org."]]

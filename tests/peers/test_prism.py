@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .prism import called, mocked
+from .prism import both, mocked
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
@@ -92,7 +92,7 @@ async def test_prism_objects_to_nothing(name: str, tmp_path: Path) -> None:
     operations, headers = DOCUMENTS[name]
     async with mocked(name, tmp_path, headers=headers) as (gate, tap):
         functions = [f for f in gate.catalog.functions("api") if f.route.split()[0] in ("GET", "POST")]
-        calls = [await called(gate, tap, function, full=full) for function in functions for full in (False, True)]
+        calls = [call for function in functions for call in await both(gate, tap, function)]
     assert len(functions) == operations
     faults = FAULTS.get(name, {})
     wrong = [call for call in calls if call.wrong and call.route not in faults]
