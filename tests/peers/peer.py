@@ -23,7 +23,7 @@ from doorward import Gateway
 from doorward.config import load
 
 ROOT = Path(__file__).resolve().parents[2]
-CACHE = Path(os.environ.get("DOORWARD_PEERS_DIR", ROOT / ".venv/peers"))
+CACHE = ROOT / ".venv/peers"
 """Where `.ci/peers` installs what is no system package."""
 SPECS = Path(os.environ.get("DOORWARD_SPECS", ""))
 
