@@ -14,7 +14,7 @@ from doorward import ServerError, Template
 
 from doorward_openapi import answers, failures, redirects, retries, streams
 from doorward_openapi.redirects import Hop
-from doorward_openapi.servers import origin, same_origin
+from doorward_openapi.servers import origin, same_origin, shown
 
 if TYPE_CHECKING:
     import httpx2
