@@ -178,3 +178,13 @@ async def _client(project: Project, transport: str, era: str, hear: Any) -> Asyn
     with project.stderr.open("a") as errors:
         async with Client(stdio_client(server, errlog=errors), **options) as client:
             yield client
+
+
+async def test_a_catalog_that_is_made_anew_is_served(project: Project) -> None:
+    """`doorward clean` takes the file away from under a server, which goes on with the new one."""
+    async with project.stdio() as agent:
+        assert await agent.value("import shelf\nresult = shelf.get_item(id=1)['id']") == 1
+        assert (await asyncio.to_thread(project.run, "clean")).returncode == 0
+        assert not (await agent.run("import shelf\nresult = shelf.get_item(id=1)['id']"))["ok"]
+        assert (await asyncio.to_thread(project.run, "compile")).returncode == 0
+        assert await agent.value("import shelf\nresult = shelf.get_item(id=1)['id']") == 1

@@ -87,6 +87,7 @@ class Catalog:
             db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=10)
             try:
                 if db.execute("PRAGMA user_version").fetchone()[0] == VERSION:
+                    self._file = self.path.stat().st_ino
                     return db
             except sqlite3.DatabaseError as error:
                 if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
@@ -112,9 +113,12 @@ class Catalog:
 
     # Reading
 
-    def version(self) -> tuple[int, int]:
-        """Another one after each change, by whatever process."""
-        return self._db.execute("PRAGMA data_version").fetchone()[0], self._db.total_changes
+    def version(self) -> tuple[int, ...]:
+        """Another one after each change, by whatever process; a file that was removed and made anew included."""
+        if not self.path.exists() or self.path.stat().st_ino != self._file:
+            self._db.close()
+            self._db = self._open()
+        return self._file, self._db.execute("PRAGMA data_version").fetchone()[0], self._db.total_changes
 
     def refresh(self) -> bool:
         """Forget what was read if a compile has changed the file since. True if it has."""
