@@ -336,10 +336,10 @@ def test_bombs_stay_small_and_fast(name: str) -> None:
     schema, definitions = BOMBS[name]
     parameters = {"type": "object", "properties": {"x": schema}, "required": ["x"]}
     function = Function("api", "f", parameters=parameters, returns=schema)
-    started = time.perf_counter()
+    started = time.process_time()
     card, text = check(describe(function, definitions.get, module="api")), check(stub([function], definitions.get))
     json.dumps(example(schema, definitions.get))
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
     assert len(card) <= CARD + 500
     assert len(text) < 100_000
 

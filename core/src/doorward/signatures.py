@@ -23,12 +23,8 @@ CARD = 2400
 
 _SHOWN = 60
 _REST = 130
-_LEVELS = (
-    *((60, 900, 100, 900), (60, 900, 70, 900), (60, 900, 45, 900), (60, 900, 0, 900)),
-    *((60, 400, 45, 500), (60, 400, 0, 500), (40, 400, 0, 500), (25, 250, 0, 500), (15, 250, 0, 0)),
-)
-"""How much of the parameters a card shows: how many, how many characters of their classes, the width of comments; the first that
-leaves so much for the result is taken."""
+_SIZES = ((60, 900, 900), (60, 400, 500), (25, 250, 500), (15, 250, 450), (8, 160, 450))
+"""How many parameters a card shows, how many characters of their classes; the first that leaves so many for the result is taken."""
 
 PARAMETERS = "parameters"
 """"server.function#parameters" is the whole signature."""
@@ -90,14 +86,17 @@ def describe(function: Function, definitions: Definitions, *, module: str) -> st
     and result, and an example call. It is valid Python, and at most `CARD` long but for huge signatures."""
     reader = Reader(definitions)
     start, end = f"from {module} import {_name(function)}", _call(function, reader)
-    for most, room, about, left in _LEVELS:
+    for most, room, left in _SIZES:
         reader.refuel()
         types = Types(reader, room=room, sending=True, comments=60)
         parameters, others = _parameters(function, reader, types, most)
         returns = _result(function, reader, depth=1, room=0)[0]
-        body = f"{_define(function, parameters, others, returns, about=about)}:\n{_docstring(function, 120 + 3 * about)}"
         classes = types.classes()
-        used = sum(map(len, [start, body, classes, end])) + 10
+        for about in (100, 70, 45, 0):
+            body = f"{_define(function, parameters, others, returns, about=about)}:\n{_docstring(function, 120 + 3 * about)}"
+            used = sum(map(len, [start, body, classes, end])) + 10
+            if used < CARD - left:
+                break
         if used < CARD - left:
             break
     _, answer = _result(function, reader, depth=2, room=max(CARD - used - _REST, 300))

@@ -7,7 +7,7 @@ import json
 from xml.etree import ElementTree
 
 import pytest
-from doorward import File, InvalidArguments
+from doorward import File, InvalidArguments, signature
 from doorward_openapi import payload
 from python_multipart.multipart import MultipartParser, parse_options_header
 
@@ -236,3 +236,12 @@ async def test_openapi_xml_body_as_text(api, operation):
     for value in ({"a b": 1}, {"a><b": 1}, {"a": "\x00"}, {"a": "\x0b"}):
         with pytest.raises(InvalidArguments, match="XML"):
             await made.call("op", body=value)
+
+
+async def test_openapi_files_are_announced(api, document):
+    """What a function says of files is what a program gives and gets: bytes in several ways, and a handle."""
+    put = {"operationId": "put", "requestBody": body("image/png")}
+    get = {"operationId": "get", "responses": {"200": {"content": {"image/png": {"schema": BINARY}}}}}
+    made = await api(document({"/x": {"put": put, "get": get}}))
+    assert "body: bytes | str | dict[str, Any]" in signature(made.functions["put"], lambda name: None)
+    assert made.functions["get"].returns["properties"].keys() == {"artefact", "type", "bytes", "name"}

@@ -161,6 +161,7 @@ async def test_openapi_reference_circles_end(api, operation):
         ({"type": "string", "nullable": True, "enum": ["a"]}, {"type": ["string", "null"], "enum": ["a", None]}),
         ({"$ref": "#/components/schemas/S", "nullable": True}, {"anyOf": [{"$ref": "#/$defs/S"}, {"type": "null"}]}),
         ({"type": "integer", "minimum": 1, "exclusiveMinimum": True}, {"type": "integer", "exclusiveMinimum": 1}),
+        ({"type": "integer", "minimum": -9223372036854776000, "maximum": 2**64}, {"type": "integer"}),
         ({"type": "integer", "exclusiveMaximum": 9}, {"type": "integer", "exclusiveMaximum": 9}),
         ({"oneOf": [{"type": "string"}, {"type": "integer"}]}, {"anyOf": [{"type": "string"}, {"type": "integer"}]}),
         ({"type": "string", "enum": [True, 1]}, {"type": "string", "enum": ["true", "1"]}),

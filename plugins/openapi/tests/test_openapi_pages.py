@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -83,6 +85,13 @@ STYLES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "AWS: NextToken": (cursor("", "NextToken", "NextToken"), {"NextToken": TEXT}, {}),
     "Kubernetes: metadata.continue": (cursor("metadata", "continue", "continue"), {"continue": TEXT, "limit": NUMBER}, {"limit": 3}),
     "Relay: page_info.end_cursor": (cursor("page_info", "end_cursor", "after"), {"after": TEXT, "first": NUMBER}, {}),
+    "Datadog: meta.page.after": (
+        lambda q: (lambda a: answer({**a, "meta": {"page": {"after": a["next"]}}, "next": None}))(
+            json.loads(cursor("", "next", "page[cursor]")(q)[2])
+        ),
+        {"page[cursor]": TEXT, "page[limit]": NUMBER},
+        {},
+    ),
     "Notion: next_cursor, start_cursor": (cursor("", "next_cursor", "start_cursor"), {"start_cursor": TEXT}, {}),
     "OData: @odata.nextLink": (url_in_body("", "@odata.nextLink", "$skip"), {"$skip": NUMBER, "$top": NUMBER}, {}),
     "JSON:API: links.next": (url_in_body("links", "next", "page[offset]"), {"page[offset]": NUMBER}, {}),
@@ -194,3 +203,28 @@ async def test_openapi_a_next_page_is_never_elsewhere(gateway: Any, upstream: An
     async with gateway({"page": NUMBER}) as gate:
         assert await pages(gate) == [[{}], [{"page": "2"}], []]
     assert [seen["path"] for seen in upstream.seen] == ["/x", "/x?page=2", "/x?page=3"]
+
+
+@pytest.mark.skipif(not os.environ.get("DOORWARD_SPECS"), reason="DOORWARD_SPECS does not name the folder of documents")
+@pytest.mark.parametrize(
+    ("file", "function", "path", "style", "arguments"),
+    [
+        ("github.json.zst", "issues_list_for_repo", "/repos/o/r/issues", link, {"owner": "o", "repo": "r", "per_page": 3}),
+        ("stripe-2023-09-12.yaml.zst", "get_customers", "/v1/customers", stripe, {"limit": 3}),
+        ("kubernetes-swagger.json.zst", "list_core_v1_node", "/api/v1/nodes", cursor("metadata", "continue", "continue"), {"limit": 3}),
+        ("slack_web_v2.json.zst", "conversations_list", "/conversations.list", cursor("response_metadata", "next_cursor", "cursor"), {}),
+        ("jira-guru.json.zst", "search_projects", "/rest/api/3/project/search", offset("startAt", "total"), {}),
+    ],
+)
+async def test_openapi_pages_of_real_documents(
+    host: Any, upstream: Any, file: str, function: str, path: str, style: Any, arguments: Any
+) -> None:
+    """The functions of GitHub's, Stripe's, Kubernetes', Slack's and Jira's own documents, against their ways of paging."""
+    host.install("source", "openapi", OpenAPI)
+    spec = Path(os.environ["DOORWARD_SPECS"]) / file
+    config = f'cache = "none"\nplugins = []\n[servers.api]\nsource = "openapi"\nspec = "{spec}"\nbase_url = "{upstream.url}"\n'
+    upstream.answers[path] = paged(style)
+    async with host.gateway(config) as gate:
+        found = await gate.call("doorward.pages", {"function": f"api.{function}", "arguments": arguments})
+    assert ids(found) == [item["id"] for item in ITEMS]
+    assert len(upstream.seen) == 3

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
-from doorward import ServerContext, signatures
+from doorward import ConfigError, ServerContext, signatures
 from doorward_openapi import OpenAPI
 from doorward_openapi.document import decompress, parse
 
@@ -61,10 +61,11 @@ def references(root):
 async def test_openapi_cards_are_short_python(path):
     """Cards and stubs are valid Python; 95 cards in 100 have at most 600 tokens (of four bytes)."""
     made = await compiled(path)
-    cards = [signatures.describe(f, made.definitions.get, module="api") for f in made.functions]
+    some = made.functions[:: max(1, len(made.functions) // 200)]
+    cards = [signatures.describe(f, made.definitions.get, module="api") for f in some]
     for card in cards:
         ast.parse(card)
-    ast.parse(signatures.stub(made.functions, made.definitions.get))
+    ast.parse(signatures.stub(some[:50], made.definitions.get))
     assert sum(len(card.encode()) > 2400 for card in cards) <= max(2, 0.05 * len(cards))
 
 

@@ -90,7 +90,8 @@ class Bodies:
         content = media_types(body.get("content"), self._documents, file)
         if not content:
             return [], None
-        media, entry, file = content[0]
+        self._fuel = _FUEL
+        media, entry, file = self._chosen(content)
         form = body_kind(media)
         if form == "json" and "*" in media:
             media = "application/json"
@@ -100,7 +101,6 @@ class Bodies:
         if form == "text" and is_xml(media) and (tree := Plans(self._documents).plan(entry.get("schema"), file)):
             plan |= {"kind": "xml", "xml": tree}
         node = entry.get("schema", entry.get("itemSchema"))
-        self._fuel = _FUEL
         found = self._members(node, file, 0) if form in _SPREAD else None
         if found and found.nodes:
             keywords, plan = self._spread(body, method, entry, found, plan)
@@ -113,6 +113,15 @@ class Bodies:
         required = body.get("required") is True
         schema = self._whole(entry, file, plan)
         return [Keyword("body", "body", described(schema, {"description": body.get("description")}), required)], plan
+
+    def _chosen(self, content: list[tuple[str, dict[str, Any], str]]) -> tuple[str, dict[str, Any], str]:
+        """The media type that is sent: the first, but a form with parts where JSON would have to hold bytes."""
+        parts = next((c for c in content if body_kind(c[0]) == "multipart"), None)
+        if parts and body_kind(content[0][0]) == "json":
+            found = self._members(content[0][1].get("schema"), content[0][2], 0)
+            if found and any(self._is_bytes(node, file) for node, file in found.nodes.values()):
+                return parts
+        return content[0]
 
     def _spread(
         self, body: Mapping[str, Any], method: str, entry: Mapping[str, Any], found: _Members, plan: dict[str, Any]
@@ -224,9 +233,11 @@ class Bodies:
                 found[name] = str(value)
         return found
 
-    def _is_bytes(self, node: Any, file: str) -> bool:
-        """Whether a schema, or its items, are bytes."""
+    def _is_bytes(self, node: Any, file: str, *, whole: bool = True) -> bool:
+        """Whether a schema, its items or (of a `whole` one) all its alternatives are bytes."""
         node, file = self._schema(node, file)
+        if whole and isinstance(parts := node.get("oneOf", node.get("anyOf")), list) and 0 < len(parts) < 10:
+            return all(self._is_bytes(part, file, whole=False) for part in parts)
         if node.get("type") == "array":
             node, file = self._schema(node.get("items"), file)
         media = node.get("contentMediaType")

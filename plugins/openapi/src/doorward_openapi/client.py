@@ -14,7 +14,7 @@ from doorward import ServerError, Template
 
 from doorward_openapi import answers, failures, redirects, retries, streams
 from doorward_openapi.redirects import Hop
-from doorward_openapi.servers import origin, same_origin
+from doorward_openapi.servers import origin, same_origin, shown
 
 if TYPE_CHECKING:
     import httpx2
@@ -168,7 +168,7 @@ class Client:
         client = self._client()
         with anyio.fail_after(timeout):
             for _ in range(redirects.MOST_REDIRECTS + 1):
-                await self._checked(hop)
+                await self._checked(what, hop)
                 headers = [(name.encode(), value) for name, value in hop.headers.items()]
                 request = client.build_request(hop.method, hop.url, headers=headers, content=hop.content, timeout=timeout)
                 response = await client.send(request, auth=auth if hop.home else None, stream=True)
@@ -181,10 +181,14 @@ class Client:
                     await response.aclose()
         raise ServerError(f"{what} redirected more than {redirects.MOST_REDIRECTS} times")
 
-    async def _checked(self, hop: Hop) -> None:
+    async def _checked(self, what: str, hop: Hop) -> None:
         """Whoever redirects may not point at what only the operator may: not even where the operator did."""
-        if not hop.home and self._destinations is not None:
+        if hop.home or self._destinations is None:
+            return
+        try:
             await self._destinations.require_public(*origin(hop.url)[1:])
+        except ServerError as error:
+            raise ServerError(f"{what} redirects to {shown(hop.url)}, which is not followed: {error}", hint=error.hint) from None
 
     async def close(self) -> None:
         if self._opened is not None:

@@ -20,6 +20,9 @@ METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", 
 _READING = {"GET", "HEAD", "OPTIONS", "QUERY", "TRACE"}
 _REPEATABLE = _READING | {"PUT", "DELETE"}
 _LONGEST_PATH = 2000
+_HANDLE = {"artefact": {"type": "string"}, "type": {"type": "string"}, "bytes": {"type": "integer"}, "name": {"type": "string"}}
+_RETURNS: dict[str, dict[str, Any]] = {"text": {"type": "string"}, "binary": {"type": "object", "properties": _HANDLE}}
+"""What a program gets of answers that are not JSON: text, or the handle of bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,7 @@ class Operations:
                     return (accept if "*" in media else f"{media}, */*;q=0.5"), schema or None
                 if returns is None and "*" not in media:
                     accept = f"{media}, */*;q=0.5"
-                    returns = self._sequence(entry, place) if form == "lines" else {"type": "string"} if form == "text" else returns
+                    returns = self._sequence(entry, place) if form == "lines" else _RETURNS.get(form)
         return accept, returns
 
     def _tags(self, tags: Any) -> tuple[str, ...]:

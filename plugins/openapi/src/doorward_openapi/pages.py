@@ -31,7 +31,7 @@ _CURSORS: dict[str, tuple[str, ...]] = {
     "continuationtoken": ("continuationtoken", "continuation", "token"),
     "continue": ("continue",),
     "endcursor": ("after", "cursor"),
-    "after": ("after", "cursor", "startingafter"),
+    "after": ("after", "cursor", "startingafter", "pagecursor"),
     "nextmarker": ("marker", "nextmarker"),
     "bookmark": ("bookmark",),
     "scrollid": ("scrollid",),
@@ -46,7 +46,7 @@ _CURSORS: dict[str, tuple[str, ...]] = {
 _MORE = ("hasmore", "hasnext", "hasnextpage", "more", "ismore", "hasmoreitems", "moreitemsincollection", "hasmoreresults")
 _LAST = ("islast", "last", "islastpage", "isfinal", "complete", "isdone", "done")
 _BY_ITEM = ("startingafter", "afterid", "after")
-_OFFSETS = ("offset", "startat", "skip", "start", "from", "startindex")
+_OFFSETS = ("offset", "pageoffset", "startat", "skip", "start", "from", "startindex")
 _PAGES = ("page", "pagenumber", "pageno", "pageindex", "pagenum", "currentpage")
 _SIZES = ("perpage", "pagesize", "limit", "maxresults", "size", "count", "top", "take", "first", "pagelimit", "resultsperpage", "pagelen")
 _TOTALS = (
@@ -166,7 +166,7 @@ def _told(value: Any) -> Iterator[tuple[str, Any]]:
         if isinstance(inner, dict) and _plain(key) in _HOLDERS:
             for name, deeper in inner.items():
                 if isinstance(deeper, dict):
-                    yield _plain(name), deeper.get("href", deeper.get("after"))
+                    yield from ((_plain(name if k == "href" else k), deeper[k]) for k in ("href", "after", "next") if k in deeper)
                 elif not isinstance(deeper, list):
                     yield _plain(name), deeper
     yield from ((_plain(key), inner) for key, inner in value.items() if not isinstance(inner, (dict, list)))
@@ -188,7 +188,7 @@ def _cursor(call: _Call, told: Mapping[str, Any]) -> dict[str, Any] | None:
         if name not in told:
             continue
         token = told[name]
-        if token is None or token == "" or token is False:
+        if token in (None, "", False, 0, "0"):
             silent = silent and (name not in _CURSORS or call.first(_CURSORS[name]) is None)
             continue
         if isinstance(token, str) and name in _LINKS and ("?" in token or token.startswith(("http:", "https:", "/"))):

@@ -1,8 +1,8 @@
 """Schemas of OpenAPI 2.0, 3.0, 3.1 and 3.2 → JSON Schema 2020-12 whose references are `#/$defs/NAME`.
 
 What a schema says is never made stricter, and loosened where documents are often wrong: `oneOf` becomes `anyOf`
-(alternatives overlap), `additionalProperties: false` goes (it contradicts `allOf`), read-only and write-only
-properties are not required. The upstream checks its requests itself.
+(alternatives overlap), `additionalProperties: false` goes (it contradicts `allOf`), read-only properties are not
+required. The upstream checks its requests itself.
 """
 
 from __future__ import annotations
@@ -189,8 +189,8 @@ class Schemas:
         if isinstance(properties, dict) and properties:
             out["properties"] = {name: convert(part) for name, part in properties.items()}
         if isinstance(required := node.get("required"), list):
-            one_way = {k for k, p in out.get("properties", {}).items() if p.get("readOnly") or p.get("writeOnly")}
-            names = [name for name in dict.fromkeys(n for n in required if isinstance(n, str)) if name not in one_way]
+            told = {k for k, p in out.get("properties", {}).items() if p.get("readOnly")}
+            names = [name for name in dict.fromkeys(n for n in required if isinstance(n, str)) if name not in told]
             if names:
                 out["required"] = names
         items = node.get("items")
@@ -240,12 +240,12 @@ def _type(node: Mapping[str, Any], *, typed: bool) -> Any:
 
 
 def _bounds(node: Mapping[str, Any], out: dict[str, Any]) -> None:
-    """Numeric bounds; `exclusive…` was a flag before 3.1."""
+    """Numeric bounds; `exclusive…` was a flag before 3.1. One that no 64 bits hold bounds nothing."""
     for low, strict in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
         bound, beyond = node.get(low), node.get(strict)
-        if number(bound):
+        if number(bound) and abs(bound) < 2**63:
             out[strict if beyond is True else low] = bound
-        if number(beyond):
+        if number(beyond) and abs(beyond) < 2**63:
             out[strict] = beyond
     step = node.get("multipleOf")
     if number(step) and step > 0:

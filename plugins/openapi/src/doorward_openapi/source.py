@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -114,7 +115,7 @@ class OpenAPI:
     async def call(self, call: Call) -> Any:
         """Make the HTTP request of a function.
 
-        Returns: the decoded JSON, a string for text, None for nothing, else bytes.
+        Returns: see `answers.value_of`; a Reply where a next page is known.
         Raises: ApiError for 400 and above, ServerError, InvalidArguments for values that HTTP cannot carry.
         """
         from doorward_openapi import answers, pages, request
@@ -128,7 +129,9 @@ class OpenAPI:
             raise answers.error_of(what, answer.status, answer.reason, answer.media, answer.retry_after, answer.body)
         value = answers.value_of(what, answer.media, answer.charset, answer.body, disposition=answer.disposition, cut=answer.cut)
         following = pages.following(function, call.arguments, answer.headers, value)
-        return value if following is None else Reply(value, next=following)
+        if following is None:
+            return value
+        return replace(value, next=following) if isinstance(value, Reply) else Reply(value, next=following)
 
     async def close(self) -> None:
         """Close the connections."""
