@@ -442,3 +442,16 @@ async def test_openapi_unknown_anchor(api, operation):
     made = await api(operation(responses={"200": {"content": {"application/json": {"schema": {"$ref": "#gone"}}}}}))
     assert "op" in made.functions
     assert any("#gone" in warning for warning in made.compiled.warnings)
+
+
+async def test_openapi_files_are_bounded_together(tmp_path, operation, monkeypatch):
+    """Many files that are too large altogether are refused."""
+    from doorward_openapi import fetch
+
+    monkeypatch.setattr(fetch, "MOST_BYTES", 2_000)
+    parts = [{"$ref": f"{n}.json"} for n in range(10)]
+    for n in range(10):
+        (tmp_path / f"{n}.json").write_text(json.dumps({"name": f"q{n}", "in": "query", "description": "x" * 500}))
+    (tmp_path / "api.json").write_text(json.dumps(operation(parameters=parts)))
+    with pytest.raises(ConfigError, match="too large altogether"):
+        await source(tmp_path, spec="api.json").fingerprint()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
@@ -69,7 +69,7 @@ def _read_all(spec: str, folder: Path) -> tuple[str, dict[str, bytes]]:
         raise ConfigError(f"there is no file {str(path)!r}", place=f"spec = {spec!r}", hint=hint)
     root = path.as_uri()
     files = {root: raw}
-    todo = [root]
+    todo, size = [root], len(raw)
     while todo and len(files) < MOST_FILES:
         uri = todo.pop()
         for ref in external_refs(files[uri]):
@@ -80,7 +80,8 @@ def _read_all(spec: str, folder: Path) -> tuple[str, dict[str, bytes]]:
             if found is not None:
                 files[other] = found
                 todo.append(other)
-        _bounded(files, spec)
+                size += len(found)
+                _bounded(size, spec)
     return root, files
 
 
@@ -128,7 +129,7 @@ def _read(path: Path, spec: str) -> bytes | None:
 async def _download_all(bundle: Bundle, download: Download, spec: str) -> None:
     """Add to a bundle what its files refer to over HTTP."""
     files, moved = bundle.files, bundle.moved
-    todo = list(files)
+    todo, size = list(files), sum(map(len, files.values()))
     tried = set(moved)
     while todo:
         uri = todo.pop()
@@ -146,7 +147,8 @@ async def _download_all(bundle: Bundle, download: Download, spec: str) -> None:
                 continue  # who refers to it is told that it is not there
             moved[other] = place
             todo.append(place)
-        _bounded(files, spec)
+            size += len(files[place])
+            _bounded(size, spec)
 
 
 def _name(url: str) -> str:
@@ -160,6 +162,6 @@ def _joined(uri: str, ref: str) -> str:
         return ""
 
 
-def _bounded(files: Mapping[str, bytes], spec: str) -> None:
-    if sum(map(len, files.values())) > 2 * MOST_BYTES:
+def _bounded(size: int, spec: str) -> None:
+    if size > 2 * MOST_BYTES:
         raise ConfigError("the document and its files are too large altogether", place=f"spec = {spec.partition('?')[0]!r}")
