@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export XDG_STATE_HOME := $(CURDIR)/.venv/state
 DISTRIBUTIONS := core $(wildcard plugins/*) examples/demo
 
-.PHONY: setup demo test lint tox bench lock clean
+.PHONY: setup demo test peers lint tox bench lock clean
 setup: .venv/ready
 
 .venv/ready: requirements-dev.txt $(DISTRIBUTIONS:%=%/pyproject.toml)
@@ -24,6 +24,10 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest
+
+peers: setup
+	.ci/peers
+	DOORWARD_PEERS=required $(BIN)/python -m pytest tests/peers
 
 lint: setup
 	$(BIN)/ruff check .

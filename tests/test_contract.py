@@ -25,7 +25,7 @@ LAST = {
 MORE = ("LLM-20", "LLM-21")
 THROUGH = (
     "tests/served/test_main_job.py", "tests/served/", "core/tests/test_cli", "core/tests/test_mcp.py", "core/tests/test_gateway.py",
-    "examples/demo/tests/test_demo_command.py",
+    "examples/demo/tests/test_demo_command.py", "examples/demo/tests/test_demo_examples.py",
     "tests/test_docs.py", "tests/test_repository.py",
 )  # fmt: skip
 """Where tests go through the served MCP interface, the command line or the gateway, the best first. The last two prove

@@ -212,6 +212,23 @@ def test_add_keeps_the_file(cli: Cli, doorward_host: Any) -> None:
     assert [s["name"] for s in cli("list", *config, "--json").json["servers"]] == ["two", "one"]
 
 
+def test_add_takes_every_key_of_a_server(cli: Cli, doorward_host: Any) -> None:
+    """Core's keys beside the source's; a list is given word by word, and files are found from where one stands."""
+    doorward_host.install("source", "spec", Spec)
+    (doorward_host.folder / "guide.md").write_text("# Guide")
+    given = ["--include", "get_*", "--include", "tag:x", "--exclude", "a", "--expose", "get_a", "--skills", "guide.md"]
+    ended = cli("add", "spec", "one", "https://x/y", *given, "--auth", '{"type": "fake"}', "--config", "conf/doorward.toml")
+    assert "broken one" in ended.out  # there is no such auth
+    assert (
+        (doorward_host.folder / "conf" / "doorward.toml")
+        .read_text()
+        .endswith(
+            '[servers.one]\nsource = "spec"\nauth = {type = "fake"}\ninclude = ["get_*", "tag:x"]\nexclude = ["a"]\nexpose = ["get_a"]\n'
+            'skills = "../guide.md"\nspec = "https://x/y"\n'
+        )
+    )
+
+
 @pytest.mark.parametrize(
     "words",
     [["nope", "x", "y"], ["spec", "a.b", "y"], ["spec", "json", "y"], ["spec", "x"], ["spec", "x", "y", "--timeout", "soon"]],
@@ -271,11 +288,12 @@ def test_compile_lists_ten_skipped(project: Cli, monkeypatch: pytest.MonkeyPatch
     from doorward import Compiled, Skipped
 
     async def compile(self: Any) -> Compiled:
-        return Compiled([], skipped=[Skipped(f"GET /{n}", "odd") for n in range(12)], warnings=["take care"])
+        return Compiled([], skipped=[Skipped(f"GET /{n}", "odd") for n in range(12)], warnings=["take care"] * 13)
 
     monkeypatch.setattr(Weather, "compile", compile)
     out = project("compile").out
-    assert (out.count("  skipped"), "… and 2 more" in out, "warning: take care" in out) == (10, True, True)
+    assert (out.count("  skipped"), "… and 2 more" in out) == (10, True)
+    assert (out.count("warning: take care"), "… and 3 more warnings" in out) == (10, True)
     assert project("compile", "--verbose").out.count("  skipped") == 12
 
 

@@ -112,10 +112,12 @@ class ServerSettings(Settings):
     """The keys of `[servers.NAME]` that core understands, whatever the source."""
 
     source: str
-    auth: dict[str, Any] | None = None
+    auth: dict[str, Any] | None = Field(None, description="Credentials: a table with the key `type`")
     read_only: bool = Field(False, description="Leave out every function that may change something")
     include: list[str] | None = Field(None, description='Names, original ids, "tag:…" or "GET /path/**"; wildcards work')
-    exclude: list[str] = []
+    exclude: list[str] = Field([], description="What to leave out, in the same words")
+    expose: list[str] = Field([], description="Functions that are MCP tools of their own as well; each costs every client tokens")
+    skills: str | None = Field(None, description="A Markdown guide for agents: a path, relative to the configuration file, or a URL")
     disabled: bool = False
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from doorward.catalog import Catalog
     from doorward.door import RunDoor
     from doorward.servers import Servers
+    from doorward.skills import Skills
 
 MOST_AT_ONCE = 5
 """Functions that `get_functions` shows in one answer."""
@@ -34,10 +35,11 @@ class ApiError(Exception):
 class Discovery:
     """Read-only views of the catalog, bounded however large it is."""
 
-    def __init__(self, catalog: Catalog, servers: Servers, broker: Broker, capabilities: Callable[[], str]) -> None:
+    def __init__(self, catalog: Catalog, servers: Servers, broker: Broker, skills: Skills, capabilities: Callable[[], str]) -> None:
         self._catalog = catalog
         self._servers = servers
         self._broker = broker
+        self._skills = skills
         self.capabilities = capabilities
         self.helpers: dict[str, Callable[..., Awaitable[Any]]] = {
             "servers": self._help_servers,
@@ -46,6 +48,7 @@ class Discovery:
             "call": self._help_call,
             "pages": self._help_pages,
             "capabilities": self._help_capabilities,
+            "skills": self._help_skills,
         }
 
     def servers(self) -> list[dict[str, Any]]:
@@ -85,7 +88,8 @@ class Discovery:
         return answer
 
     def describe(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        """One to five functions in full: `{"function", "import", "signature", "text"}`, or `{"function", "error"}`.
+        """One to five functions in full: `{"function", "import", "signature", "text"}`, or `{"function", "error"}`. With a
+        name like `github.issues_create#Issue`, one class of their types in full: `{"function", "text"}`.
 
         Raises: InvalidArguments for none or more than five.
         """
@@ -99,6 +103,8 @@ class Discovery:
         try:
             function = self._broker.find(name)
         except DoorwardError as error:
+            if part := self._part(str(name)):
+                return part
             return {"function": str(name)[:200], "error": f"{error}. {error.hint or ''}".strip()}
         definitions = self._definitions(function.server)
         return {
@@ -107,6 +113,22 @@ class Discovery:
             "signature": signatures.signature(function, definitions),
             "text": signatures.describe(function, definitions, module=function.server),
         }
+
+    def _part(self, name: str) -> dict[str, Any] | None:
+        """What `server.function#Class` means: one class of a function's types in full."""
+        name, mark, asked = name.rpartition("#")
+        try:
+            function = self._broker.find(name) if mark else None
+        except DoorwardError:
+            return None
+        if function is None:
+            return None
+        definitions = self._definitions(function.server)
+        found = {"function": f"{function.qualified}#{asked[:100]}"}
+        if text := signatures.describe_class(function, definitions, asked):
+            return found | {"text": text}
+        known = ", ".join(signatures.class_names(function, definitions)[:30]) or "none"
+        return found | {"error": f"{function.qualified} has no class {asked[:100]!r}. Its classes: {known}"}
 
     def _definitions(self, server: str) -> Definitions:
         return lambda name: self._catalog.definition(server, name)
@@ -156,6 +178,9 @@ class Discovery:
 
     async def _help_capabilities(self, run: RunDoor) -> Any:
         return self.capabilities()
+
+    async def _help_skills(self, run: RunDoor, server: str | None = None) -> Any:
+        return self._skills.names() if server is None else self._skills.read(module_name(str(server)))
 
 
 def _hit(function: Function) -> dict[str, Any]:

@@ -25,17 +25,19 @@ from doorward.config import Loaded
 from doorward.discovery import Discovery
 from doorward.distribution import find_index
 from doorward.door import RunDoor
-from doorward.drivers import PluginContext
 from doorward.errors import ConfigError, DoorwardError, GuardRefused, InvalidArguments, LimitExceeded
 from doorward.executors import Executors
+from doorward.exposed import Exposed
 from doorward.index import Index
 from doorward.kept import Kept, again
 from doorward.plugins import Plugins
 from doorward.policy import Policy
-from doorward.runs import Runs, failure
+from doorward.runs import Runs, failure, succeeded
 from doorward.servers import Servers
 from doorward.sessions import Session, Sessions
+from doorward.skills import Skills
 from doorward.types import LOCAL, Limits, Outcome, Program
+from doorward.values import dump
 
 PATIENCE = 10.0
 """Seconds that a caller waits for servers that have never been compiled."""
@@ -58,12 +60,14 @@ class Gateway:
             ) from None
         self.limits: Limits = self.config.limits.of_run()
         self.secrets.resolve = lambda scheme, name: plugins.hook.resolve_secret(scheme=scheme, name=name)
-        plugins.load_hooks(self._hook_names(), self._hook_plugin)
+        plugins.load_configured(loaded, self.state)
         self.catalog = Catalog(self.state / "catalog.db")
-        self.servers = Servers(loaded, plugins, self.catalog, self.state)
+        self.skills = Skills(loaded, self.state)
+        self.servers = Servers(loaded, plugins, self.catalog, self.skills, self.state)
         self.executors = Executors(loaded, plugins, self.state)
         self.broker = Broker(self.catalog, self.servers, Policy(self.config.policy.allow, self.config.policy.deny), plugins, self.secrets)
-        self.discovery = Discovery(self.catalog, self.servers, self.broker, self.capabilities)
+        self.discovery = Discovery(self.catalog, self.servers, self.broker, self.skills, self.capabilities)
+        self.exposed = Exposed(self.servers, self.catalog)
         self._artefacts = Artefacts(most=self.config.limits.kept, seconds=self.config.limits.kept_seconds)
         self._sessions = Sessions(most=self.config.limits.sessions, idle=self.config.limits.session_idle)
         self._runs = Runs(self.executors, plugins, self.secrets)
@@ -120,19 +124,19 @@ class Gateway:
 
     async def list_servers(self) -> dict[str, Any]:
         """The servers with their functions (some names, the count) or what is wrong with them, and the executors."""
-        await self._ready()
+        await self.ready()
         return {"servers": self.discovery.servers(), "executors": self.executors.describe()}
 
     async def search_functions(
         self, query: str, *, server: str | None = None, read_only: bool | None = None, limit: int = 10, cursor: str | None = None
     ) -> dict[str, Any]:
         """Functions that fit the words, best first. Raises: UnknownName, InvalidArguments."""
-        await self._ready()
+        await self.ready()
         return self.discovery.search(query, server=server, read_only=read_only, limit=limit, cursor=cursor)
 
     async def get_functions(self, names: Sequence[str]) -> list[dict[str, Any]]:
         """One to five functions in full. Raises: InvalidArguments."""
-        await self._ready()
+        await self.ready()
         return self.discovery.describe(names)
 
     def capabilities(self) -> str:
@@ -172,7 +176,7 @@ class Gateway:
         """
         try:
             self._admit(principal)
-            await self._ready()
+            await self.ready()
             if (size := len(code.encode(errors="surrogatepass"))) > self.limits.code:
                 raise GuardRefused(
                     f"the program has {size} bytes, more than {self.limits.code}", hint="Send less code; pass data as params."
@@ -194,7 +198,7 @@ class Gateway:
         changed since."""
         try:
             self._admit(principal)
-            await self._ready()
+            await self.ready()
             kept = await self._kept.get(cache_id, principal)
             programs.check(params or {}, kept.params)
             program = self._program(kept.code, {**kept.params, **(params or {})}, kept.description, kept.functions, timeout, principal)
@@ -204,19 +208,30 @@ class Gateway:
         return replace(outcome, cache_id=cache_id, next=again(cache_id, kept.params)) if outcome.ok else outcome
 
     async def call(self, function: str, arguments: Mapping[str, Any] | None = None, *, principal: str = LOCAL) -> Any:
-        """Make one call through the door, without a sandbox: for the command line and for tools that are shown
-        directly. Raises: DoorwardError."""
-        await self._ready()
-        program = self._program("", {}, "", None, None, principal)
-        return await RunDoor(program, self.broker, self.discovery, self._artefacts).call(function, (), dict(arguments or {}))
+        """Make one call through the door, without a sandbox. Raises: DoorwardError."""
+        await self.ready()
+        return await self._door(self._program("", {}, "", None, None, principal)).call(function, (), dict(arguments or {}))
+
+    async def answer(self, function: str, arguments: Mapping[str, Any] | None = None, *, principal: str = LOCAL) -> Outcome:
+        """One call as a run: it counts as one, its value is cut if it is large, and what goes wrong is in the outcome."""
+        try:
+            self._admit(principal)
+            await self.ready()
+            door = self._door(self._program("", {}, "", None, None, principal))
+            value = await door.call(function, (), dict(arguments or {}))
+        except DoorwardError as error:
+            return Outcome(False, error=failure(error))
+        return succeeded(value, len(dump(value)), door)
 
     def result(self, uri: str, *, principal: str = LOCAL) -> Page:
         """A page of an artefact. Raises: UnknownName."""
         return self._artefacts.page(uri, principal)
 
+    def _door(self, program: Program) -> RunDoor:
+        return RunDoor(program, self.broker, self.discovery, self._artefacts)
+
     async def _run(self, program: Program, known: Mapping[str, Any] | None, session: Session | None) -> Outcome:
-        door = RunDoor(program, self.broker, self.discovery, self._artefacts)
-        outcome = await self._runs.run(program, door, session)
+        outcome = await self._runs.run(program, self._door(program), session)
         if session is not None:
             outcome = replace(outcome, session_id="" if session.dead else session.id)
         elif outcome.ok and known is not None:
@@ -256,7 +271,7 @@ class Gateway:
 
     # The background
 
-    async def _ready(self) -> None:
+    async def ready(self) -> None:
         """Wait until every server has been compiled once under the present configuration, but not for long: one that
         does not answer must not keep the others."""
         if not self._compiled.is_set():
@@ -280,18 +295,3 @@ class Gateway:
         while True:
             await anyio.sleep(30)
             await self._sessions.sweep()
-
-    # Hook plugins
-
-    def _hook_names(self) -> list[str]:
-        """The configured hook plugins; one that is only a default may be missing."""
-        chosen = "plugins" in self.loaded.named
-        return [n for n in self.config.plugins if chosen or self.plugins.index.named("plugin", n)]
-
-    def _hook_plugin(self, name: str, loaded: Any) -> Any:
-        if not isinstance(loaded, type):
-            return loaded
-        place = f"{self.loaded.file} [hooks.{name}]"
-        model = getattr(loaded, "Settings", config.Settings)
-        settings = config.validate(model, self.config.hooks.get(name, {}), secrets=self.secrets, place=place)
-        return loaded(PluginContext(name, settings, self.state))

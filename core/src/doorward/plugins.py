@@ -6,15 +6,20 @@ import inspect
 import warnings
 from collections.abc import Callable, Sequence
 from importlib.metadata import requires
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 from stevedore import DriverManager, NamedExtensionManager
 
 from doorward import PLUGIN_API, hookspecs
+from doorward.drivers import PluginContext
 from doorward.errors import PluginError
 from doorward.index import GROUPS, Entry, Index
 from doorward.logs import log
+
+if TYPE_CHECKING:
+    from doorward.config import Loaded
 
 
 class _FromIndex:
@@ -70,6 +75,23 @@ class Plugins:
                 self.manager.check_pending()
             except pluggy.PluginValidationError as error:
                 raise PluginError(f"plugin {name!r} of {entry.given_by} does not fit its hook: {error}") from None
+
+    def load_configured(self, loaded: Loaded, state: Path) -> None:
+        """Load the hook plugins that a configuration names. One that is only a default may be missing.
+
+        Raises: PluginError, ConfigError.
+        """
+        from doorward.config import Settings, validate
+
+        def made(name: str, plugin: Any) -> Any:
+            if not isinstance(plugin, type):
+                return plugin
+            place, model = f"{loaded.file} [hooks.{name}]", getattr(plugin, "Settings", Settings)
+            settings = validate(model, loaded.config.hooks.get(name, {}), secrets=loaded.secrets, place=place)
+            return plugin(PluginContext(name, settings, state))
+
+        chosen = "plugins" in loaded.named
+        self.load_hooks([n for n in loaded.config.plugins if chosen or self.index.named("plugin", n)], made)
 
     def tell(self, hook: str, **told: Any) -> None:
         """Tell observers. One that fails is logged: what has happened has happened, and nobody may take it back."""

@@ -46,5 +46,5 @@ def as_text(outcome: Outcome) -> str:
     parts += [f"note: {note}" for note in outcome.notes]
     parts += [f"session: {outcome.session_id}"] if outcome.session_id else []
     parts += [f"again: {outcome.next}"] if outcome.next else []
-    parts.append(f"{outcome.executor or 'not run'}, {outcome.ms} ms")
+    parts += [f"{outcome.executor}, {outcome.ms} ms"] if outcome.executor else []
     return "\n".join(parts)

@@ -132,19 +132,24 @@ class Runs:
         value = values.plain(ended.value)
         dumped = values.dump(value)
         value = self._secrets.scrub_value(value, dumped)
-        truncated = None
-        if len(dumped) > program.limits.inline:
-            whole = door.keep(to_json(value, indent=1).decode(), "application/json")
-            truncated = {"shape": values.shape(value), "bytes": len(dumped), "rest": whole.uri}
-            door.artefacts.remove(whole)
-            value = values.cut(value, program.limits.inline)
-        return Outcome(True, value=value, truncated=truncated, artefacts=tuple(door.artefacts), **common)
+        return succeeded(value, len(dumped), door, **common)
 
     def _scrubbed(self, error: Failure) -> Failure:
         from dataclasses import replace
 
         scrub = self._secrets.scrub
         return replace(error, message=scrub(error.message)[:8000], hint=scrub(error.hint)[:4000] if error.hint else None)
+
+
+def succeeded(value: Any, size: int, door: RunDoor, **more: Any) -> Outcome:
+    """The outcome of a plain value of `size` bytes: cut if that is much, with a handle to all of it."""
+    truncated = None
+    if size > door.program.limits.inline:
+        whole = door.keep(to_json(value, indent=1).decode(), "application/json")
+        truncated = {"shape": values.shape(value), "bytes": size, "rest": whole.uri}
+        door.artefacts.remove(whole)
+        value = values.cut(value, door.program.limits.inline)
+    return Outcome(True, value=value, truncated=truncated, artefacts=tuple(door.artefacts), **more)
 
 
 def failure(error: DoorwardError, type: str = "") -> Failure:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -16,10 +16,13 @@ from doorward.catalog import Catalog, Report
 from doorward.config import Loaded, Server, ServerSettings, module_name, validate
 from doorward.drivers import PluginContext, ServerContext, Source
 from doorward.errors import ConfigError, DoorwardError, ServerError, UnknownName
+from doorward.exposed import ADVISED as ADVISED_TOOLS
 from doorward.logs import log
+from doorward.names import Named, kept_names
 from doorward.plugins import Plugins
 from doorward.policy import selected
 from doorward.programs import digest
+from doorward.skills import Skills
 from doorward.types import Compiled, Function, Skipped
 
 
@@ -27,10 +30,11 @@ class Servers:
     """Everything that is configured under `[servers]` and can be used; `broken` says what is wrong with the rest,
     `behind` why a server goes on with its last compile."""
 
-    def __init__(self, loaded: Loaded, plugins: Plugins, catalog: Catalog, state: Path) -> None:
+    def __init__(self, loaded: Loaded, plugins: Plugins, catalog: Catalog, skills: Skills, state: Path) -> None:
         self._loaded = loaded
         self._plugins = plugins
         self._catalog = catalog
+        self._skills = skills
         self._state = state
         self._sources: dict[str, Source] = {}
         self._options: dict[str, Any] = {}
@@ -43,6 +47,12 @@ class Servers:
     def names(self) -> list[str]:
         """The servers that can be used, by their module names, in the order of the configuration."""
         return [module for module, name in self._modules.items() if name not in self.broken]
+
+    def settings_in_use(self) -> Iterator[tuple[str, ServerSettings]]:
+        """The module name and the settings of each server that can be used."""
+        for module, name in self._modules.items():
+            if name not in self.broken:
+                yield module, self.configured[name].settings
 
     def drop(self, name: str, error: DoorwardError) -> None:
         """Take a server out of use, and remember why."""
@@ -130,7 +140,15 @@ class Servers:
         return reports
 
     async def compile_one(self, name: str, *, force: bool = False, dry_run: bool = False) -> Report | None:
-        """Compile one server if its document or its configuration has changed. `None`: it is broken."""
+        """Compile one server if its document or its configuration has changed, and see to its guide in any case.
+        `None`: it is broken."""
+        report = await self._compile_one(name, force, dry_run)
+        wrong = await self._skills.refresh(name)
+        if wrong:
+            log.warning("skills_missing", server=name, why=wrong)
+        return replace(report, warnings=[*report.warnings, wrong]) if report and wrong else report
+
+    async def _compile_one(self, name: str, force: bool, dry_run: bool) -> Report | None:
         module, settings = module_name(name), self.fingerprint(name)
         self.behind.pop(name, None)
         async with self._locks.setdefault(name, anyio.Lock()):
@@ -193,12 +211,18 @@ class Servers:
     def _narrowed(self, name: str, compiled: Compiled) -> Compiled:
         """What hooks and the server's own configuration leave of a compile; nothing is stored that may not be used."""
         settings = self.configured[name].settings
-        functions = list(compiled.functions)
+        functions = self._with_kept_names(module_name(name), compiled.functions)
         self._plugins.hook.source_compiled(server=name, functions=functions)
         warnings = list(compiled.warnings)
-        for key, patterns in (("include", settings.include or ()), ("exclude", settings.exclude)):
-            warnings += [f"{key}: {p!r} fits no function" for p in patterns if not any(selected(f, [p]) for f in functions)]
         kept = [f for f in functions if _wanted(f, settings)]
+        for key, patterns, among in (
+            ("include", settings.include or (), functions),
+            ("exclude", settings.exclude, functions),
+            ("expose", settings.expose, kept),
+        ):
+            warnings += [f"{key}: {p!r} fits no function" for p in patterns if not any(selected(f, [p]) for f in among)]
+        if (count := sum(selected(f, settings.expose) for f in kept)) > ADVISED_TOOLS:
+            warnings.append(f"expose: {count} functions become tools; each costs every client tokens, and one is often enough")
         skipped = list(compiled.skipped)
         seen: set[str] = set()
         unique = []
@@ -209,6 +233,11 @@ class Servers:
                 seen.add(function.name)
                 unique.append(function)
         return replace(compiled, functions=unique, warnings=warnings, skipped=skipped)
+
+    def _with_kept_names(self, module: str, functions: Sequence[Function]) -> list[Function]:
+        """What was in the catalog keeps its name, whatever an upstream adds."""
+        names = kept_names([Named(f.name, f.id, f.route) for f in functions], self._catalog.named(module))
+        return [f if f.name == name else replace(f, name=name) for f, name in zip(functions, names, strict=True)]
 
     async def close(self) -> None:
         """Close every source that was opened."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import shutil
@@ -10,12 +11,64 @@ import subprocess
 import sys
 import textwrap
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pytest
 from doorward import Gateway
 from doorward.config import load
 
 EXAMPLES = Path(__file__).parents[2]
+SKILLS = sorted((EXAMPLES / "skills").iterdir())
+
+
+@pytest.fixture(scope="module")
+def library() -> Iterator[dict[str, str]]:
+    """The demo's API, and the environment in which the example configuration reaches it."""
+    env = {**os.environ, "DEMO_API_KEY": "demo-key-of-the-skills"}
+    process = subprocess.Popen([sys.executable, "-m", "doorward_demo.service"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    with process:
+        yield {**env, "LIBRARY_URL": process.stdout.readline().decode().strip()}
+
+
+@pytest.mark.parametrize("skill", SKILLS, ids=lambda skill: skill.name)
+def test_a_skill_names_itself_and_its_program_runs(skill: Path, library: dict[str, str], tmp_path: Path) -> None:
+    """CONTRACT: SKL-06, SKL-07, DIS-19. The front matter is what Claude Code asks for; the commands in the text work."""
+    text = (skill / "SKILL.md").read_text()
+    about = dict(line.split(": ", 1) for line in text.split("---")[1].strip().splitlines())
+    assert about["name"] == skill.name
+    assert re.fullmatch(r"[a-z0-9-]{1,64}", about["name"])
+    assert 20 < len(about["description"]) < 1024
+    shutil.copytree(EXAMPLES / "demo" / "src", tmp_path / "demo" / "src")
+    shutil.copy(EXAMPLES / "doorward.toml", tmp_path)
+    commands = [line.split() for line in text.splitlines() if line.startswith("doorward run")]
+    assert commands
+    for command in commands:
+        ran = _doorward([*command[1:2], str(skill / command[2]), *command[3:], "--json"], tmp_path, library)
+        assert ran["ok"], ran
+        assert ran["value"], "an example that finds nothing shows nothing"
+
+
+def test_the_template_for_agents_names_commands_that_there_are(library: dict[str, str], tmp_path: Path) -> None:
+    """CONTRACT: SKL-08."""
+    text = (EXAMPLES / "AGENTS.md.template").read_text()
+    from doorward.cli import COMMANDS
+
+    assert set(re.findall(r"`doorward ([a-z]+)", text)) <= set(COMMANDS)
+    program = text.split("```python\n")[1].split("```")[0].replace("SERVER.function", "library.list_members").replace("SERVER", "library")
+    (tmp_path / "program.py").write_text(program)
+    shutil.copytree(EXAMPLES / "demo" / "src", tmp_path / "demo" / "src")
+    shutil.copy(EXAMPLES / "doorward.toml", tmp_path)
+    assert _doorward(["run", "program.py", "--json"], tmp_path, library)["ok"]
+
+
+def _doorward(words: list[str], folder: Path, env: dict[str, str]) -> Any:
+    ran = subprocess.run(
+        [sys.executable, "-m", "doorward.cli", *words], cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+    return json.loads(ran.stdout or ran.stderr)
 
 
 def test_the_example_configuration_is_right(tmp_path: Path) -> None:

@@ -79,6 +79,10 @@ def upstream() -> Iterator[Upstream]:
     server.close()
 
 
+elsewhere = upstream
+"""A server of another origin."""
+
+
 class Api:
     """A source made of a document, and its functions by name."""
 

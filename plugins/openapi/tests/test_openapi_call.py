@@ -192,6 +192,25 @@ async def test_openapi_multipart_body(api, operation):
     assert 'name="meta"\r\nContent-Type: application/json\r\n\r\n{"a":1}\r\n' in body
 
 
+async def test_openapi_bytes_go_into_a_form_where_one_is_offered(api, operation):
+    """A body with a file that may be sent as JSON or as a form is sent as the form: JSON holds no bytes."""
+    binary = {"type": "string", "format": "binary"}
+    for file in (binary, {"oneOf": [{"type": "array", "items": binary}, binary]}):
+        schema = {"schema": {"type": "object", "properties": {"file": file, "note": {"type": "string"}}}}
+        made = await api(operation("post", requestBody={"content": {"application/json": schema, "multipart/form-data": schema}}))
+        told = await made.call("op", file=b"\x00\xff", note="hi")
+        assert dict(told["headers"])["Content-Type"].startswith("multipart/form-data; boundary=")
+        assert "\r\n\r\n\x00\xff\r\n" in told["body"]
+
+
+async def test_openapi_what_is_only_written_can_be_required(api, operation):
+    """A required property that is writeOnly is required of a body; one that is readOnly is not."""
+    write, read = {"type": "string", "writeOnly": True}, {"type": "string", "readOnly": True}
+    schema = {"type": "object", "properties": {"password": write, "id": read}, "required": ["password", "id"], "additionalProperties": True}
+    made = await api(operation("post", requestBody={"required": True, "content": {"application/json": {"schema": schema}}}))
+    assert made.functions["op"].parameters["properties"]["body"]["required"] == ["password"]
+
+
 @pytest.mark.parametrize(
     ("media", "value", "sent"),
     [

@@ -13,6 +13,7 @@ import click
 from doorward.cli.common import Project, common, parsed
 from doorward.cli.compile import compile_now
 from doorward.cli.project import starter, write
+from doorward.config import ServerSettings
 from doorward.errors import ConfigError
 
 
@@ -36,6 +37,7 @@ add = _Sources("add", help="Add a server of a TYPE to the configuration, and com
 def _command(source: str, model: Any) -> click.Command:
     """The command that adds a server of this source. The first key that is required stands behind the name."""
     fields = model.model_fields
+    core = {key: field for key, field in ServerSettings.model_fields.items() if key not in ("source", "read_only", "disabled")}
     first = next((key for key, field in fields.items() if field.is_required()), None)
 
     @click.command(source, help=f"Add the server NAME, of the source {source}, and compile it.")
@@ -43,19 +45,24 @@ def _command(source: str, model: Any) -> click.Command:
     @click.argument("name")
     @click.option("--read-only", is_flag=True, help="Leave out what may change something.")
     @click.option("--force", is_flag=True, help="Replace the server if there is one of that name.")
-    def command(project: Project, name: str, read_only: bool, force: bool, **given: str | None) -> int:
-        options = {key: _value(field.annotation, text) for key, field in fields.items() if (text := given[key]) is not None}
+    def command(project: Project, name: str, read_only: bool, force: bool, **given: str | tuple[str, ...] | None) -> int:
+        both = {key: _value(field.annotation, text) for key, field in {**core, **fields}.items() if (text := given[key])}
+        options = {key: value for key, value in both.items() if key in fields}
         if first is not None:
             options[first] = _beside(project.config, options[first])
-        core = {"source": source} | ({"read_only": True} if read_only else {})
-        _add(project, name, core, options, model, force)
+        common = {"source": source} | ({"read_only": True} if read_only else {}) | {k: both[k] for k in both if k not in fields}
+        if "skills" in common:
+            common["skills"] = _beside(project.config, common["skills"])
+        _add(project, name, common, options, model, force)
         return compile_now(project, (name,))
 
     if first is not None:
         behind = next(place for place, param in enumerate(command.params, 1) if param.name == "name")
         command.params.insert(behind, click.Argument([first]))
     command.params += [
-        click.Option([f"--{key.replace('_', '-')}", key], help=field.description) for key, field in fields.items() if key != first
+        click.Option([f"--{key.replace('_', '-')}", key], help=field.description, multiple=_takes_list(field.annotation))
+        for key, field in {**core, **fields}.items()
+        if key != first
     ]
     return command
 
@@ -113,9 +120,16 @@ def _block(name: str, options: Mapping[str, Any]) -> str:
     return f"[servers.{name}]\n{tomlkit.dumps(table)}"
 
 
-def _value(annotation: Any, text: str) -> Any:
-    """The value of a key: text where the key takes text, else JSON."""
-    return text if _takes_text(annotation) else parsed(text, lambda value: True)
+def _value(annotation: Any, given: str | tuple[str, ...]) -> Any:
+    """The value of a key: text where the key takes text, texts where it takes a list, else JSON."""
+    if isinstance(given, tuple):
+        return list(given)
+    return given if _takes_text(annotation) else parsed(given, lambda value: True)
+
+
+def _takes_list(annotation: Any) -> bool:
+    """Whether the option may be given several times."""
+    return annotation == list[str] or list[str] in get_args(annotation)
 
 
 def _takes_text(annotation: Any) -> bool:

@@ -1,6 +1,10 @@
-"""What an agent reads about Doorward itself. Constant, however many functions there are; counted in tokens."""
+"""What an agent reads about Doorward itself. Constant, however many functions there are, but for the guides and the direct
+tools that the operator asked for; counted in tokens."""
 
 from __future__ import annotations
+
+from doorward.errors import ConfigError
+from doorward.gateway import Gateway
 
 MOST = 2048
 """Characters of the instructions: clients cut them there."""
@@ -45,3 +49,39 @@ result = {"city": city, "warmest": max(day["high"] for day in forecast["days"])}
 
 Then: `run_cached_code("<cache_id>", {"city": "Rome", "days": 5})`.
 """
+
+
+def instructions(gate: Gateway) -> str | None:
+    """How to begin. What servers' owners wrote stands in it as far as there is room, and is named in any case."""
+    standard = gate.config.surface == "standard"
+    parts = [STANDARD] if standard else []
+    if tools := gate.exposed.tools():
+        parts.append(f"# Direct API Tools\nFor a single call there are tools: {_some(list(tools), 400)}. Prefer execute_code for more.")
+    if names := gate.skills.names():
+        how = "get_server_skills(server)" if standard else "doorward.skills(server) in a program"
+        parts.append(
+            f"# Server Skills\nRead the guide before you use its server: {_some(names, 300)}; {how} or the resource skills://SERVER."
+        )
+        for name in names:
+            guide = _guide(gate, name)
+            if guide and sum(map(len, parts)) + 2 * len(parts) + len(guide) < MOST:
+                parts.append(guide)
+    return "\n\n".join(parts) or None
+
+
+def _guide(gate: Gateway, name: str) -> str:
+    try:
+        return f"## {name}\n{gate.skills.read(name).strip()}"
+    except ConfigError:
+        return ""
+
+
+def _some(names: list[str], room: int) -> str:
+    """The names that fit, and how many more there are."""
+    shown: list[str] = []
+    for name in names:
+        room -= len(name) + 2
+        if room < 0:
+            return f"{', '.join(shown)} and {len(names) - len(shown)} more"
+        shown.append(name)
+    return ", ".join(shown)

@@ -1,4 +1,4 @@
-"""The MCP resources: what Doorward can do, each function, and results that were too large to show."""
+"""The MCP resources: what Doorward can do, guides to servers, each function, and results that were too large to show."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import mcp_types as t
 from mcp import MCPError
 
 from doorward.artefacts import PREFIX
+from doorward.config import module_name
 from doorward.errors import DoorwardError
 from doorward.gateway import Gateway
 from doorward.types import LOCAL
@@ -16,9 +17,11 @@ from doorward.types import LOCAL
 CAPABILITIES = "doorward://capabilities"
 FUNCTIONS = "doorward://functions/"
 
-LISTED = [
-    t.Resource(name="capabilities", title="Capabilities", uri=CAPABILITIES, mime_type="text/plain", description="What can be done here.")
-]
+SKILLS = "skills://"
+
+_CAPABILITIES = t.Resource(
+    name="capabilities", title="Capabilities", uri=CAPABILITIES, mime_type="text/plain", description="What can be done here."
+)
 TEMPLATES = [
     t.ResourceTemplate(
         name="function", title="Function", uri_template="doorward://functions/{server}/{function}", mime_type="text/plain",
@@ -30,11 +33,20 @@ TEMPLATES = [
 ]  # fmt: skip
 
 
+def listed(gate: Gateway) -> list[t.Resource]:
+    """The resources that can be named in advance."""
+    about: dict[str, Any] = {"mime_type": "text/markdown", "description": "Read it before you use the server."}
+    guides = [t.Resource(name=f"{name} skills", title=f"Guide to {name}", uri=SKILLS + name, **about) for name in gate.skills.names()]
+    return [_CAPABILITIES, *guides]
+
+
 async def read(gate: Gateway, uri: str) -> t.ReadResourceResult:
     """The contents of a resource. Raises: MCPError (-32602) if there is none, with our advice."""
     try:
         if uri == CAPABILITIES:
             return _text(uri, gate.capabilities())
+        if uri.startswith(SKILLS):
+            return _text(uri, gate.skills.read(module_name(uri.removeprefix(SKILLS))), "text/markdown")
         if uri.startswith(FUNCTIONS):
             card = (await gate.get_functions([uri.removeprefix(FUNCTIONS).replace("/", ".", 1)]))[0]
             if "text" in card:
@@ -59,5 +71,5 @@ def _page(gate: Gateway, uri: str) -> t.ReadResourceResult:
     return t.ReadResourceResult(contents=[t.TextResourceContents(uri=uri, mime_type=page.type, text=text, _meta=meta)])
 
 
-def _text(uri: str, text: str) -> t.ReadResourceResult:
-    return t.ReadResourceResult(contents=[t.TextResourceContents(uri=uri, mime_type="text/plain", text=text)])
+def _text(uri: str, text: str, type: str = "text/plain") -> t.ReadResourceResult:
+    return t.ReadResourceResult(contents=[t.TextResourceContents(uri=uri, mime_type=type, text=text)])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 from typing import Any
 
 import mcp_types as t
@@ -11,6 +14,7 @@ from mcp.server.lowlevel import Server
 from doorward import __version__
 from doorward.gateway import Gateway
 from doorward.mcp import guides, resources
+from doorward.mcp.changes import Changes, advertise
 from doorward.mcp.tools import Tools
 
 _PROMPT = t.Prompt(
@@ -18,18 +22,35 @@ _PROMPT = t.Prompt(
 )
 
 
-def build(gate: Gateway) -> Server[Any]:
-    """A server of this gateway, to be run over a transport."""
+@contextlib.asynccontextmanager
+async def serving(gate: Gateway) -> AsyncIterator[Server[Any]]:
+    """A server of this gateway, to be run over a transport; while it is, clients are told of changes."""
+    changes = Changes()
+    if gate.skills.configured or any(settings.expose for _, settings in gate.servers.settings_in_use()):
+        await gate.ready()  # the instructions name what compiling brings
+    server = build(gate, changes)
+    watching = asyncio.ensure_future(changes.watch(gate, server))  # no task group: it would wrap the errors of our caller
+    try:
+        yield server
+    finally:
+        watching.cancel()
+
+
+def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
+    """A server of this gateway. `changes` gets to know who lists something."""
+    changes = changes or Changes()
     tools = Tools(gate)
 
     async def list_tools(ctx: Any, params: Any) -> t.ListToolsResult:
-        return t.ListToolsResult(tools=tools.listed())
+        changes.remember(ctx)
+        return t.ListToolsResult(tools=await tools.listed())
 
     async def call_tool(ctx: Any, params: t.CallToolRequestParams) -> Any:
         return await tools.call(ctx, params.name, params.arguments or {})
 
     async def list_resources(ctx: Any, params: Any) -> t.ListResourcesResult:
-        return t.ListResourcesResult(resources=resources.LISTED)
+        changes.remember(ctx)
+        return t.ListResourcesResult(resources=resources.listed(gate))
 
     async def list_templates(ctx: Any, params: Any) -> t.ListResourceTemplatesResult:
         return t.ListResourceTemplatesResult(resource_templates=resources.TEMPLATES)
@@ -46,11 +67,11 @@ def build(gate: Gateway) -> Server[Any]:
         message = t.PromptMessage(role="user", content=t.TextContent(text=guides.REUSE))
         return t.GetPromptResult(description=_PROMPT.description, messages=[message])
 
-    return Server(
+    server: Server[Any] = Server(
         "doorward",
         version=__version__,
         title="Doorward",
-        instructions=guides.STANDARD if gate.config.surface == "standard" else None,
+        instructions=guides.instructions(gate),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,
@@ -58,4 +79,7 @@ def build(gate: Gateway) -> Server[Any]:
         on_read_resource=read_resource,
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
+        on_subscriptions_listen=changes.listen,
     )
+    advertise(server)
+    return server

@@ -8,8 +8,10 @@ from typing import Any
 
 import mcp_types as t
 
+from doorward.config import module_name
 from doorward.errors import DoorwardError, InvalidArguments
 from doorward.gateway import Gateway
+from doorward.mcp.direct import Direct
 from doorward.mcp.guides import MINIMAL
 from doorward.programs import json_type
 from doorward.results import as_dict, as_text
@@ -76,36 +78,53 @@ CACHED = t.Tool(
     input_schema=_object("cache_id", cache_id=_STRING, params=_OBJECT, timeout=_TIMEOUT),
     output_schema=_OUTCOME,
 )  # fmt: skip
+SKILLS = t.Tool(
+    name="list_skills", title="List skills", annotations=_READS, description="The servers to which there is a guide.",
+    input_schema=_object(), output_schema=_object("skills", skills=_NAMES),
+)  # fmt: skip
+SKILL = t.Tool(
+    name="get_server_skills", title="Get server skills", annotations=_READS,
+    description="The guide to a server, written by its owner. Read it before you use the server.",
+    input_schema=_object("server", server=_STRING), output_schema=_object("server guide", server=_STRING, guide=_STRING),
+)  # fmt: skip
 SURFACES = {"standard": [LIST, SEARCH, GET, EXECUTE, CACHED], "minimal": [EXECUTE]}
 
 
 class Tools:
-    """The tools of the configured surface, and what plugins add."""
+    """The tools of the configured surface, those for guides where there are any, the direct ones, and what plugins add."""
 
     def __init__(self, gate: Gateway) -> None:
         self._gate = gate
+        self._direct = Direct(gate)
         surface = SURFACES[gate.config.surface]
+        if gate.config.surface == "standard" and gate.skills.configured:
+            surface = [*surface, SKILLS, SKILL]
         if gate.config.surface == "minimal":
             surface = [t.Tool.model_validate({**EXECUTE.model_dump(), "description": MINIMAL})]
         self._tools = surface
         run: dict[str, Callable[..., Awaitable[Answer]]] = {
             "list_servers": self._list, "search_functions": self._search, "get_functions": self._get,
             "execute_code": self._execute, "run_cached_code": self._cached,
+            "list_skills": self._skills, "get_server_skills": self._skill,
         }  # fmt: skip
         self._run = {tool.name: run[tool.name] for tool in surface}
         self._known = {tool.name: tool.input_schema for tool in surface}
 
-    def listed(self) -> list[t.Tool]:
+    async def listed(self) -> list[t.Tool]:
         """In an order that never changes: clients cache by it."""
-        return [*self._tools, *(raw.tool for raw in self._raw().values())]
+        own = [*self._tools, *await self._direct.listed()]
+        names = {tool.name for tool in own}
+        return [*own, *(raw.tool for name, raw in sorted(self._raw().items()) if name not in names)]
 
     async def call(self, ctx: Any, name: str, arguments: Mapping[str, Any]) -> Any:
         """The answer of a tool. What goes wrong is an answer too, for the agent to read."""
         if name not in self._run:
-            raw = self._raw().get(name)
-            if raw is None:
-                return _result((f"There is no tool {name!r}. There are: {', '.join(tool.name for tool in self.listed())}.", None, True))
-            return await raw.call(ctx, arguments)
+            async with _signs_of_life(ctx):
+                if (answer := await self._direct.call(name, arguments)) is not None:
+                    return answer
+            if (raw := self._raw().get(name)) is not None:
+                return await raw.call(ctx, arguments)
+            return _result((f"There is no tool {name!r}. There are: {', '.join(tool.name for tool in await self.listed())}.", None, True))
         try:
             self._check(name, arguments)
             async with _signs_of_life(ctx):
@@ -114,8 +133,7 @@ class Tools:
             return _result((f"{type(error).__name__}: {error}" + (f"\nhint: {error.hint}" if error.hint else ""), None, True))
 
     def _raw(self) -> dict[str, Any]:
-        added = {raw.tool.name: raw for found in self._gate.plugins.hook.mcp_tools() for raw in found or ()}
-        return {name: raw for name, raw in sorted(added.items()) if name not in self._run}
+        return {raw.tool.name: raw for found in self._gate.plugins.hook.mcp_tools() for raw in found or ()}
 
     def _check(self, name: str, arguments: Mapping[str, Any]) -> None:
         """Raises: InvalidArguments, for the agent to read. JSON types only: the gateway checks what they mean."""
@@ -161,6 +179,14 @@ class Tools:
 
     async def _cached(self, cache_id: str, **options: Any) -> Answer:
         return _answer(await self._gate.run_cached(cache_id, principal=LOCAL, **options))
+
+    async def _skills(self) -> Answer:
+        names = self._gate.skills.names()
+        return "\n".join(names) or "No guide can be read.", {"skills": names}, False
+
+    async def _skill(self, server: str) -> Answer:
+        guide = self._gate.skills.read(module_name(server))
+        return guide, {"server": server, "guide": guide}, False
 
 
 def _server_line(server: Mapping[str, Any]) -> str:

@@ -14,15 +14,14 @@ import anyio
 
 from doorward.errors import ConfigError
 from doorward.gateway import Gateway
-from doorward.mcp.server import build
+from doorward.mcp.server import serving
 
 
 async def serve_stdio(gate: Gateway) -> None:
     """Serve the one client at our standard input and output; ends when it closes them."""
     from doorward.mcp.stdio import streams
 
-    server = build(gate)
-    async with streams() as (incoming, outgoing):
+    async with serving(gate) as server, streams() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 
@@ -39,18 +38,19 @@ async def serve_http(gate: Gateway, host: str, port: int, *, ready: Callable[[st
         )
     import uvicorn
 
-    app: Any = build(gate).streamable_http_app(streamable_http_path=gate.config.http.path, host=host)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=3))
-    server.capture_signals = contextlib.nullcontext  # type: ignore  # signals are our caller's, who cancels us
-    with _listening(host, port) as listener:
-        serving = asyncio.ensure_future(server.serve(sockets=[listener]))
-        ready(f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}{gate.config.http.path}")
-        try:
-            await asyncio.shield(serving)
-        finally:
-            server.should_exit = True
-            with anyio.CancelScope(shield=True):
-                await serving
+    async with serving(gate) as server:
+        app: Any = server.streamable_http_app(streamable_http_path=gate.config.http.path, host=host)
+        web = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=3))
+        web.capture_signals = contextlib.nullcontext  # type: ignore  # signals are our caller's, who cancels us
+        with _listening(host, port) as listener:
+            running = asyncio.ensure_future(web.serve(sockets=[listener]))
+            ready(f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}{gate.config.http.path}")
+            try:
+                await asyncio.shield(running)
+            finally:
+                web.should_exit = True
+                with anyio.CancelScope(shield=True):
+                    await running
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -90,27 +90,38 @@ class Bodies:
         content = media_types(body.get("content"), self._documents, file)
         if not content:
             return [], None
-        media, entry, file = content[0]
+        self._fuel = _FUEL
+        media, entry, file = self._chosen(content)
         form = body_kind(media)
         if form == "json" and "*" in media:
             media = "application/json"
             if self._is_bytes(entry.get("schema"), file):
-                media, form = "application/octet-stream", "binary"
+                media, form = "*/*", "binary"
         plan: dict[str, Any] = {"media": media, "kind": form}
-        if form == "json" and (raw := next((m for m, _, _ in content if body_kind(m) == "binary"), None)):
-            plan["bytes"] = raw
-        elif form == "text" and is_xml(media) and (tree := Plans(self._documents).plan(entry.get("schema"), file)):
+        if form == "text" and is_xml(media) and (tree := Plans(self._documents).plan(entry.get("schema"), file)):
             plan |= {"kind": "xml", "xml": tree}
         node = entry.get("schema", entry.get("itemSchema"))
-        self._fuel = _FUEL
-        found = self._members(node, file, 0) if form in _SPREAD and "bytes" not in plan else None
+        found = self._members(node, file, 0) if form in _SPREAD else None
         if found and found.nodes:
-            return self._spread(body, method, entry, found, plan)
+            keywords, plan = self._spread(body, method, entry, found, plan)
+            files = self._files(content, found, plan) if form == "json" else []
+            return [*keywords, *files], plan
+        if form == "json" and (raw := next((m for m, _, _ in content if body_kind(m) == "binary"), None)):
+            plan["bytes"] = raw
         if found and self._schema(node, file)[0].get("additionalProperties") is False:
             return [], None  # an object that may hold nothing
         required = body.get("required") is True
         schema = self._whole(entry, file, plan)
         return [Keyword("body", "body", described(schema, {"description": body.get("description")}), required)], plan
+
+    def _chosen(self, content: list[tuple[str, dict[str, Any], str]]) -> tuple[str, dict[str, Any], str]:
+        """The media type that is sent: the first, but a form with parts where JSON would have to hold bytes."""
+        parts = next((c for c in content if body_kind(c[0]) == "multipart"), None)
+        if parts and body_kind(content[0][0]) == "json":
+            found = self._members(content[0][1].get("schema"), content[0][2], 0)
+            if found and any(self._is_bytes(node, file) for node, file in found.nodes.values()):
+                return parts
+        return content[0]
 
     def _spread(
         self, body: Mapping[str, Any], method: str, entry: Mapping[str, Any], found: _Members, plan: dict[str, Any]
@@ -130,6 +141,18 @@ class Bodies:
             wire = self._field(plan["kind"], encoding.get(name), node, file)
             keywords.append(Keyword(name, "body", schema, needed and name in found.required, wire))
         return keywords, {**plan, "spread": True, "required": needed}
+
+    def _files(self, content: list[tuple[str, dict[str, Any], str]], known: _Members, plan: dict[str, Any]) -> list[Keyword]:
+        """The files that can go along if the body is sent as multipart instead of JSON."""
+        media, entry, file = next((c for c in content if body_kind(c[0]) == "multipart"), ("", {}, ""))
+        found = self._members(entry.get("schema"), file, 0) if media else None
+        keywords = []
+        for name, (node, home) in found.nodes.items() if found else ():
+            if name not in known.nodes and self._is_bytes(node, home):
+                plan["files"] = media
+                wire = self._field("multipart", None, node, home)
+                keywords.append(Keyword(name, "body", self._schemas.convert(node, home), False, wire))
+        return keywords
 
     def _whole(self, entry: Mapping[str, Any], file: str, plan: Mapping[str, Any]) -> dict[str, Any]:
         """The schema of a body that is one argument."""
@@ -210,9 +233,11 @@ class Bodies:
                 found[name] = str(value)
         return found
 
-    def _is_bytes(self, node: Any, file: str) -> bool:
-        """Whether a schema, or its items, are bytes."""
+    def _is_bytes(self, node: Any, file: str, *, whole: bool = True) -> bool:
+        """Whether a schema, its items or (of a `whole` one) all its alternatives are bytes."""
         node, file = self._schema(node, file)
+        if whole and isinstance(parts := node.get("oneOf", node.get("anyOf")), list) and 0 < len(parts) < 10:
+            return all(self._is_bytes(part, file, whole=False) for part in parts)
         if node.get("type") == "array":
             node, file = self._schema(node.get("items"), file)
         media = node.get("contentMediaType")

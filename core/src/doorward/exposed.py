@@ -1,0 +1,57 @@
+"""Functions that are tools of their own as well: what the servers' `expose` names."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from doorward.logs import log
+from doorward.policy import selected
+from doorward.types import Function
+
+if TYPE_CHECKING:
+    from doorward.catalog import Catalog
+    from doorward.servers import Servers
+
+ADVISED = 3
+"""Tools of one server beyond which `compile` warns: each takes room in the context of every client, used or not."""
+
+MOST = 100
+"""Tools altogether."""
+
+_LONGEST = 64
+"""Characters of a tool's name that all clients take."""
+
+
+class Exposed:
+    """The exposed functions, found once for each state of the catalog."""
+
+    def __init__(self, servers: Servers, catalog: Catalog) -> None:
+        self._servers = servers
+        self._catalog = catalog
+        self._seen: object = None
+        self._tools: dict[str, Function] = {}
+
+    def tools(self) -> Mapping[str, Function]:
+        """The functions by the name of their tool, `server_function`, in the order of the configuration."""
+        now = self._catalog.version(), self._servers.names()
+        if now != self._seen:
+            self._seen, self._tools = now, {}
+            for function in self._chosen():
+                if len(self._tools) == MOST:
+                    log.warning("too_many_exposed", most=MOST, left_out=function.qualified)
+                    break
+                self._tools[self._tool_name(function)] = function
+        return self._tools
+
+    def _chosen(self) -> Iterator[Function]:
+        for module, settings in self._servers.settings_in_use():
+            if settings.expose:
+                yield from (f for f in self._catalog.functions(module) if selected(f, settings.expose))
+
+    def _tool_name(self, function: Function) -> str:
+        name = f"{function.server}_{function.name}"
+        if len(name) <= _LONGEST and name not in self._tools:
+            return name
+        return f"{name[: _LONGEST - 7]}_{hashlib.sha256(function.qualified.encode()).hexdigest()[:6]}"

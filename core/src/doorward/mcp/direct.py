@@ -1,0 +1,121 @@
+"""The direct tools: each function that a server exposes, with its own input and output schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import mcp_types as t
+
+from doorward.gateway import Gateway
+from doorward.results import as_text
+from doorward.schemas import Definitions, kinds, table
+from doorward.signatures import prose
+from doorward.types import Function, Outcome, Schema
+from doorward.values import dump, plain
+
+_DEFINED = 16 * 2**10
+"""Bytes of the definitions that go along with one schema; what is beyond may be anything."""
+
+
+class Direct:
+    """Lists and calls the exposed functions. A call takes the same road as one out of a program."""
+
+    def __init__(self, gate: Gateway) -> None:
+        self._gate = gate
+        self._seen: Mapping[str, Function] = {}
+        self._tools: list[t.Tool] = []
+
+    async def listed(self) -> list[t.Tool]:
+        """The tools, once the servers that expose something are compiled."""
+        if any(settings.expose for _, settings in self._gate.servers.settings_in_use()):
+            await self._gate.ready()
+        found = self._gate.exposed.tools()
+        if found is not self._seen:
+            self._seen, self._tools = found, [self._tool(name, function) for name, function in found.items()]
+        return self._tools
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> t.CallToolResult | None:
+        """The answer of the tool, or `None` if there is none of that name."""
+        function = self._gate.exposed.tools().get(name)
+        if function is None:
+            return None
+        outcome = await self._gate.answer(function.qualified, arguments)
+        if not outcome.ok:
+            return t.CallToolResult(content=[t.TextContent(text=as_text(outcome))], is_error=True)
+        return t.CallToolResult(content=[t.TextContent(text=as_text(outcome))], structured_content=_structured(outcome))
+
+    def _tool(self, name: str, function: Function) -> t.Tool:
+        def definitions(reference: str) -> Schema | None:
+            return self._gate.catalog.definition(function.server, reference)
+
+        return t.Tool(
+            name=name,
+            title=function.summary[:100] or function.name,
+            description=_described(function),
+            input_schema=_with_definitions(plain(function.parameters), definitions),
+            output_schema=_output(function, definitions),
+            annotations=t.ToolAnnotations(
+                read_only_hint=function.read_only,
+                destructive_hint=function.destructive,
+                idempotent_hint=function.idempotent,
+                open_world_hint=True,
+            ),
+        )
+
+
+def _described(function: Function) -> str:
+    summary, more = prose(function.summary, 200), prose(function.description, 600)
+    return "\n\n".join(dict.fromkeys(filter(None, [summary, more]))) or function.qualified
+
+
+def _output(function: Function, definitions: Definitions) -> dict[str, Any] | None:
+    """What the tool answers. An answer may differ from what its document promises, and must not be refused for it by a
+    client that checks: so anything else is allowed beside it."""
+    if not function.returns:
+        return None
+    promised = {"anyOf": [plain(function.returns), {}]}
+    shape = promised if _is_object(function.returns, definitions) else {"properties": {"result": promised}}
+    schema = _with_definitions({"type": "object", **shape}, definitions)
+    try:
+        import jsonschema_rs
+
+        jsonschema_rs.Draft202012Validator(schema)
+    except ValueError:  # clients refuse every answer of a tool whose schema is none
+        return None
+    return schema
+
+
+def _is_object(schema: Schema, definitions: Definitions) -> bool:
+    for _ in range(10):
+        ref = table(schema).get("$ref")
+        if not isinstance(ref, str):
+            break
+        schema = definitions(ref.removeprefix("#/$defs/")) or {}
+    return "object" in kinds(schema)
+
+
+def _with_definitions(schema: dict[str, Any], definitions: Definitions) -> dict[str, Any]:
+    """The schema with the definitions that it refers to, the nearest first."""
+    defined: dict[str, Any] = {}
+    room = _DEFINED
+    todo: list[Any] = [schema]
+    for node in todo:
+        if isinstance(node, Mapping):
+            ref = node.get("$ref")
+            if isinstance(ref, str) and (name := ref.removeprefix("#/$defs/")) not in defined:
+                found = plain(definitions(name))
+                room -= len(dump(found))
+                defined[name] = found if room >= 0 and found is not None else {}
+                todo.append(defined[name])
+            todo.extend(node.values())
+        elif isinstance(node, list):
+            todo.extend(node)
+    return {**schema, "$defs": defined} if defined else schema
+
+
+def _structured(outcome: Outcome) -> dict[str, Any]:
+    """Objects as they are; anything else, and what was cut, below `result`."""
+    if isinstance(outcome.value, dict) and not outcome.truncated:
+        return outcome.value
+    return {"result": outcome.value} | ({"truncated": outcome.truncated} if outcome.truncated else {})

@@ -1,0 +1,112 @@
+"""Skills: the Markdown guides that owners of servers write for agents, from a file or by HTTP."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import anyio
+
+from doorward.config import Loaded, module_name
+from doorward.errors import ConfigError, ServerError, UnknownName
+
+MOST = 256 * 2**10
+"""Bytes of one guide."""
+
+_PATIENCE = 20.0
+"""Seconds that a download may take."""
+
+_URL = ("http://", "https://")
+
+
+class Skills:
+    """The guides of the configured servers. A file is read each time that somebody asks; what is at a URL is fetched by
+    each compile and kept in the server's state folder, so that reading it needs no network."""
+
+    def __init__(self, loaded: Loaded, state: Path) -> None:
+        self._loaded = loaded
+        self._state = state
+        self._places = {
+            module_name(name): (name, server.settings.skills)
+            for name, server in loaded.servers.items()
+            if server.settings.skills and not server.settings.disabled
+        }
+
+    @property
+    def configured(self) -> bool:
+        """Whether any server has a guide, readable or not."""
+        return bool(self._places)
+
+    def names(self) -> list[str]:
+        """The servers that have a guide that can be read."""
+        return [server for server in self._places if self._file(server).is_file()]
+
+    def read(self, server: str) -> str:
+        """The guide of a server, as it is now.
+
+        Raises: UnknownName if the server has none; ConfigError if it cannot be read.
+        """
+        if server not in self._places:
+            raise UnknownName(f"there is no guide to {server[:100]!r}", hint=f"Guides: {', '.join(self.names()) or 'none'}.")
+        file = self._file(server)
+        try:
+            with file.open("rb") as opened:
+                raw = opened.read(MOST)
+        except OSError as error:
+            raise self._wrong(server, f"cannot be read: {error.strerror}") from None
+        return self._loaded.secrets.scrub(raw.decode("utf-8", "replace"))
+
+    async def refresh(self, name: str) -> str | None:
+        """Fetch the guide of a configured server anew, if it is at a URL.
+
+        Returns: what is wrong with it, for the compile's warnings; `None` if it can be read.
+        """
+        server = module_name(name)
+        if server not in self._places:
+            return None
+        try:
+            place = self._places[server][1]
+            if place and place.startswith(_URL):
+                await _download(place, self._file(server))
+            self.read(server)
+        except (ConfigError, ServerError) as error:
+            self._loaded.secrets.scrub_error(error)
+            return f"{error}{f'. {error.hint}' if error.hint else ''}"
+        return None
+
+    def _file(self, server: str) -> Path:
+        name, place = self._places[server]
+        assert place is not None
+        if place.startswith(_URL):
+            return self._state / "servers" / name / "skills.md"
+        return self._loaded.folder / Path(place).expanduser()
+
+    def _wrong(self, server: str, why: str) -> ConfigError:
+        name, place = self._places[server]
+        return ConfigError(why, place=f"{self._loaded.file} [servers.{name}] skills = {place!r}", hint="It is a path, or a URL.")
+
+
+async def _download(url: str, file: Path) -> None:
+    """Raises: ServerError. Then the copy of before is still there."""
+    import httpx2
+
+    shown = url.partition("?")[0]
+    content = b""
+    try:
+        with anyio.fail_after(_PATIENCE):
+            client = httpx2.AsyncClient(follow_redirects=True, max_redirects=5)
+            async with client, client.stream("GET", url) as answer:
+                answer.raise_for_status()
+                async for part in answer.aiter_bytes():
+                    content += part
+                    if len(content) > MOST:
+                        why = f"the guide {shown} is larger than {MOST // 2**10} KiB"
+                        raise ServerError(why, hint="Shorten it: agents read all of it.")
+    except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+        answered = getattr(error, "response", None)
+        why = type(error).__name__ if answered is None else f"{answered.status_code} {answered.reason_phrase}"
+        raise ServerError(f"the guide {shown} cannot be had: {why}", hint="Check `skills` of the server.") from None
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    new = file.with_name(f".{file.name}.{os.getpid()}")
+    new.write_bytes(content)
+    new.replace(file)

@@ -1,0 +1,139 @@
+"""What the tests of real peers share: where peers are, how they start and end, and a gateway in front of one.
+
+A peer that is absent skips the test, with what to install; under DOORWARD_PEERS=required, which CI sets, it fails it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+from doorward import Gateway
+from doorward.config import load
+
+ROOT = Path(__file__).resolve().parents[2]
+CACHE = ROOT / ".venv/peers"
+"""Where `.ci/peers` installs what is no system package."""
+SPECS = Path(os.environ.get("DOORWARD_SPECS", ""))
+
+
+def absent(what: str, help: str = ".ci/peers installs it") -> NoReturn:
+    reason = f"{what} is absent: {help}"
+    if os.environ.get("DOORWARD_PEERS") == "required":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def program(name: str, *places: Path) -> str:
+    """Where an executable is: in one of the folders, or on the PATH, the system's own folders included."""
+    path = os.pathsep.join([*map(str, places), os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+    return shutil.which(name, path=path) or absent(name)
+
+
+def document(name: str) -> Path:
+    """A document of the folder that DOORWARD_SPECS names."""
+    if not os.environ.get("DOORWARD_SPECS") or not (file := (SPECS / name).resolve()).is_file():
+        absent(f"the document {name}", "DOORWARD_SPECS names the folder of documents")
+    return file
+
+
+def unpacked(name: str, folder: Path) -> Path:
+    """A document as it is, for those who know no zstd."""
+    import zstandard
+
+    file = document(name)
+    plain = folder / name.removesuffix(".zst")
+    plain.write_bytes(zstandard.decompress(file.read_bytes()) if name.endswith(".zst") else file.read_bytes())
+    return plain
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+@contextlib.contextmanager
+def running(command: Sequence[str], folder: Path, ready: Callable[[], bool], *, seconds: float = 60, **environ: str) -> Iterator[Path]:
+    """A peer, until the end of the block: its whole process group ends with it. Yields its log."""
+    log = folder / f"{Path(command[0]).name}.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env={**os.environ, **environ}, start_new_session=True
+        )
+    try:
+        patience = time.monotonic() + seconds
+        while not ready():
+            if process.poll() is not None or time.monotonic() > patience:
+                pytest.fail(f"{command[0]} did not start: {log.read_text(errors='replace')[-2000:]}")
+            time.sleep(0.05)
+        yield log
+    finally:
+        end(process)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(10)
+    process.wait()
+
+
+def answers(url: str) -> Callable[[], bool]:
+    """Whether anything answers HTTP there, whatever it says."""
+
+    def ready() -> bool:
+        try:
+            urllib.request.urlopen(url, timeout=2).close()
+        except urllib.error.HTTPError:
+            return True
+        except OSError:
+            return False
+        return True
+
+    return ready
+
+
+@contextlib.asynccontextmanager
+async def gateway(folder: Path, **settings: Any) -> AsyncIterator[Gateway]:
+    """A gateway whose one server is `api`, compiled."""
+    import tomli_w
+
+    limits = {"rate": 100_000, "calls": 100_000}
+    configured = {"limits": limits, "servers": {"api": {"source": "openapi", **settings}}, "state": str(folder / "state")}
+    file = folder / "doorward.toml"
+    file.write_text(tomli_w.dumps(configured))
+    async with Gateway.open(load(file), compile=False) as gate:
+        report = (await gate.compile())["api"]
+        assert report.functions, report
+        yield gate
+
+
+async def run(gate: Gateway, code: str, **params: Any) -> Any:
+    """The value of a program; its failure fails the test."""
+    outcome = await gate.execute(code, params=params)
+    assert outcome.ok, outcome.error
+    return outcome.value
+
+
+def whole(gate: Gateway, handle: dict[str, Any]) -> bytes:
+    """The bytes that a handle names, page by page."""
+    content, uri = b"", handle["artefact"]
+    while uri:
+        page = gate.result(uri)
+        content += page.content
+        uri = page.next
+    return content

@@ -1,0 +1,180 @@
+"""What operators put next to the catalog: functions as tools of their own, guides, and news of a new compile."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import http.server
+import json
+import threading
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from .conftest import LIMITS, SHELF, WAYS
+from .product import Agent, Api, Project
+
+pytestmark = pytest.mark.anyio
+
+EXPOSE = 'expose = ["getItem", "list_items", "status", "big", "nosuch"]\nskills = "guide.md"\n'
+GUIDE = "# The shelf\nAsk for pages until `nextPage` is 0.\n"
+
+
+@contextlib.contextmanager
+def _files(folder: Path) -> Iterator[str]:
+    """A web server of a folder."""
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def shelf(api: Api, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The server `shelf` with direct tools and a guide."""
+    project = Project(tmp_path_factory.mktemp("direct"), LIMITS + SHELF.format(url=api.url) + EXPOSE)
+    (project.folder / "guide.md").write_text(GUIDE)
+    return project
+
+
+async def test_exposed_functions_are_tools_with_their_own_schemas(agent: Agent) -> None:
+    """CONTRACT: TLF-01, TLF-03, DIS-20."""
+    tools = {tool.name: tool for tool in (await agent.client.list_tools()).tools}
+    tool = tools["shelf_get_item"]
+    assert tool.input_schema["properties"]["id"]["type"] == "integer"
+    assert tool.input_schema["required"] == ["id"]
+    assert tool.annotations is not None
+    assert tool.annotations.read_only_hint is True
+    assert "itemName" in json.dumps(tool.output_schema)
+    answer = await agent.client.call_tool("shelf_get_item", {"id": 7})
+    assert answer.structured_content == {"id": 7, "itemName": "item 7", "price": 10.5}
+    assert json.loads(answer.content[0].text) == answer.structured_content
+
+
+async def test_what_a_direct_tool_cannot_do_is_an_answer(agent: Agent) -> None:
+    failed = await agent.client.call_tool("shelf_status", {"code": 404})
+    assert failed.is_error
+    assert "404" in failed.content[0].text
+    assert "on purpose" in failed.content[0].text
+    wrong = await agent.client.call_tool("shelf_get_item", {"id": "seven"})
+    assert wrong.is_error
+    assert "id" in wrong.content[0].text
+    assert "get_item(id: int)" in wrong.content[0].text
+
+
+async def test_a_large_answer_of_a_direct_tool_is_cut_with_a_handle(agent: Agent) -> None:
+    answer = await agent.client.call_tool("shelf_big", {"count": 5000})
+    truncated = answer.structured_content["truncated"]
+    assert truncated["shape"].startswith("list[5000]")
+    assert len(json.dumps(answer.structured_content)) < 30_000
+    rest = await agent.client.read_resource(truncated["rest"])
+    assert "item 1" in rest.contents[0].text
+
+
+async def test_an_unknown_name_in_expose_is_a_warning(shelf: Project) -> None:
+    """CONTRACT: TLF-02, TLF-05."""
+    report = json.loads(shelf.run("compile", "--json").stdout)["servers"]["shelf"]
+    assert any("nosuch" in warning for warning in report["warnings"])
+    assert any("4 functions become tools" in warning for warning in report["warnings"])
+
+
+async def test_the_guide_is_a_resource_a_tool_and_in_the_instructions(agent: Agent, shelf: Project) -> None:
+    """CONTRACT: SKL-01, SKL-02, SKL-03, SKL-04, DIS-06, TLF-04."""
+    listed = {str(r.uri): r for r in (await agent.client.list_resources()).resources}
+    assert listed["skills://shelf"].mime_type == "text/markdown"
+    assert (await agent.call("list_skills"))["skills"] == ["shelf"]
+    assert (await agent.call("get_server_skills", server="shelf"))["guide"] == GUIDE
+    instructions = agent.client.instructions or ""
+    assert "# Direct API Tools" in instructions
+    assert "shelf_get_item" in instructions
+    assert "# Server Skills" in instructions
+    assert "until `nextPage` is 0" in instructions
+    (shelf.folder / "guide.md").write_text(GUIDE + "Changed.\n")
+    try:
+        assert "Changed." in (await agent.client.read_resource("skills://shelf")).contents[0].text
+        assert "Changed." in await agent.value("import doorward\nresult = doorward.skills('shelf')")
+    finally:
+        (shelf.folder / "guide.md").write_text(GUIDE)
+
+
+async def test_an_unknown_guide_is_an_answer_with_the_names_of_those_there_are(agent: Agent) -> None:
+    await agent.call("get_server_skills", server="nosuch")
+    assert "Guides: shelf." in agent.text
+
+
+async def test_a_guide_that_is_not_there_is_a_warning_and_the_server_serves(project: Project) -> None:
+    project.change('source = "openapi"', 'source = "openapi"\nskills = "missing.md"')
+    report = json.loads(project.run("compile", "--json").stdout)["servers"]["shelf"]
+    assert report["functions"] == 12
+    assert any("missing.md" in warning and "No such file" in warning for warning in report["warnings"])
+    async with project.stdio() as agent:
+        assert (await agent.call("list_skills"))["skills"] == []
+        assert await agent.value("import shelf\nresult = shelf.get_item(id=1)['price']") == 1.5
+
+
+async def test_a_guide_by_http_is_fetched_by_each_compile_and_read_without_network(project: Project, tmp_path: Path) -> None:
+    """CONTRACT: SKL-01, SKL-05."""
+    (tmp_path / "served").mkdir()
+    with _files(tmp_path / "served") as url:
+        (tmp_path / "served" / "guide.md").write_text("one")
+        project.change('source = "openapi"', f'source = "openapi"\nskills = "{url}/guide.md"')
+        assert project.run("compile").returncode == 0
+        (tmp_path / "served" / "guide.md").write_text("two")
+        assert project.run("compile").returncode == 0
+    async with project.stdio() as agent:
+        assert (await agent.call("get_server_skills", server="shelf"))["guide"] == "two"
+
+
+async def test_without_guides_and_direct_tools_nothing_is_added(project: Project) -> None:
+    async with project.stdio() as agent:
+        names = [tool.name for tool in (await agent.client.list_tools()).tools]
+        assert names == ["list_servers", "search_functions", "get_functions", "execute_code", "run_cached_code"]
+        assert "Skills" not in (agent.client.instructions or "")
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_compile_elsewhere_is_served_at_once_and_clients_are_told(way: str, project: Project) -> None:
+    """CONTRACT: SRC-12, TLF-06."""
+    transport, era = way.split("-")
+    told = asyncio.Event()
+
+    async def hear(message: Any) -> None:
+        if getattr(message, "method", "") == "notifications/tools/list_changed":
+            told.set()
+
+    async with _client(project, transport, era, hear) as client, contextlib.AsyncExitStack() as stack:
+        if era == "auto":
+            events = await stack.enter_async_context(client.listen(tools_list_changed=True))
+        assert "shelf_get_item" not in {tool.name for tool in (await client.list_tools()).tools}
+        await Agent(client).value("import shelf\nresult = shelf.get_item(id=1)['id']")
+        project.change('source = "openapi"', 'source = "openapi"\nexclude = ["getItem"]')
+        assert (await asyncio.to_thread(project.run, "compile")).returncode == 0
+        async with asyncio.timeout(20):
+            if era == "auto":
+                await anext(aiter(events))
+            else:
+                await told.wait()
+        answer = await Agent(client).run("import shelf\nresult = shelf.get_item(id=1)['id']")
+        assert not answer["ok"]
+        assert "get_item" in answer["error"]["message"]
+
+
+@contextlib.asynccontextmanager
+async def _client(project: Project, transport: str, era: str, hear: Any) -> AsyncIterator[Client]:
+    options: dict[str, Any] = {"mode": era, "read_timeout_seconds": 60, "message_handler": hear}
+    if transport == "http":
+        with project.http() as (url, _):
+            async with Client(url, **options) as client:
+                yield client
+        return
+    program, *arguments = project.command("serve")
+    server = StdioServerParameters(command=program, args=arguments, env=project.environment(), cwd=project.folder)
+    with project.stderr.open("a") as errors:
+        async with Client(stdio_client(server, errlog=errors), **options) as client:
+            yield client
