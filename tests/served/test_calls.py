@@ -75,3 +75,17 @@ async def test_a_document_does_not_lead_inside(api: Api, tmp_path: Path) -> None
         assert (await agent.run("import said\nsaid.mark(name='allowed')"))["ok"]
     assert api.marked("allowed")
     assert not {"inside"} & set(api.get("/log")["marks"])
+
+
+async def test_types_are_checked_of_programs_that_catch_errors(project: Project) -> None:
+    """With `type_check`, what reads an error of an API passes; what is wrong beside it does not."""
+    project.change(last="[executors.monty]\ntype_check = true\n")
+    async with project.stdio() as agent:
+        for named, imported in [("doorward.ApiError", "import doorward"), ("ApiError", "from doorward import ApiError")]:
+            code = (
+                f"import shelf\n{imported}\ntry:\n    shelf.status(code=404)\nexcept {named} as e:\n    result = f'{{e.status}} {{e.body}}'"
+            )
+            assert (await agent.run(code))["value"].startswith("404 {")
+            wrong = (await agent.run(code.replace("code=404", "cod=404")))["error"]
+            assert "cod" in wrong["message"]
+            assert "Nothing has run" in wrong["hint"]

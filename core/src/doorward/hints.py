@@ -41,6 +41,8 @@ def _hint(error: Failure, door: RunDoor) -> str | None:
         return f"There is no server {match[1]!r} either; see list_servers (or doorward.servers())."
     if error.type == "AttributeError" and "'dict' object has no attribute" in text:
         return 'Answers are plain dictionaries here: write value["name"].'
+    if "'ApiError' object has no attribute" in text:
+        return "It has `status`, `body` and `retry_after`; str(error) is its message."
     if error.type == "NameError" and (match := re.search(r"name '(\w+)' is not defined", text)) and door.members(match[1]) is not None:
         return f"Write `import {match[1]}` first."
     if "can't be awaited" in text or "can't be used in 'await'" in text:

@@ -8,6 +8,7 @@ of its syntax tree, within lines: places in errors stay the agent's.
 from __future__ import annotations
 
 import ast
+import csv
 import re
 import sys
 from collections import Counter, OrderedDict
@@ -19,21 +20,22 @@ from doorward import ApiError
 RAISED = "_csv.Error"
 """Monty's word for the class (`ExternalExceptionData`)."""
 
-GET = "__doorward_get__"
-_CLASS = "__doorward_ApiError__"
+GET = "doorward__get"
+_CLASS = "doorward__ApiError"
 MODULE = "__doorward__"
 ERROR = f"{MODULE}.error"
 STUB = "from typing import Any\ndef error(message: str) -> dict[str, Any]: ...\n"
 
+# Names that begin with an underscore would not be known to Monty's type checker in the next text.
 PRELUDE = f"""
 from typing import Any
 from csv import Error as {_CLASS}
-from {MODULE} import error as __doorward_error__
-__doorward_status__, __doorward_body__, __doorward_retry_after__ = "status", "body", "retry_after"
+from {MODULE} import error as doorward__error
+doorward__status, doorward__body, doorward__retry_after = "status", "body", "retry_after"
 def {GET}(value: Any, name: str, *default: Any) -> Any:
     if isinstance(value, {_CLASS}):
-        return __doorward_error__(str(value))[name]
-    return getattr(value, name, *default)
+        return doorward__error(str(value))[name]
+    return getattr(value, name, *default)  # type: ignore
 """
 
 _FIELDS = ("status", "body", "retry_after")
@@ -80,6 +82,11 @@ def needed(code: str) -> bool:
     return GET in code or _CLASS in code
 
 
+def meant(inner: BaseException, code: str) -> bool:
+    """Whether what a program raised is the error of an API: it is, unless the program reads CSV itself."""
+    return isinstance(inner, csv.Error) and (needed(code) or "csv" not in code or "from csv import Error as" in code)
+
+
 class _Places:
     """Where nodes stand in the text, in bytes."""
 
@@ -110,7 +117,7 @@ def _edits(tree: ast.Module, places: _Places) -> Iterator[Edit]:
                 for alias in names:
                     if alias.name == "ApiError":
                         end = places.of(node)[1]
-                        yield end, end, f"; {alias.asname or alias.name} = {_CLASS}".encode()
+                        yield end, end, f"; from csv import Error as {alias.asname or alias.name}".encode()
             case ast.Attribute(value=ast.Name(id=name), attr="ApiError") if name in modules:
                 start, end = places.of(node)
                 lines = "\n" * places.text[start:end].count(b"\n")
@@ -129,7 +136,7 @@ def _read(node: ast.Attribute, places: _Places) -> Iterator[Edit]:
     (start, end), behind = places.of(node), places.of(node.value)[1]
     if match := _READ.fullmatch(places.text[behind:end]):
         yield start, start, f"{GET}(".encode()
-        yield behind, end, match[1] + f", __doorward_{node.attr}__".encode() + match[2] + b")"
+        yield behind, end, match[1] + f", doorward__{node.attr}".encode() + match[2] + b")"
 
 
 def _in_text(node: ast.JoinedStr, modules: set[str], others: set[str], places: _Places) -> Iterator[Edit]:
@@ -144,7 +151,7 @@ def _in_text(node: ast.JoinedStr, modules: set[str], others: set[str], places: _
     for read, count in wanted.items():
         name, _, attr = read.partition(".")
         if attr in _FIELDS and name not in others:
-            new = f"{GET}({name}, __doorward_{attr}__)"  # Python before 3.12 reads no quotes in there
+            new = f"{GET}({name}, doorward__{attr})"  # Python before 3.12 reads no quotes in there
         elif attr == "ApiError" and name in modules:
             new = _CLASS
         else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import asyncio
 import contextlib
-import csv
 import os
 import re
 import signal
@@ -243,8 +242,9 @@ def _ended(error: monty.MontyError, code: str, *, made: bool) -> Ended:
         )
     frames = [f for f in error.traceback() if f.function_name != api_errors.GET] if hasattr(error, "traceback") else []
     line = frames[-1].line if frames else None
-    name = "ApiError" if isinstance(inner, csv.Error) and (api_errors.needed(code) or "csv" not in code) else type(inner).__name__
+    name = "ApiError" if api_errors.meant(inner, code) else type(inner).__name__
     message = error.display("msg") if isinstance(error, (monty.MontyRuntimeError, monty.MontySyntaxError)) else str(error)
+    message = message.replace("'_csv.Error' object", "'ApiError' object")
     if name == "NotImplementedError" and "monty" in message and not made:
         hint = "Write it plainly: lists in place of generators, functions in place of subclasses."
         raise Unsupported(message.replace("The monty syntax parser", "monty"), hint=hint, line=line)
