@@ -13,7 +13,7 @@ from pathlib import Path
 
 import anyio
 
-PARTS = ("roundtrip", "start", "program", "imports", "search", "peer")
+PARTS = ("roundtrip", "start", "program", "imports", "compile", "search", "searchquality", "peer")
 
 
 def main(chosen: list[str]) -> int:

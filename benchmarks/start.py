@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Sequence
@@ -9,10 +10,13 @@ from pathlib import Path
 
 from common import BARE, HEAD, Project, Wire, interleaved, median, ms, openapi, ratio, table
 
+MANY = 20_000
+
 
 async def run(folder: Path, rounds: int = 15) -> None:
     sides = {"bare SDK": BARE["sdk"], "empty catalog": Project(folder / "empty").serve}
     sides["no hook plugins"] = Project(folder / "bare", head=HEAD.replace('["ast", "audit_jsonl"]', "[]")).serve
+    sides[f"{MANY} functions"] = _many(folder / "many").serve
     github = Path(os.environ.get("DOORWARD_SPECS", "")) / "github.json.zst"
     if github.is_file():
         project = Project(folder / "github", openapi({"github": str(github)}))
@@ -25,6 +29,16 @@ async def run(folder: Path, rounds: int = 15) -> None:
     table(["server", "ms", "ratio to bare SDK", "ms more"], rows)
     if not github.is_file():
         print("GitHub's functions were left out: set DOORWARD_SPECS to a folder with github.json.zst.\n")
+
+
+def _many(folder: Path) -> Project:
+    """A project with a document of that many operations, compiled."""
+    parameters = [{"name": "limit", "in": "query", "schema": {"type": "integer"}}]
+    nodes = {f"/things/{n}": {"get": {"operationId": f"get_thing_{n}", "parameters": parameters}} for n in range(MANY)}
+    project = Project(folder, openapi({"many": "many.json"}))
+    (folder / "many.json").write_text(json.dumps({"openapi": "3.1.0", "info": {"title": "Many"}, "paths": nodes}))
+    assert project.compile()["many"]["functions"] == MANY
+    return project
 
 
 async def _start(command: Sequence[str]) -> float:

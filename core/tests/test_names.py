@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import keyword
 import time
+from random import Random
 
 import pytest
 from doorward.names import class_name, is_plain, python_name, unique_names
@@ -58,19 +59,30 @@ def test_a_name_is_its_own_name(text: str) -> None:
     assert python_name(python_name(text)).strip("_") == python_name(text).strip("_")
 
 
-@given(st.lists(IDS, max_size=30), st.lists(IDS, max_size=10))
-def test_unique_names_stay_when_ids_are_added(ids: list[str], more: list[str]) -> None:
-    """Each id has a name of its own, and ids that come later change no earlier name."""
+@given(st.lists(IDS, max_size=30), st.randoms())
+def test_unique_names_do_not_depend_on_the_order(ids: list[str], random: Random) -> None:
+    """Each id has a name of its own, and the same one wherever it stands."""
     names = unique_names(ids)
     assert set(names) == set(ids)
     assert len(set(names.values())) == len(names)
     assert all(map(is_plain, names.values()))
-    assert {i: unique_names([*ids, *more])[i] for i in ids} == names
+    shuffled = list(ids)
+    random.shuffle(shuffled)
+    assert unique_names(shuffled) == names
+
+
+def test_who_has_the_plain_name() -> None:
+    """Of ids that share a name, the one that reads so has it, else the shortest; others carry a digest of their own."""
+    assert unique_names(["a-b", "aB", "a_b"])["a_b"] == "a_b"
+    names = unique_names(["a--b", "aB"])
+    assert names["aB"] == "a_b"
+    assert names["a--b"].startswith("a_b_")
+    assert unique_names(["a--b", "aB", "a.b"])["a--b"] == names["a--b"]
 
 
 def test_a_made_name_never_takes_a_given_one() -> None:
     """A suffixed name that another id has by nature goes to one of them only."""
-    suffixed = unique_names(["a-b", "a_b"])["a_b"]
+    suffixed = unique_names(["a-b", "a_b"])["a-b"]
     names = unique_names(["a-b", suffixed, "a_b"])
     assert names[suffixed] == suffixed
     assert len(set(names.values())) == 3

@@ -86,9 +86,8 @@ async def test_nothing_of_a_hostile_document_is_executed(api: Api, tmp_path: Pat
     """Compiled, listed, searched, shown, imported and called: no string of it runs, every card is sane, and the good operation works.
     CONTRACT: SRC-01, SRC-08, OBS-03."""
     mark = tmp_path / "pwned"
-    project = Project(
-        tmp_path, '[limits]\nrate = 1000\n[servers.evil]\nsource = "openapi"\nspec = "evil.json"\n[executors.monty]\ntype_check = true\n'
-    )
+    evil = f'[servers.evil]\nsource = "openapi"\nspec = "evil.json"\nbase_url = "{api.url}"\n'
+    project = Project(tmp_path, f"[limits]\nrate = 1000\n{evil}[executors.monty]\ntype_check = true\n")
     (tmp_path / "evil.json").write_text(json.dumps(document(api.url, mark)))
     compiled = project.run("compile", "--json")
     report = json.loads(compiled.stdout)["servers"]["evil"]

@@ -175,8 +175,8 @@ def test_api_trouble_is_told_clearly(project: Project) -> None:
             ("status(code=500)", "answered 500"),
             ("status(code=429)", "answered 429"),
             ("drop()", "failed"),
-            ("away()", "of another origin"),
-            ("away(code=308)", "of another origin"),
+            ("away()", "a loopback address"),
+            ("away(code=308)", "a loopback address"),
         ]:
             error = wire.run(f"import shelf\nshelf.{call}")["error"]
             assert said in error["message"], call

@@ -104,6 +104,11 @@ class Types:
         self._queue: deque[_Class] = deque()
         self._level = 0
         self._notes: dict[str, str] = {}
+        self.made: dict[str, Schema] = {}
+        """The schema of each class, by its name."""
+
+        self.cut: dict[str, None] = {}
+        """Classes that are not here, or not whole: what a reader may want to ask for."""
 
     def annotate(self, schema: Any, hint: str) -> tuple[str, str]:
         """The annotation of a schema, and what it cannot say: formats, long enums, keys. `hint` names a class."""
@@ -128,6 +133,8 @@ class Types:
             return [_value(schema["const"])]
         if isinstance(schema.get("enum"), (list, tuple)):
             return [_value(v) for v in listed(schema["enum"], 1000)]
+        if not self._loose and (meant := listed(schema.get("x-values"), 1000)):  # by a discriminator; nothing is held against it
+            return [_value(v) for v in meant]
         if (offered := variants(schema)) and not table(schema.get("properties")):
             return [m for v in offered for m in self._members(v, hint, nesting - 1)]
         return [self._one(kind, schema, name, hint, nesting) for kind in kinds(schema)] or ["Any"]
@@ -159,7 +166,8 @@ class Types:
         title = hint if itself else name or hint  # A result itself is named after its function.
         known = self._classes.get(name) or self._new_class(schema, name, title, len(properties))
         if known is None:
-            self._notes.setdefault("keys", f"keys: {_enumerated(properties, 80)}")
+            self.cut[class_name(title)] = None
+            self._notes.setdefault("keys", f"keys of {class_name(title)}: {_enumerated(properties, 80)}")
             return f"{self._dict}[str, Any]"
         return f"{known} | {self._dict}[str, Any]" if self._loose else known
 
@@ -177,6 +185,7 @@ class Types:
         self._classes[name or f" {unique}"] = unique
         self._room -= reserved
         self._queue.append(_Class(unique, schema, self._level, reserved))
+        self.made[unique] = schema
         return unique
 
     def _join(self, members: Iterable[str]) -> str:
@@ -224,6 +233,8 @@ class Types:
         if not plain:
             start, end = f'{made.name} = TypedDict("{made.name}", {{', "}, total=False)"
         body = list(_cut(lines, made.reserved + self._room - len(start) - len(end) - 10))
+        if body and body[-1].startswith("    # …"):
+            self.cut[made.name] = None
         if plain and all(line.startswith("    #") for line in body):
             body.append("    ...")
         text = "\n".join(filter(None, [start, *body, end]))

@@ -48,14 +48,14 @@ class Broker:
 
         Raises: UnknownName with near names.
         """
-        text = qualified(str(name)[:300])
+        text = qualified(str(name)[:2200])  # an id may be a route
         server, _, bare = text.partition(".")
         usable = self._servers.names()
         function = self._catalog.function(server, bare) if server in usable else None
         if function is None:
             near = self._catalog.near(text, usable)
             raise UnknownName(
-                f"there is no function {text!r}", hint=f"Near: {', '.join(near)}." if near else "Use search_functions to find one."
+                f"there is no function {text[:300]!r}", hint=f"Near: {', '.join(near)}." if near else "Use search_functions to find one."
             )
         return function
 

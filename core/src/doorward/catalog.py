@@ -1,7 +1,6 @@
 """The stored functions of all servers: compile into it, look up, search.
 
-One SQLite file that is opened in constant time: nothing is read until it is asked for. Writing goes through
-sqlite-utils, which is imported only then.
+One SQLite file that is opened in constant time: nothing is read until it is asked for.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ import difflib
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,18 +19,32 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from doorward.search_words import match_expressions, split_words
+from doorward.names import Named, python_name
+from doorward.search_document import FIELDS, SAID, access_fact, document, server_fact, tag_fact
+from doorward.search_question import read as read_question
+from doorward.search_ranking import Ranking, Words
+from doorward.search_words import stems
 from doorward.types import Compiled, Function, Schema
-from doorward.values import dump, plain
+from doorward.values import DEEPEST, dump, plain
 
-VERSION = 1
+VERSION = 2
 """Of the file's layout: another one is built anew."""
 
-_STORED = [f for f in Function.__dataclass_fields__ if f not in ("server", "name")]
-_SEARCHED = ["words", "summary", "description", "tags", "parameters"]
-_WEIGHTS = "10.0, 6.0, 1.0, 2.0, 1.0"
-"""Of name, summary, description, tags and route, parameters in bm25."""
+_LAYOUT = """
+CREATE TABLE servers (name TEXT PRIMARY KEY, report TEXT, words TEXT);
+CREATE TABLE definitions (server TEXT, name TEXT, schema TEXT, PRIMARY KEY (server, name)) WITHOUT ROWID;
+CREATE TABLE functions (id INTEGER PRIMARY KEY, server TEXT, name TEXT, original TEXT, read_only INTEGER, record TEXT);
+CREATE UNIQUE INDEX functions_by_name ON functions (server, name);
+CREATE INDEX functions_by_original ON functions (server, original);
+CREATE VIRTUAL TABLE search USING fts5 ({fields}, tokenize = "unicode61 tokenchars '_'");
+INSERT INTO search (search, rank) VALUES ('rank', 'bm25(0, 0, 5, 3, 3, 2, 2, 1, 1)');
+PRAGMA user_version = {version};
+"""
 
+_STORED = [f for f in Function.__dataclass_fields__ if f not in ("server", "name")]
+
+MOST_WORDS = 50_000
+"""Of a server that the search knows how common they are."""
 
 FEW = 3000
 """Names that an unknown one is compared with, letter by letter."""
@@ -62,6 +76,7 @@ class Catalog:
         self.function = lru_cache(4096)(self._function)
         self.definition = lru_cache(4096)(self._definition)
         self.names = lru_cache(256)(self._names)
+        self._words = lru_cache(32)(self._read_words)
 
     def _open(self) -> sqlite3.Connection:
         """The database. A file that is none, or of another layout, is replaced: a catalog can be compiled again. One that
@@ -83,22 +98,10 @@ class Catalog:
 
     def _create(self) -> None:
         """Make an empty catalog beside its place, and put it there whole: processes that start together share one."""
-        from sqlite_utils import Database
-
         new = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         new.unlink(missing_ok=True)
-        db = Database(new)
-        db.table("servers").create({"name": str, "report": str}, pk="name")
-        db.table("definitions").create({"server": str, "name": str, "schema": str}, pk=("server", "name"))
-        functions = db.table("functions").create(
-            {"id": int, "server": str, "name": str, "original": str, "read_only": int, "record": str} | dict.fromkeys(_SEARCHED, str),
-            pk="id",
-        )
-        functions.create_index(["server", "name"], unique=True)
-        functions.create_index(["server", "original"])
-        functions.enable_fts(_SEARCHED, tokenize="porter unicode61", create_triggers=True)
-        db.execute(f"PRAGMA user_version = {VERSION}")
-        db.close()
+        with contextlib.closing(sqlite3.connect(new)) as db:
+            db.executescript(_LAYOUT.format(fields=", ".join(FIELDS), version=VERSION))
         new.chmod(0o600)
         with contextlib.suppress(FileExistsError):
             os.link(new, self.path)
@@ -119,7 +122,7 @@ class Catalog:
         if now == self._seen:
             return False
         self._seen = now
-        for cached in (self.function, self.definition, self.names):
+        for cached in (self.function, self.definition, self.names, self._words):
             cached.cache_clear()
         return True
 
@@ -148,6 +151,13 @@ class Catalog:
         for row in self._db.execute("SELECT server, name, record FROM functions WHERE server = ? ORDER BY id", (server,)):
             yield _restore(*row)
 
+    def named(self, server: str) -> Iterator[Named]:
+        """The names of a server's functions, with what they were made of."""
+        rows = self._db.execute(
+            "SELECT name, original, json_extract(record, '$.route') FROM functions WHERE server = ? ORDER BY id", (server,)
+        )
+        return (Named(name, original, route or "") for name, original, route in rows)
+
     def near(self, name: str, servers: Sequence[str], most: int = 5) -> list[str]:
         """Qualified names that look like this one, nearest first."""
         server, _, bare = name.rpartition(".")
@@ -161,31 +171,51 @@ class Catalog:
     def search(
         self, query: str, *, servers: Sequence[str], read_only: bool | None = None, limit: int = 10, offset: int = 0
     ) -> tuple[list[Function], int]:
-        """Functions that fit the words, best first, and how many fit altogether. No words: all of them."""
-        where, values = f"f.server IN ({','.join('?' * len(servers))})", list[Any](servers)
-        if read_only is not None:
-            where, values = f"{where} AND f.read_only = ?", [*values, int(read_only)]
-        words = match_expressions(query)
-        if words is None:
-            table, stages = "functions f", [("", "f.server, f.id")]
-            total = self._db.execute(f"SELECT count(*) FROM {table} WHERE {where}", values).fetchone()[0]  # noqa: S608
+        """Functions that fit the words, best first, and how many fit altogether. No words: all of them. `tag:NAME` in the
+        query leaves those with that tag (`tag:pull*` or `tag:"two words"` work; several must all fit)."""
+        question = read_question(query)
+        facts = [access_fact(read_only)] if read_only is not None else []
+        only = [f'"{fact}"' for fact in facts] + [f'"{tag_fact(tag)}"{"*" if tag.endswith("*") else ""}' for tag in question.tags]
+        stored = self._stored()
+        asked = tuple(sorted(stored.intersection(servers)))
+        if len(asked) < len(stored):
+            only.append("(" + " OR ".join(f'"{server_fact(s)}"' for s in asked or [""]) + ")")
+        expression = f"facts : ({' AND '.join(only)})" if only else ""
+        if question.concepts:
+            ranking = Ranking(self._db, self._words(asked), question, expression)
+            ids, total = ranking.page(limit, offset, self._called(query.strip(), asked))
         else:
-            # CROSS: the words decide first, or it is 100 times slower.
-            table = "functions_fts CROSS JOIN functions f ON f.id = functions_fts.rowid"
-            where, rank = f"functions_fts MATCH ? AND {where}", f"bm25(functions_fts, {_WEIGHTS}), f.id"
-            plainest = f"length(f.words), {rank}"
-            stages = [(words.words_in_name, plainest), (words.all_in_name, plainest), (words.all, rank), (words.any, rank)]
-            total = self._db.execute(f"SELECT count(*) FROM {table} WHERE {where}", [words.any, *values]).fetchone()[0]  # noqa: S608
-        found: dict[int, None] = {}
-        for match, order in stages:
-            if len(found) < offset + limit:
-                given = [match, *values] if match else values
-                sql = f"SELECT f.id FROM {table} WHERE {where} ORDER BY {order} LIMIT ?"  # noqa: S608
-                found |= dict.fromkeys(row[0] for row in self._db.execute(sql, [*given, offset + limit]))
+            ids, total = self._listed(expression, limit, offset)
         # The records of those alone: they are large, and sorting them all would read them all.
-        ids = list(found)[offset : offset + limit]
         rows = [self._db.execute("SELECT server, name, record FROM functions WHERE id = ?", [i]).fetchone() for i in ids]
         return [_restore(*row) for row in rows if row], total
+
+    def _called(self, query: str, servers: Sequence[str]) -> set[int]:
+        """The functions whose very name or original id this is."""
+        if not query or len(query) > 200 or len(query.split()) > 1:
+            return set()
+        bare = query.rpartition(".")[2] or query
+        names = [plain(name) for name in (query, bare, python_name(bare))]
+        by_name = "SELECT id FROM functions WHERE server = ?1 AND (name IN (?2, ?3, ?4) OR original IN (?2, ?3, ?4))"
+        return {i for server in servers for (i,) in self._db.execute(by_name, [server, *names])}
+
+    def _listed(self, only: str, limit: int, offset: int) -> tuple[list[int], int]:
+        where, values = ("WHERE id IN (SELECT rowid FROM search WHERE search MATCH ?)", [only]) if only else ("", [])
+        total = self._db.execute(f"SELECT count(*) FROM functions {where}", values).fetchone()[0]  # noqa: S608
+        listed = f"SELECT id FROM functions {where} ORDER BY server, id LIMIT ? OFFSET ?"  # noqa: S608
+        return [i for (i,) in self._db.execute(listed, [*values, limit, offset])], total
+
+    def _stored(self) -> set[str]:
+        return {name for (name,) in self._db.execute("SELECT name FROM servers")}
+
+    def _read_words(self, servers: tuple[str, ...]) -> Words:
+        counts: Counter[str] = Counter()
+        functions = 0
+        for server in servers:
+            for report, words in self._db.execute("SELECT report, words FROM servers WHERE name = ?", [server]):
+                counts.update(from_json(words))
+                functions += from_json(report)["functions"]
+        return Words(counts, functions, {word for server in servers for word in stems(server, 6)})
 
     # Writing
 
@@ -194,29 +224,35 @@ class Catalog:
     ) -> Report:
         """Replace everything of a server in one transaction: a reader sees the old or the new, a kill leaves the old.
         Every text passes `scrub`: a document may hold what it was fetched with."""
-        from sqlite_utils import Database
-
         report = Report(
             server, len(compiled.functions), [asdict(s) for s in compiled.skipped], list(compiled.warnings), ms,
             compiled.description, fingerprint, settings, time.time(),
         )  # fmt: skip
-        db = Database(sqlite3.connect(self.path, timeout=60))
+        functions = [_scrubbed(f, scrub) for f in compiled.functions]
+        documents = [document(f) for f, _ in functions]
+        words = Counter(word for texts in documents for word in set(" ".join(texts[SAID]).split()))
+        db = sqlite3.connect(self.path, timeout=60, isolation_level=None)
         try:
             db.execute("BEGIN IMMEDIATE")  # other servers and processes write too: wait for the turn now, not in the middle
-            with db.conn:
-                for table in ("functions", "definitions"):
-                    db.execute(f"DELETE FROM {table} WHERE server = ?", [server])  # noqa: S608
-                db.table("functions").insert_all((_scrubbed(_row(f), scrub) for f in compiled.functions), batch_size=500)
-                db.table("definitions").insert_all(
-                    (
-                        {"server": server, "name": name, "schema": scrub(dump(plain(schema)).decode())}
-                        for name, schema in compiled.definitions.items()
-                    ),
-                    batch_size=500,
-                )
-                db.table("servers").upsert({"name": server, "report": scrub(dump(plain(asdict(report))).decode())}, pk="name")
+            _forget(db, server)
+            first = db.execute("SELECT coalesce(max(id), 0) + 1 FROM functions").fetchone()[0]
+            db.executemany(
+                "INSERT INTO functions VALUES (?, ?, ?, ?, ?, ?)",
+                ((i, server, f.name, f.id, f.read_only, record) for i, (f, record) in enumerate(functions, first)),
+            )
+            columns = ", ".join(FIELDS)
+            db.executemany(
+                f"INSERT INTO search (rowid, {columns}) VALUES (?{', ?' * len(FIELDS)})",  # noqa: S608
+                ((i, *texts) for i, texts in enumerate(documents, first)),
+            )
+            db.executemany(
+                "INSERT INTO definitions VALUES (?, ?, ?)", ((server, n, scrub(_json(s))) for n, s in compiled.definitions.items())
+            )
+            known = dict(words.most_common(MOST_WORDS))
+            db.execute("INSERT INTO servers VALUES (?, ?, ?)", (server, scrub(_json(asdict(report))), _json(known)))
+            db.execute("COMMIT")
         finally:
-            db.close()
+            db.close()  # what is not committed is undone
         return report
 
     def drop(self, servers: Iterable[str]) -> None:
@@ -224,8 +260,13 @@ class Catalog:
         for server in servers:
             with self._db:
                 self._db.execute("BEGIN")
-                for table, column in (("functions", "server"), ("definitions", "server"), ("servers", "name")):
-                    self._db.execute(f"DELETE FROM {table} WHERE {column} = ?", [server])  # noqa: S608
+                _forget(self._db, server)
+
+
+def _forget(db: sqlite3.Connection, server: str) -> None:
+    db.execute("DELETE FROM search WHERE rowid IN (SELECT id FROM functions WHERE server = ?)", [server])
+    for table, column in (("functions", "server"), ("definitions", "server"), ("servers", "name")):
+        db.execute(f"DELETE FROM {table} WHERE {column} = ?", [server])  # noqa: S608
 
 
 def _restore(server: str, name: str, record: str) -> Function:
@@ -233,25 +274,21 @@ def _restore(server: str, name: str, record: str) -> Function:
     return Function(server=server, name=name, **{**fields, "tags": tuple(fields["tags"])})
 
 
-def _row(function: Function) -> dict[str, Any]:
-    properties = function.parameters.get("properties", {})
-    return {
-        "server": function.server,
-        "name": function.name,
-        "original": function.id,
-        "read_only": int(function.read_only),
-        "record": dump(plain({f: getattr(function, f) for f in _STORED})).decode(),
-        "words": split_words(f"{function.server} {function.name} {function.id}"),
-        "summary": split_words(function.summary),
-        "description": function.description[:2000],
-        "tags": split_words(f"{' '.join(function.tags)} {function.route}"),
-        "parameters": split_words(" ".join(properties)) + " " + _described(properties),
-    }
+def _scrubbed(function: Function, scrub: Callable[[str], str]) -> tuple[Function, str]:
+    """A function and its record, without what must not be stored. The words to search for are those of what is left."""
+    record = _json({f: getattr(function, f) for f in _STORED})
+    clean, name = scrub(record), plain(scrub(function.name))
+    if clean != record or name != function.name or not record.isascii():
+        function = _restore(function.server, name, clean)
+    return function, clean
 
 
-def _scrubbed(row: Mapping[str, Any], scrub: Callable[[str], str]) -> dict[str, Any]:
-    return {key: scrub(plain(value)) if isinstance(value, str) else value for key, value in row.items()}
-
-
-def _described(properties: Mapping[str, Any]) -> str:
-    return " ".join(str(p.get("description", ""))[:200] for p in list(properties.values())[:30] if isinstance(p, Mapping))
+def _json(value: Any) -> str:
+    """As compact JSON that can be read back. What is plain already, nearly everything, is not walked in Python."""
+    try:
+        text = dump(value)
+        if text.count(b"{") + text.count(b"[") < DEEPEST or from_json(text) is not None:
+            return text.decode()
+    except ValueError:  # half a surrogate pair, an unknown type, NaN, or nested too deeply to be read back
+        pass
+    return dump(plain(value)).decode()

@@ -88,7 +88,8 @@ class Discovery:
         return answer
 
     def describe(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        """One to five functions in full: `{"function", "import", "signature", "text"}`, or `{"function", "error"}`.
+        """One to five functions in full: `{"function", "import", "signature", "text"}`, or `{"function", "error"}`. With a
+        name like `github.issues_create#Issue`, one class of their types in full: `{"function", "text"}`.
 
         Raises: InvalidArguments for none or more than five.
         """
@@ -102,6 +103,8 @@ class Discovery:
         try:
             function = self._broker.find(name)
         except DoorwardError as error:
+            if part := self._part(str(name)):
+                return part
             return {"function": str(name)[:200], "error": f"{error}. {error.hint or ''}".strip()}
         definitions = self._definitions(function.server)
         return {
@@ -110,6 +113,22 @@ class Discovery:
             "signature": signatures.signature(function, definitions),
             "text": signatures.describe(function, definitions, module=function.server),
         }
+
+    def _part(self, name: str) -> dict[str, Any] | None:
+        """What `server.function#Class` means: one class of a function's types in full."""
+        name, mark, asked = name.rpartition("#")
+        try:
+            function = self._broker.find(name) if mark else None
+        except DoorwardError:
+            return None
+        if function is None:
+            return None
+        definitions = self._definitions(function.server)
+        found = {"function": f"{function.qualified}#{asked[:100]}"}
+        if text := signatures.describe_class(function, definitions, asked):
+            return found | {"text": text}
+        known = ", ".join(signatures.class_names(function, definitions)[:30]) or "none"
+        return found | {"error": f"{function.qualified} has no class {asked[:100]!r}. Its classes: {known}"}
 
     def _definitions(self, server: str) -> Definitions:
         return lambda name: self._catalog.definition(server, name)

@@ -7,7 +7,8 @@ import hashlib
 import keyword
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
+from typing import NamedTuple
 
 _TAKEN = {*keyword.kwlist, *keyword.softkwlist, *dir(builtins)} - {
     "_",
@@ -44,21 +45,68 @@ def python_name(text: str, *, fallback: str = "unnamed") -> str:
 
 
 def unique_names(ids: Iterable[str]) -> dict[str, str]:
-    """A Python name for each id. Where two ids would share one, the one that comes first keeps it and the others
-    carry a suffix made of their own id, so that a name depends on no third id."""
-    names: dict[str, str] = {}
-    taken: set[str] = set()
-    for text in ids:
-        if text in names:
-            continue
-        plain = name = python_name(text)
-        again = ""
-        while name in taken:
-            name = f"{plain}_{_digest(text + again)}"
-            again += "+"
-        names[text] = name
-        taken.add(name)
+    """A Python name for each id, whatever their order. Where several ids would share a name, one has it: that which
+    already reads so, else the shortest; the others carry a suffix made of their own id."""
+    groups: dict[str, list[str]] = {}
+    for text in dict.fromkeys(ids):
+        groups.setdefault(python_name(text), []).append(text)
+    first = {name: min(group, key=lambda text: (text != name, len(text), text)) for name, group in groups.items()}
+    names = {text: name for name, text in first.items()}
+    taken = set(first)
+    for plain, group in sorted(groups.items()):
+        for text in sorted(group):
+            if text not in names:
+                names[text] = suffixed(plain, text, taken)
+                taken.add(names[text])
     return names
+
+
+def suffixed(plain: str, text: str, taken: Container[str]) -> str:
+    """A name that is not taken for an id whose own one is: with a digest of the id, so that it depends on no other."""
+    name, again = f"{plain}_{_digest(text)}", ""
+    while name in taken:
+        again += "+"
+        name = f"{plain}_{_digest(text + again)}"
+    return name
+
+
+class Named(NamedTuple):
+    """A function by its name, and by what does not change with the names of others: id and route."""
+
+    name: str
+    id: str
+    route: str
+
+
+def kept_names(made: Sequence[Named], before: Iterable[Named]) -> list[str]:
+    """The names of freshly made functions, where those that were there before keep theirs: who is new gives way.
+
+    A name that cannot come of the id or the route (a hook has given it) is not kept.
+    """
+    places: dict[str, dict[str, int]] = {}
+    for index, function in enumerate(made):
+        places.setdefault(function.id, {}).setdefault(function.route, index)
+    names = [function.name for function in made]
+    kept: dict[int, str] = {}
+    for old in before:
+        routes = places.get(old.id, {})
+        index = routes.get(old.route, next(iter(routes.values())) if len(routes) == 1 else -1)
+        if index >= 0 and index not in kept and (old.name == names[index] or _comes_of(old.name, made[index])):
+            kept[index] = old.name
+    if all(names[index] == name for index, name in kept.items()):
+        return names
+    taken = set(kept.values())
+    for index, function in enumerate(made):
+        if index not in kept:
+            name = function.name
+            kept[index] = name = suffixed(name, f"{function.id} {function.route}", taken) if name in taken else name
+            taken.add(name)
+    return [kept[index] for index in range(len(made))]
+
+
+def _comes_of(name: str, function: Named) -> bool:
+    plain = map(python_name, (function.id, function.route))
+    return any(name == p or re.fullmatch(r"_[0-9a-f]{4}(_\d+)?", name.removeprefix(p)) for p in plain if name.startswith(p))
 
 
 def qualified(text: str) -> str:

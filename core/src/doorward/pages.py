@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import to_json
+
 from doorward.errors import InvalidArguments
-from doorward.values import dump, plain
+from doorward.values import dump
 
 if TYPE_CHECKING:
     from doorward.door import RunDoor
@@ -28,14 +30,17 @@ async def pages(run: RunDoor, function: Any, arguments: Mapping[str, Any], most:
     found: list[Any] = []
     seen: set[bytes] = set()
     following: Mapping[str, Any] | None = arguments
-    size = 0
-    while following is not None and (asked := dump(plain(following, keep_bytes=True))) not in seen:
+    last, size = b"", 0
+    while following is not None and (asked := to_json(following, fallback=repr, bytes_mode="base64")) not in seen:
         if found and (len(found) >= most or run.made >= limits.calls or size > limits.result):
             run.notes.append(f"doorward.pages stopped after {len(found)} pages of {function[:200]}; there are more (most={most}).")
             break
         seen.add(asked)
         reply = await run.reply(function, (), following)
+        before, last = last, dump(reply.value)
+        if found and last == before:
+            break  # an API that does not know the parameter answers the same for ever
         found.append(reply.value)
-        size += len(dump(reply.value))
+        size += len(last)
         following = reply.next
     return found

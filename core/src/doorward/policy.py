@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from doorward.names import qualified
 from doorward.types import Function, Program
+
+_ROUTE = re.compile(r"[A-Z*]+ +(?:/|\*)")
+_WILD = {"/**": r"(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 class Policy:
@@ -31,21 +36,33 @@ def matches(function: Function, patterns: Iterable[str]) -> bool:
     names = (function.qualified, f"{function.server}.{function.id}")
     for pattern in patterns:
         pattern = qualified(pattern)
-        if pattern == function.server or any(fnmatchcase(name, pattern) for name in names):
+        if pattern == function.server or any(name == pattern or fnmatchcase(name, pattern) for name in names):
             return True
     return False
 
 
 def selected(function: Function, patterns: Iterable[str]) -> bool:
-    """Whether an `include` or `exclude` pattern of a server means this function: a name, an original id,
-    `tag:NAME` or `GET /path/**`; wildcards work."""
-    for pattern in patterns:
-        if pattern.startswith("tag:"):
-            if any(fnmatchcase(tag, pattern[4:]) for tag in function.tags):
-                return True
-        elif " /" in pattern:
-            if fnmatchcase(function.route, pattern):
-                return True
-        elif fnmatchcase(function.name, pattern) or fnmatchcase(function.id, pattern):
-            return True
-    return False
+    """Whether an `include` or `exclude` pattern of a server means this function: a name, an original id, `tag:NAME`,
+    a method and path (`GET /users/*`, in which `*` ends at the next slash and `**` does not; `DELETE *`: any path), or
+    a path (`/users/**`)."""
+    return any(_selects(pattern, function) for pattern in patterns)
+
+
+def _selects(pattern: str, function: Function) -> bool:
+    if pattern in (function.name, function.id, function.route):
+        return True
+    if pattern.startswith("tag:"):
+        return any(fnmatchcase(tag, pattern[4:]) for tag in function.tags)
+    if pattern.startswith("/"):
+        pattern = f"* {pattern}"
+    if _ROUTE.match(pattern):
+        method, _, path = function.route.partition(" ")
+        wanted, _, where = pattern.partition(" ")
+        return fnmatchcase(method, wanted) and (where == "*" or bool(_glob(where).fullmatch(path)))
+    return fnmatchcase(function.name, pattern) or fnmatchcase(function.id, pattern)
+
+
+@lru_cache(1000)
+def _glob(pattern: str) -> re.Pattern[str]:
+    """A path with wildcards: `*` stays within a segment, `**` does not, and `/a/**` is `/a` and all below."""
+    return re.compile("".join(_WILD.get(part, re.escape(part)) for part in re.split(r"(/\*\*$|\*\*|[*?])", pattern)))

@@ -35,16 +35,17 @@ _TYPING = ("$ref", "type", "const", "enum", "oneOf", "anyOf", "allOf", "properti
 
 
 class Reader:
-    """The schemas of one server, read for one text."""
+    """The schemas of one server, read for one text. `fuel` is how many of them a function may have looked at."""
 
-    def __init__(self, definitions: Definitions) -> None:
+    def __init__(self, definitions: Definitions, fuel: int = _FUEL) -> None:
+        self._full = fuel
         self._definitions = definitions
         self._resolved: dict[str, Schema] = {}
         self.refuel()
 
     def refuel(self) -> None:
         """Start another function: each has its own fuel."""
-        self._fuel = _FUEL
+        self._fuel = self._full
 
     def burn(self) -> bool:
         """Pay for looking at one schema; whether there was fuel left."""

@@ -1,134 +1,72 @@
-"""Words as agents ask and as APIs name them: split, stripped of filler, joined with what means the same."""
+"""Words as agents ask and as APIs name them: split, without their endings, without filler."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import NamedTuple
+from functools import lru_cache
 
-_SAME = (
-    "list get fetch show read retrieve find view",
-    "create add new make post insert open",
-    "update edit modify change set patch put",
-    "delete remove destroy erase drop",
-    "repository repo",
-    "organization organisation org",
-    "pull pr",
-    "user account member person",
-    "config configuration settings",
-    "message email mail",
-    "directory folder",
-    "image picture photo",
-    "customer client buyer",
-    "search query lookup",
-    "cancel abort stop",
-    "start run launch execute trigger",
-    "auth authentication authorization",
-    "pod container",
-    "ticket issue",
+LONGEST = 40
+"""Characters of a word that count."""
+
+FILLER = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    a about all am an and any anybody anyone api are as at be been but by can could d did do does each endpoint every everybody
+    everyone everything for from function given had has have her here him his how i if in into is it its just ll me method my need no
+    not of on one onto or our out please re s shall she should so some somebody someone something somewhere specific t than that the
+    their them then there these they this those to us using ve via want was we were what whatever when where which who whom whose why
+    will with without would you your
+        """,
+    )
 )
-_SYNONYMS: dict[str, set[str]] = {}
-for _group in _SAME:
-    for _word in _group.split():
-        _SYNONYMS.setdefault(_word, set()).update(_group.split())
+"""Words that say nothing of what is asked for."""
 
-_FILLER = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "by",
-        "can",
-        "do",
-        "does",
-        "for",
-        "from",
-        "has",
-        "have",
-        "how",
-        "i",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "me",
-        "my",
-        "of",
-        "on",
-        "or",
-        "our",
-        "please",
-        "that",
-        "the",
-        "their",
-        "them",
-        "this",
-        "to",
-        "via",
-        "want",
-        "we",
-        "what",
-        "when",
-        "where",
-        "which",
-        "who",
-        "with",
-        "you",
-        "your",
-        "need",
-        "all",
-        "given",
-        "one",
-        "some",
-        "specific",
-        "api",
-        "endpoint",
-        "function",
-    ]
-)
+_APART = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_WORD = re.compile(r"[^\W_]+")
+_ASCII_WORD = re.compile(r"[A-Z]{2,}s?(?![a-z])[0-9]*|[A-Z]?[a-z0-9]+|[A-Z](?=[A-Z][a-z])|[A-Za-z0-9]+")
 
 
-def split_words(text: str) -> str:
-    """`issuesListForRepo /repos/{owner}` → `issues List For Repo repos owner`: camelCase and signs apart."""
-    apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text)
-    apart = re.sub(r"([A-Z])(?=[A-Z][a-z])", r"\1 ", apart)
-    return " ".join(re.findall(r"\w+", apart.replace("_", " ")))
+def split_words(text: str) -> list[str]:
+    """`issuesListForRepo /repos/{owner}` → issues, list, for, repo, repos, owner: camelCase and signs apart."""
+    found = _ASCII_WORD.findall(text) if text.isascii() else _WORD.findall(_APART.sub(" ", text))
+    return " ".join(found).lower().split()
 
 
-class Expressions(NamedTuple):
-    """FTS5 expressions of a query: each word in the name; each word, or what means the same, in the name; anywhere; or any
-    one of them."""
-
-    words_in_name: str
-    all_in_name: str
-    all: str
-    any: str
-
-
-def match_expressions(query: str) -> Expressions | None:
-    """`None` if there are no words. Nothing of the query is syntax: each word is quoted."""
-    words = [w.lower() for w in split_words(query[:1000]).split()][:32]
-    words = [w for i, w in enumerate(words) if not (i and w.rstrip("s") == "request" and words[i - 1] in ("pull", "merge"))]
-    words = [w for w in words if w not in _FILLER] or words
-    if not words:
-        return None
-    groups = {word: _meaning(word) for word in words}
-    every = " AND ".join(f"({_any(group)})" for group in groups.values())
-    exactly = " AND ".join(_any([word]) for word in groups)
-    anything = _any(dict.fromkeys(term for group in groups.values() for term in group))
-    return Expressions(f"words : ({exactly})", f"words : ({every})", every, anything)
-
-
-def _meaning(word: str) -> list[str]:
-    singular = word[:-1] if word.endswith("s") else word
-    return [word, *sorted((_SYNONYMS.get(word) or _SYNONYMS.get(singular) or set()) - {word})]
+@lru_cache(30_000)
+def stem(word: str) -> str:
+    """A word without the endings of English, the same for what belongs together: `deployments`, `deployed`, `deploy`.
+    Lighter than Porter's: `organization` and `organ`, `customer` and `custom` stay apart."""
+    word = word[:LONGEST]
+    if len(word) < 3 or not word.isascii() or word[0].isdigit():
+        return word
+    word = _singular(word)
+    for ending in ("ing", "ed"):
+        rest = word.removesuffix(ending)
+        if rest != word and len(rest) >= 3 and re.search("[aeiouy]", rest):
+            word = rest[:-1] if len(rest) > 3 and rest[-1] == rest[-2] and rest[-1] not in "lsz" else rest
+            break
+    if word.endswith("ment") and len(word) >= 9:
+        word = word[:-4]
+    elif word.endswith(("tion", "sion")) and len(word) >= 7:
+        word = word[:-3]
+    elif word.endswith("tor") and len(word) >= 7:
+        word = word[:-2]
+    if word.endswith("e") and len(word) > 3:
+        word = word[:-1]
+    return word[:-1] + "y" if word.endswith("i") and len(word) > 3 else word
 
 
-def _any(words: Iterable[str]) -> str:
-    return " OR ".join(f'"{word}"' for word in words)
+def _singular(word: str) -> str:
+    if not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("sses", "uses", "xes", "ches", "shes", "zzes")) and len(word) > 5:
+        return word[:-2]
+    return word[:-1]
+
+
+def stems(text: str, most: int) -> list[str]:
+    """The different words of a text, without endings, at most so many: a text that repeats a word gains nothing."""
+    return list(dict.fromkeys(map(stem, split_words(text[: most * 12]))))[:most]

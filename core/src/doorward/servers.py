@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from doorward.drivers import PluginContext, ServerContext, Source
 from doorward.errors import ConfigError, DoorwardError, ServerError, UnknownName
 from doorward.exposed import ADVISED as ADVISED_TOOLS
 from doorward.logs import log
+from doorward.names import Named, kept_names
 from doorward.plugins import Plugins
 from doorward.policy import selected
 from doorward.programs import digest
@@ -210,7 +211,7 @@ class Servers:
     def _narrowed(self, name: str, compiled: Compiled) -> Compiled:
         """What hooks and the server's own configuration leave of a compile; nothing is stored that may not be used."""
         settings = self.configured[name].settings
-        functions = list(compiled.functions)
+        functions = self._with_kept_names(module_name(name), compiled.functions)
         self._plugins.hook.source_compiled(server=name, functions=functions)
         warnings = list(compiled.warnings)
         kept = [f for f in functions if _wanted(f, settings)]
@@ -232,6 +233,11 @@ class Servers:
                 seen.add(function.name)
                 unique.append(function)
         return replace(compiled, functions=unique, warnings=warnings, skipped=skipped)
+
+    def _with_kept_names(self, module: str, functions: Sequence[Function]) -> list[Function]:
+        """What was in the catalog keeps its name, whatever an upstream adds."""
+        names = kept_names([Named(f.name, f.id, f.route) for f in functions], self._catalog.named(module))
+        return [f if f.name == name else replace(f, name=name) for f, name in zip(functions, names, strict=True)]
 
     async def close(self) -> None:
         """Close every source that was opened."""

@@ -22,6 +22,14 @@ CARD = 2400
 """Characters that `describe` takes at most, unless the signature alone is longer: about 600 tokens."""
 
 _SHOWN = 60
+_REST = 130
+_SIZES = ((60, 900, 900), (60, 400, 500), (25, 250, 500), (15, 250, 450), (8, 160, 450))
+"""How many parameters a card shows, how many characters of their classes; the first that leaves so many for the result is taken."""
+
+PARAMETERS = "parameters"
+""""server.function#parameters" is the whole signature."""
+
+_DEEP = 20_000
 _STUBBED = 250
 _TAG = re.compile(r"</?(?:a|b|br|code|div|em|h[1-6]|i|li|ol|p|pre|span|strong|table|tbody|td|th|tr|ul)\b[^<>]{0,300}>", re.IGNORECASE)
 _QUOTE = re.compile(r"^ {0,3}>+ ?(?:\[!\w{1,20}\])?", re.MULTILINE)
@@ -69,25 +77,81 @@ def response(function: Function, definitions: Definitions, *, depth: int = 2, bu
     `dict[str, Any]` with their keys in a comment. `budget` is in tokens, of about four characters: what does
     not fit is counted and named. Without a schema the annotation is `Any`.
     """
-    return _result(function, Reader(definitions), depth=depth, room=4 * budget)
+    annotation, types = _result(function, Reader(definitions), depth=depth, room=4 * budget)
+    return annotation, types.classes()
 
 
 def describe(function: Function, definitions: Definitions, *, module: str) -> str:
     """The card of one function, which stands alone: import line, signature with docs, the types of parameters
     and result, and an example call. It is valid Python, and at most `CARD` long but for huge signatures."""
     reader = Reader(definitions)
-    types = Types(reader, room=900, sending=True, comments=60)
-    parameters, others = _parameters(function, reader, types, _SHOWN)
-    returns = _result(function, reader, depth=1, room=0)[0]
-    classes = types.classes()
     start, end = f"from {module} import {_name(function)}", _call(function, reader)
-    for about in (100, 70, 45, 0):
-        body = f"{_define(function, parameters, others, returns, about=about)}:\n{_docstring(function, 120 + 3 * about)}"
-        used = sum(map(len, [start, body, classes, end])) + 10
-        if used < CARD - 900:
+    for most, room, left in _SIZES:
+        reader.refuel()
+        types = Types(reader, room=room, sending=True, comments=60)
+        parameters, others = _parameters(function, reader, types, most)
+        returns = _result(function, reader, depth=1, room=0)[0]
+        classes = types.classes()
+        for about in (100, 70, 45, 0):
+            body = f"{_define(function, parameters, others, returns, about=about)}:\n{_docstring(function, 120 + 3 * about)}"
+            used = sum(map(len, [start, body, classes, end])) + 10
+            if used < CARD - left:
+                break
+        if used < CARD - left:
             break
-    _, results = _result(function, reader, depth=2, room=max(CARD - used, 500))
-    return "\n\n".join(filter(None, [start, body, classes, results, end]))
+    _, answer = _result(function, reader, depth=2, room=max(CARD - used - _REST, 300))
+    results = answer.classes()
+    more = _rest(f"{module}.{_name(function)}", [*answer.cut, *types.cut, *([PARAMETERS] if others else [])])
+    return "\n\n".join(filter(None, [start, body, classes, results, more, end]))
+
+
+def _rest(name: str, cut: list[str]) -> str:
+    """How to ask for what a card leaves out: a comment of at most `_REST` characters, if one name fits."""
+    text = ""
+    for part in dict.fromkeys(cut):
+        longer = f"{text}, #{part}" if text else f'# In full: get_functions(["{name}#{part}"])'
+        if len(longer) > _REST:
+            break
+        text = longer
+    return text
+
+
+def describe_class(function: Function, definitions: Definitions, name: str) -> str | None:
+    """One of the classes that a function's card names, with all of its fields, and those that it uses; `None` if there is none
+    of that name among the function's types. `parameters` is the signature, without any cut."""
+    if name == PARAMETERS:
+        reader = Reader(definitions, _DEEP)
+        types = Types(reader, room=4 * CARD, sending=True, comments=100)
+        parameters, others = _parameters(function, reader, types, _STUBBED)
+        text = _define(function, parameters, others, _result(function, reader, depth=1, room=0)[0], about=100)
+        return "\n\n".join(filter(None, [f"{text}: ...", types.classes()]))
+    texts: dict[str, str] = {}
+    for sending in (True, False):
+        reader = Reader(definitions, _DEEP)
+        types = Types(reader, depth=8, room=100 * CARD, sending=sending)
+        if sending:
+            _parameters(function, reader, types, _STUBBED)
+        else:
+            types.annotate(function.returns, _response_name(function))
+        types.classes()
+        if name in types.made:
+            full = Types(Reader(definitions), room=4 * CARD, sending=sending, comments=100)
+            full.annotate(types.made[name], name)
+            texts.setdefault(full.classes(), "sent" if sending else "received")
+    if len(texts) < 2:
+        return next(iter(texts), None)
+    return "\n\n".join(f"# As {when}:\n{text}" for text, when in texts.items())
+
+
+def class_names(function: Function, definitions: Definitions) -> list[str]:
+    """The names that `describe_class` knows, those of the nearest classes first."""
+    reader = Reader(definitions)
+    types = Types(reader, depth=8, room=100 * CARD, sending=True)
+    _parameters(function, reader, types, _STUBBED)
+    answer = _result(function, reader, depth=8, room=100 * CARD)[1]
+    for each in (types, answer):
+        each.classes()
+    return list(dict.fromkeys([*types.made, *answer.made]))
 
 
 def stub(functions: Iterable[Function], definitions: Definitions) -> str:
@@ -130,10 +194,13 @@ def _name(function: Function) -> str:
     return function.name if is_plain(function.name) else python_name(function.name)
 
 
-def _result(function: Function, reader: Reader, *, depth: int, room: int) -> tuple[str, str]:
+def _response_name(function: Function) -> str:
+    return f"{class_name(function.name)}Response"
+
+
+def _result(function: Function, reader: Reader, *, depth: int, room: int) -> tuple[str, Types]:
     types = Types(reader, depth=depth, room=room)
-    annotation, _ = types.annotate(function.returns, f"{class_name(function.name)}Response")
-    return annotation, types.classes() if room else ""
+    return types.annotate(function.returns, _response_name(function))[0], types
 
 
 def _declared(function: Function, reader: Reader) -> tuple[dict[str, Any], set[str]]:

@@ -19,12 +19,17 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+class Server(ThreadingHTTPServer):
+    request_queue_size = 200
+
+
 class Upstream:
-    """The server: `answers` maps a path to (status, headers, body); any other path is echoed as JSON."""
+    """The server: `answers` maps a path to (status, headers, body), or to what makes these of a request; any other path is
+    echoed as JSON."""
 
     def __init__(self) -> None:
         self.seen: list[dict[str, Any]] = []
-        self.answers: dict[str, tuple[int, dict[str, str], bytes]] = {}
+        self.answers: dict[str, Any] = {}
         upstream = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -37,7 +42,8 @@ class Upstream:
                 told = {"method": self.command, "path": self.path, "headers": headers, "body": body}
                 upstream.seen.append(told)
                 path = self.path.partition("?")[0]
-                status, extra, content = upstream.answers.get(path, (200, {"Content-Type": "application/json"}, json.dumps(told).encode()))
+                found = upstream.answers.get(path, (200, {"Content-Type": "application/json"}, json.dumps(told).encode()))
+                status, extra, content = found(told) if callable(found) else found
                 self.send_response(status)
                 for name, value in extra.items():
                     self.send_header(name, value)
@@ -50,7 +56,7 @@ class Upstream:
             def log_message(self, *args: Any) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = Server(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -71,6 +77,10 @@ def upstream() -> Iterator[Upstream]:
     server = Upstream()
     yield server
     server.close()
+
+
+elsewhere = upstream
+"""A server of another origin."""
 
 
 class Api:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from doorward import ConfigError, ServerError
+from doorward import ConfigError, ServerError, signatures
 
 pytestmark = pytest.mark.anyio
 
@@ -273,6 +273,48 @@ async def test_openapi_other_origins_are_not_trusted(api, document):
     assert sum("another origin" in w for w in made.compiled.warnings) == 2
 
 
+REGIONS = [{"url": "https://{region}.test/{v}", "variables": {"region": {"default": "us", "enum": ["us", "eu"]}, "v": {"default": 1}}}]
+
+
+async def test_openapi_server_variables(api, document):
+    """CONTRACT: SRC-04 Configured variables win over defaults in the servers of document, path and operation; others are told."""
+    paths = {
+        "/a": {"get": {"operationId": "a"}},
+        "/b": {"get": {"operationId": "b", "servers": [{"url": "https://{region}.test/own"}]}},
+        "/c": {"get": {"operationId": "c"}, "servers": [{"url": "https://{region}.test/{v}/path", "variables": {"v": {"default": "3"}}}]},
+    }
+    made = await api(document(paths, servers=REGIONS), base_url=None, variables={"region": "eu", "v": "2", "none": "x"})
+    bases = {name: f.data["base"] for name, f in made.functions.items()}
+    assert bases == {"a": "https://eu.test/2", "b": "https://eu.test/own", "c": "https://eu.test/2/path"}
+    assert [w for w in made.compiled.warnings if "none" in w]
+    assert not [w for w in made.compiled.warnings if "region" in w]
+
+
+async def test_openapi_server_variables_are_checked(api, document):
+    """A value that the document does not allow is refused with those that it does; in an operation's server it costs the operation."""
+    with pytest.raises(ConfigError, match=r"variables\.region.*'asia'") as raised:
+        await api(document({}, servers=REGIONS), base_url=None, variables={"region": "asia"})
+    assert "us, eu" in raised.value.hint
+    made = await api(document({"/a": {"get": {"servers": REGIONS}}, "/b": {"get": {}}}), variables={"region": "asia"})
+    assert list(made.functions) == ["get_b"]
+    assert [s.where for s in made.compiled.skipped] == ["GET /a"]
+
+
+async def test_openapi_origins_that_belong_to_the_api(api, document, upstream):
+    """Servers of an origin that the operator names are honoured, with and without base_url, and called."""
+    paths = {
+        "/up": {"post": {"operationId": "up", "servers": [{"url": f"{upstream.url}/uploads"}]}},
+        "/evil": {"post": {"operationId": "evil", "servers": [{"url": "https://evil.test"}]}},
+    }
+    for base in (None, "https://good.test/v1"):
+        made = await api(document(paths, servers=[{"url": "https://good.test/v1"}]), base_url=base, origins=[upstream.url])
+        assert made.source._base(made.functions["evil"].data) == "https://good.test/v1"
+        await made.call("up")
+        assert upstream.seen[-1]["path"] == "/uploads/up"
+        assert [w for w in made.compiled.warnings if "evil.test" in w]
+        assert not [w for w in made.compiled.warnings if "127.0.0.1" in w]
+
+
 async def test_openapi_swagger_2(api):
     """CONTRACT: SRC-01 Swagger 2.0: bodies, types, responses, host and basePath."""
     pet = {"$ref": "#/definitions/Pet"}
@@ -313,6 +355,97 @@ async def test_openapi_32_additional_methods(api, document):
     assert {(f.route, f.read_only) for f in made.compiled.functions} == {("QUERY /x", True), ("COPY /x", False)}
 
 
+async def test_openapi_discriminators_tell_the_variants_apart(api, operation):
+    """Each variant of a union shows which values of the discriminator mean it, unless it says so itself; nothing is refused by that."""
+    ref = "#/components/schemas/"
+    union = {
+        "oneOf": [{"$ref": f"{ref}Cat"}, {"$ref": f"{ref}Dog"}, {"$ref": f"{ref}Cow"}],
+        "discriminator": {"propertyName": "kind", "mapping": {"cat": f"{ref}Cat", "kitten": "Cat", "dog": f"{ref}Dog", "cow": "Cow"}},
+    }
+    animal = {"type": "object", "required": ["kind"], "properties": {"kind": {"type": "string"}}}
+    own = {"type": "object", "properties": {"kind": {"const": "COW"}}}
+    document = operation("post", requestBody={"required": True, "content": {"application/json": {"schema": union}}})
+    dog = {"allOf": [{"$ref": f"{ref}Animal"}, {"properties": {"bark": {"type": "boolean"}}}]}
+    document["components"] = {"schemas": {"Animal": animal, "Cat": dict(animal), "Dog": dog, "Cow": own}}
+    made = await api(document)
+    card = signatures.describe(made.functions["op"], made.compiled.definitions.get, module="api")
+    assert "body: Cat | Dog | Cow" in card
+    kinds = [line.strip() for line in card.splitlines() if line.strip().startswith("kind:")]
+    assert kinds == ['kind: Required[Literal["cat", "kitten"]]', 'kind: Required[Literal["dog"]]', 'kind: Literal["COW"]']
+    assert "enum" not in json.dumps(made.compiled.definitions)
+
+
+async def test_openapi_thousands_of_warnings_are_few(api, document):
+    """Warnings that say the same are a few and their number; where calls go comes first."""
+    broken = {
+        f"/{i}": {"post": {"operationId": "same", "requestBody": {"content": {"application/json": {"schema": {}}}}}} for i in range(900)
+    }
+    for i, item in enumerate(broken.values()):
+        item["post"]["requestBody"]["content"]["application/json"]["schema"] = {"$ref": f"#/components/schemas/None{i}"}
+    made = await api(document(broken), base_url=None)
+    warnings = made.compiled.warnings
+    assert "base_url" in warnings[0]
+    assert len(warnings) < 15
+    assert "… and 895 more: a schema is unknown: … leads nowhere" in warnings
+    assert [w for w in warnings if w.startswith("… and 894 more: operationId … stands there twice")]
+
+
+async def test_openapi_32_sequences_are_lists(api, operation):
+    """OpenAPI 3.2: the answer of a sequential media type is a list of what `itemSchema` says; before 3.2, of anything."""
+    item = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    for media in ("application/jsonl", "application/x-ndjson", "text/event-stream", "application/json-seq"):
+        made = await api(operation(responses={"200": {"content": {media: {"itemSchema": item}}}}))
+        assert made.functions["op"].returns == {"type": "array", "items": item}
+        made = await api(operation(responses={"200": {"content": {media: {"schema": {"type": "string"}}}}}))
+        assert made.functions["op"].returns == {"type": "array"}
+
+
+async def test_openapi_32_tags_have_parents(api, operation):
+    """OpenAPI 3.2: a function has the tags above its own, whatever circle they stand in."""
+    tags = [{"name": "cats", "parent": "pets"}, {"name": "pets", "parent": "animals"}, {"name": "animals", "parent": "cats"}, 7]
+    made = await api({**operation(tags=["cats", "x"]), "tags": tags})
+    assert made.functions["op"].tags == ("cats", "x", "pets", "animals")
+
+
+async def test_openapi_32_self(api, operation):
+    """OpenAPI 3.2: references to what the document calls itself lead into it; to other addresses they lead nowhere."""
+    schema = {"$ref": "https://example.com/api#/components/schemas/A"}
+    document = operation(parameters=[{"name": "q", "in": "query", "schema": schema}])
+    document |= {"$self": "https://example.com/api", "components": {"schemas": {"A": {"type": "integer"}}}}
+    made = await api(document)
+    assert made.compiled.definitions["A"] == {"type": "integer"}
+    del document["$self"]
+    assert [s.where for s in (await api(document)).compiled.skipped] == ["GET /x"]
+
+
+async def test_openapi_what_is_no_function_does_no_harm(api, operation):
+    """Webhooks, callbacks, links, security flows and extensions, of whatever form, make no function and cost none."""
+    odd = {"x-paths": 7, "webhooks": {"new": {"post": {"operationId": "hook"}}, "bad": 7}, "x-webhooks": [], "security": "yes"}
+    flows = {"deviceAuthorization": {"deviceAuthorizationUrl": "https://a.test", "tokenUrl": "https://a.test", "scopes": {}}}
+    components = {"securitySchemes": {"o": {"type": "oauth2", "flows": flows}, "b": 1}, "callbacks": [], "links": 1, "x-y": {}}
+    callbacks = {"on": {"{$request.body#/url}": {"post": {"operationId": "called"}}}, "x": 1}
+    document = operation(callbacks=callbacks, security=[7], **{"x-codeSamples": {"$ref": "file:///etc/passwd"}})
+    document["paths"] |= {"x-hidden": {"get": {"operationId": "hidden"}}}
+    made = await api({**document, **odd, "components": components})
+    assert list(made.functions) == ["op"]
+    assert made.compiled.skipped == []
+    assert made.compiled.warnings == []
+
+
+async def test_openapi_a_parameter_without_a_name_is_left_out(api, operation):
+    """A nameless parameter that may be left out is; one that is required costs the operation."""
+    nameless = {"name": "", "in": "query", "schema": {}}
+    assert list((await api(operation(parameters=[nameless]))).functions) == ["op"]
+    assert (await api(operation(parameters=[{**nameless, "required": True}]))).compiled.skipped
+
+
+@pytest.mark.filterwarnings("error")
+async def test_openapi_odd_patterns_are_quiet(api, operation):
+    """A pattern that Python may read otherwise one day writes nothing to the terminal."""
+    made = await api(operation(parameters=[{"name": "q", "in": "query", "schema": {"type": "string", "pattern": "[[a]--b||c]"}}]))
+    assert made.functions["op"].parameters["properties"]["q"]["pattern"]
+
+
 @pytest.mark.parametrize("text", ["", "[]", "x", '{"openapi": "3.0.0"', "{}", "paths: {}", "\x00", "a: [b", '{"a": 1}'])
 async def test_openapi_not_a_document(api, text):
     """What is no OpenAPI document is a ConfigError that names it, and nothing else."""
@@ -336,3 +469,61 @@ async def test_openapi_yaml_merge_keys(api):
         name="openapi.yaml",
     )
     assert [(f.summary, f.tags) for f in made.compiled.functions] == [("own", ("t",))]
+
+
+TRAPS = """\
+openapi: 3.0.0
+info: {title: t, version: 2024-01-31}
+paths:
+  /x:
+    get:
+      operationId: op
+      parameters:
+        - {name: on, in: query, schema: {type: string, enum: [on, off, yes, no, y, n]}}
+        - {name: date, in: query, schema: {type: string, default: 2024-01-31, enum: [2024-01-31]}}
+        - {name: time, in: query, schema: {type: string, enum: [1:30:00, 12:30]}}
+        - {name: octal, in: query, schema: {type: string, pattern: "^0", enum: ["010"]}}
+        - {name: number, in: query, schema: {type: integer, minimum: 010, maximum: 0x1F}}
+        - {name: nothing, in: query, schema: {type: string, description: ~}}
+        - {name: sign, in: query, schema: {type: string, enum: [=, <, "<<"]}}
+      responses:
+        200: {content: {application/json: {schema: {type: object, properties: {on: {}, 1: {type: integer}, null: {type: string}}}}}}
+        200: {content: {application/json: {schema: {type: array}}}}
+"""
+
+
+async def test_openapi_yaml_1_1_traps(api):
+    """CONTRACT: SRC-03 `on`, `yes`, dates, times and octals are what YAML 1.2 says: text, and decimal numbers; the last of two equal
+    keys counts, as in JSON."""
+    made = await api(TRAPS, name="openapi.yaml")
+    schemas = made.functions["op"].parameters["properties"]
+    assert schemas["on"]["enum"] == ["on", "off", "yes", "no", "y", "n"]
+    assert schemas["date"] == {"type": "string", "default": "2024-01-31", "enum": ["2024-01-31"]}
+    assert schemas["time"]["enum"] == ["1:30:00", "12:30"]
+    assert schemas["octal"]["enum"] == ["010"]
+    assert (schemas["number"]["minimum"], schemas["number"]["maximum"]) == (10, 31)
+    assert schemas["sign"]["enum"] == ["=", "<", "<<"]
+    assert made.functions["op"].returns == {"type": "array"}
+
+
+async def test_openapi_yaml_keys_are_text(api):
+    """Keys that YAML reads as numbers, flags or nothing are the text that stands there."""
+    text = TRAPS.replace("        200: {content: {application/json: {schema: {type: array}}}}\n", "")
+    returns = (await api(text, name="openapi.yaml")).functions["op"].returns
+    assert list(returns["properties"]) == ["on", "1", "null"]
+
+
+async def test_openapi_equal_parameters_stay_apart(api, document):
+    """Parameters that differ only in the type of a value (1, true, 1.0) or in a nested one are not taken for each other."""
+    schemas = [{"type": "integer", "default": 1}, {"type": "integer", "default": True}, {"type": "integer", "default": 1.0}]
+    paths = {f"/{i}": {"get": {"parameters": [{"name": "q", "in": "query", "schema": s}]}} for i, s in enumerate([*schemas, schemas[0]])}
+    made = await api(document(paths))
+    found = [f.parameters["properties"]["q"]["default"] for f in made.compiled.functions]
+    assert [(type(v), v) for v in found] == [(int, 1), (bool, True), (float, 1.0), (int, 1)]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+async def test_openapi_yaml_line_breaks(api, newline):
+    """YAML with the line breaks of any system."""
+    made = await api("openapi: 3.0.0\npaths:\n  /x:\n    get:\n      operationId: op\n".replace("\n", newline), name="openapi.yaml")
+    assert list(made.functions) == ["op"]

@@ -184,3 +184,261 @@ def test_openapi_a_document_cannot_lead_credentials_away(tmp_path, auth, setting
     else:
         with pytest.raises(ServerError, match="on its word alone"):
             made._base({"base": "http://evil.example"})
+
+
+def answer(upstream, path, document, **headers):
+    upstream.answers[path] = (200, {k.replace("_", "-"): v for k, v in headers.items()}, json.dumps(document).encode())
+
+
+class Revalidated:
+    """An HTTP server with one document and its ETag; it tells what it was asked with."""
+
+    def __init__(self, document, etag='"1"', **headers):
+        self.document, self.etag, self.headers = document, etag, headers
+        self.asked: list[str | None] = []
+
+
+@pytest.fixture
+def revalidating():
+    import threading
+    from http.server import BaseHTTPRequestHandler, HTTPServer
+
+    made = Revalidated({})
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            known = self.headers.get("If-None-Match")
+            made.asked.append(known)
+            if known == made.etag:
+                self.send_response(304)
+                self.end_headers()
+                return
+            self.send_response(200)
+            self.send_header("ETag", made.etag)
+            for name, value in made.headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(json.dumps(made.document).encode())
+
+        def log_message(self, *args):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    made.url = f"http://127.0.0.1:{server.server_port}/api.json?key=do-not-write"
+    yield made
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+async def names(tmp_path, **settings):
+    """The functions of a source that was made anew, as after a restart."""
+    made = source(tmp_path, **settings)
+    try:
+        return [f.name for f in (await made.compile()).functions]
+    finally:
+        await made.close()
+
+
+async def test_openapi_unchanged_document_is_not_sent_again(tmp_path, revalidating, operation):
+    """CONTRACT: SRC-03 A document that was kept is asked for with its ETag; what a 304 stands for is used, and a new one replaces it."""
+    revalidating.document = operation()
+    assert await names(tmp_path, spec=revalidating.url) == ["op"]
+    assert await names(tmp_path, spec=revalidating.url) == ["op"]
+    assert revalidating.asked == [None, '"1"']
+    revalidating.etag, revalidating.document["paths"]["/x"]["get"]["operationId"] = '"2"', "changed"
+    assert await names(tmp_path, spec=revalidating.url) == ["changed"]
+    assert await names(tmp_path, spec=revalidating.url) == ["changed"]
+    assert revalidating.asked[2:] == ['"1"', '"2"']
+
+
+async def test_openapi_kept_documents_are_private(tmp_path, revalidating, operation):
+    """What is kept is readable for nobody else, and holds nothing of the URL's query."""
+    revalidating.document = operation()
+    await names(tmp_path, spec=revalidating.url)
+    (kept,) = (tmp_path / "documents").iterdir()
+    assert (kept.stat().st_mode & 0o777, kept.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert b"do-not-write" not in kept.read_bytes()
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-5], lambda b: b"", lambda b: b"[]\n" + b, lambda b: b.replace(b'"op"', b'"no"')])
+async def test_openapi_damaged_copy_is_ignored(tmp_path, revalidating, operation, damage):
+    """A kept document that is cut, empty, no such file, or changed is fetched again in full."""
+    revalidating.document = operation()
+    await names(tmp_path, spec=revalidating.url)
+    (kept,) = (tmp_path / "documents").iterdir()
+    kept.write_bytes(damage(kept.read_bytes()))
+    assert await names(tmp_path, spec=revalidating.url) == ["op"]
+    assert revalidating.asked == [None, None]
+
+
+async def test_openapi_no_store_is_not_kept(tmp_path, revalidating, operation):
+    """`Cache-Control: no-store` is obeyed; what was kept before goes."""
+    revalidating.document = operation()
+    await names(tmp_path, spec=revalidating.url)
+    revalidating.etag, revalidating.headers = '"2"', {"Cache-Control": "private, No-Store"}
+    await names(tmp_path, spec=revalidating.url)
+    assert list((tmp_path / "documents").iterdir()) == []
+
+
+async def test_openapi_kept_documents_are_bounded(tmp_path, monkeypatch):
+    """The oldest go when there are too many."""
+    from doorward_openapi import downloads
+
+    monkeypatch.setattr(downloads, "MOST_KEPT", 3)
+    kept = downloads.Kept(tmp_path)
+    for number in range(6):
+        kept.write(f"http://a/{number}", f"http://a/{number}", {"etag": '"1"'}, b"x")
+    assert len(list(tmp_path.iterdir())) == 3
+    assert kept.read("http://a/5").body == b"x"
+    assert kept.read("http://a/0") is None
+
+
+async def test_openapi_redirect_within_the_origin(tmp_path, upstream, operation):
+    """A document is where its redirects end: relative references and servers start there."""
+    root = {**operation(parameters=[{"$ref": "p.json"}]), "servers": [{"url": "v2"}]}
+    upstream.answers["/latest"] = (302, {"Location": "/docs/1/api.json"}, b"")
+    answer(upstream, "/docs/1/api.json", root)
+    answer(upstream, "/docs/1/p.json", {"name": "q", "in": "query", "schema": {}})
+    server = source(tmp_path, spec=f"{upstream.url}/latest")
+    made = await server.compile()
+    await server.close()
+    assert list(made.functions[0].parameters["properties"]) == ["q"]
+    assert made.functions[0].data["base"] == f"{upstream.url}/docs/1/v2"
+
+
+@pytest.mark.parametrize(
+    ("location", "why"),
+    [("/loop", "more than 5 times"), ("http://[", "no plain http"), ("ftp://a/b", "no plain http"), ("", "without saying where")],
+)
+async def test_openapi_redirect_that_leads_nowhere(tmp_path, upstream, location, why):
+    """Redirects in a circle, and to what is no http URL, are refused with the reason."""
+    upstream.answers["/loop"] = (302, {"Location": location} if location else {}, b"")
+    server = source(tmp_path, spec=f"{upstream.url}/loop")
+    with pytest.raises(ServerError, match=why):
+        await server.fingerprint()
+    await server.close()
+
+
+async def test_openapi_redirect_to_a_private_address(tmp_path, upstream, elsewhere, operation):
+    """A redirect may not lead to a private address of another origin, unless `origins` has it."""
+    upstream.answers["/api.json"] = (302, {"Location": f"{elsewhere.url}/api.json"}, b"")
+    answer(elsewhere, "/api.json", operation())
+    for target in (elsewhere.url, "http://169.254.169.254", "http://localhost", "http://[::1]"):
+        upstream.answers["/api.json"] = (302, {"Location": f"{target}/api.json"}, b"")
+        server = source(tmp_path, spec=f"{upstream.url}/api.json")
+        with pytest.raises(ServerError, match="only the configuration"):
+            await server.fingerprint()
+        await server.close()
+    assert elsewhere.seen == []
+    upstream.answers["/api.json"] = (302, {"Location": f"{elsewhere.url}/api.json"}, b"")
+    assert await names(tmp_path, spec=f"{upstream.url}/api.json", origins=[elsewhere.url]) == ["op"]
+
+
+async def test_openapi_redirect_carries_credentials_only_to_origins(tmp_path, upstream, elsewhere, operation, monkeypatch):
+    """Another origin, though public, gets no credentials, not even if it refuses without; one of `origins` does."""
+    from doorward_openapi import destinations
+
+    monkeypatch.setattr(destinations, "not_public", lambda address: "")  # loopback is all that a test has
+    upstream.answers["/api.json"] = (302, {"Location": f"{elsewhere.url}/api.json"}, b"")
+    answer(elsewhere, "/api.json", operation())
+    for origins, expected in (([], False), ([elsewhere.url], True)):
+        server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json", base_url=upstream.url, origins=origins)
+        await server.fingerprint()
+        await server.close()
+        assert upstream.header("Authorization") == ["Bearer token-of-the-test"]
+        assert bool(elsewhere.header("Authorization")) is expected
+    elsewhere.answers["/api.json"] = (401, {}, b"")
+    server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json")
+    with pytest.raises(ServerError, match="401"):
+        await server.fingerprint()
+    await server.close()
+    assert elsewhere.header("Authorization") == []
+
+
+async def test_openapi_references_to_other_origins(tmp_path, upstream, elsewhere, operation):
+    """A reference to another origin is followed only if `origins` has it; from a file as from a URL."""
+    answer(elsewhere, "/shared/p.json", {"$ref": "q.json"})
+    answer(elsewhere, "/shared/q.json", {"name": "q", "in": "query", "schema": {}})
+    root = operation(parameters=[{"$ref": f"{elsewhere.url}/shared/p.json"}])
+    answer(upstream, "/api.json", root)
+    (tmp_path / "api.json").write_text(json.dumps(root))
+    for spec in ("api.json", f"{upstream.url}/api.json"):
+        server = source(tmp_path, spec=spec)
+        made = await server.compile()
+        await server.close()
+        assert not made.functions
+        assert "`origins`" in made.skipped[0].why
+        assert elsewhere.seen == []
+    for spec in ("api.json", f"{upstream.url}/api.json"):
+        server = source(tmp_path, spec=spec, origins=[elsewhere.url])
+        made = await server.compile()
+        await server.close()
+        assert list(made.functions[0].parameters["properties"]) == ["q"]
+
+
+async def test_openapi_other_origins_cannot_refer_to_files(tmp_path, elsewhere, operation):
+    """What was downloaded from an allowed origin still reaches no local file and no other host."""
+    answer(elsewhere, "/p.json", {"$ref": "file:///etc/passwd"})
+    answer(elsewhere, "/q.json", {"$ref": "http://169.254.169.254/latest"})
+    (tmp_path / "api.json").write_text(json.dumps(operation(parameters=[{"$ref": f"{elsewhere.url}/{n}.json"} for n in "pq"])))
+    server = source(tmp_path, spec="api.json", origins=[elsewhere.url])
+    made = await server.compile()
+    await server.close()
+    assert not made.functions
+    assert "outside" in made.skipped[0].why
+
+
+@pytest.mark.parametrize("name", ["openapi.yaml", "swagger.json", "The API v2.yml", "openapi.json.gz"])
+async def test_openapi_folder(tmp_path, operation, name):
+    """CONTRACT: SRC-03 Of a folder, the document in it is taken, by its name or because nothing else there is one."""
+    (tmp_path / "api" / "parts").mkdir(parents=True)
+    raw = json.dumps(operation(parameters=[{"$ref": "parts/p.json"}])).encode()
+    (tmp_path / "api" / name).write_bytes(gzip.compress(raw) if name.endswith("gz") else raw)
+    (tmp_path / "api" / "other.json").write_text('{"paths": {}}')
+    (tmp_path / "api" / "parts" / "p.json").write_text('{"name": "q", "in": "query", "schema": {}}')
+    made = await source(tmp_path, spec="api").compile()
+    assert list(made.functions[0].parameters["properties"]) == ["q"]
+
+
+async def test_openapi_folder_without_one_document(tmp_path, operation):
+    """A folder with no document, or several, is refused with what there is."""
+    with pytest.raises(ConfigError, match="no OpenAPI document"):
+        await source(tmp_path, spec=".").compile()
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text(json.dumps(operation()))
+    with pytest.raises(ConfigError, match=r"a\.json, b\.json"):
+        await source(tmp_path, spec=".").compile()
+
+
+NAMED = {
+    "Node": {"$id": "https://schemas.test/node", "$anchor": "node", "type": "object", "properties": {"n": {"$ref": "#leaf"}}},
+    "Leaf": {"$anchor": "leaf", "$dynamicAnchor": "leaves", "type": "string", "maxLength": 7},
+    "Short": {"$id": "short.json", "$defs": {"deep": {"type": "boolean"}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"$ref": "#leaf"}, {"type": "string", "maxLength": 7}),
+        ({"$dynamicRef": "#leaves"}, {"type": "string", "maxLength": 7}),
+        ({"$ref": "https://schemas.test/node#leaf"}, {"type": "string", "maxLength": 7}),
+        ({"$ref": "short.json#/$defs/deep"}, {"type": "boolean"}),
+        ({"$ref": "https://schemas.test/node#/properties/n"}, {"type": "string", "maxLength": 7}),
+    ],
+)
+async def test_openapi_named_schemas(api, operation, schema, expected):
+    """`$anchor`, `$dynamicAnchor` and `$id` of 3.1 are found in the document."""
+    content = {"application/json": {"schema": schema}}
+    made = await api({**operation(responses={"200": {"content": content}}), "components": {"schemas": NAMED}})
+    assert made.compiled.definitions[made.functions["op"].returns["$ref"].removeprefix("#/$defs/")] == expected
+
+
+async def test_openapi_unknown_anchor(api, operation):
+    """An anchor that is not there makes the schema unknown, with a warning; the function works."""
+    made = await api(operation(responses={"200": {"content": {"application/json": {"schema": {"$ref": "#gone"}}}}}))
+    assert "op" in made.functions
+    assert any("#gone" in warning for warning in made.compiled.warnings)

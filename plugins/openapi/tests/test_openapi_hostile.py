@@ -184,3 +184,52 @@ def test_openapi_bytes_never_crash(raw):
     """Property: any bytes are a value or a ConfigError."""
     with suppress(ConfigError):
         json.dumps(parse(raw, "x"), allow_nan=False)
+
+
+@pytest.mark.parametrize("document", ['{"openapi": "3.0.0", "paths": {}, "x": %s}', "openapi: 3.0.0\npaths: {}\nx: %s\n"])
+@pytest.mark.parametrize("number", ["9" * 5_000_000, "9_" * 2_500_000 + "9"])
+def test_openapi_long_numbers_are_refused(document, number):
+    """Reading a number takes time by the square of its length."""
+    started = time.process_time()
+    with pytest.raises(ConfigError):
+        compiled((document % number).encode())
+    assert time.process_time() - started < 5
+
+
+def numbered(count):
+    return [{"name": "a" + "!" * (i % 400) + "?" * (i // 400), "in": "query"} for i in range(count)]
+
+
+MANY = {
+    "parameters": {"/p": {"get": {"parameters": numbered(20_000)}}},
+    "operations": {f"/p{i}": {"get": {"operationId": "a" + "!" * (i % 190) + "?" * (i // 190)}} for i in range(10_000)},
+    "shared": {f"/p{i}": {"get": {"parameters": [{"$ref": "#/x/long"}]}} for i in range(10_000)},
+    "unknown": {f"/p{i}": {"get": {"parameters": [{"name": "q", "in": "query", "schema": {"$ref": f"#no{i}"}}]}} for i in range(10_000)},
+    "definitions": {"/p": {"get": {"parameters": [{"name": "q", "in": "query", "schema": {"$ref": "#/x/0/same"}}]}}},
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_openapi_many_that_clash_take_linear_time(name):
+    """Tens of thousands of names that become the same, of uses of one long text, of references to nothing: seconds, not minutes."""
+    parts = {f"{i}": {"same": {"properties": {"next": {"$ref": f"#/x/{i + 1}/same"}}}} for i in range(20_000)}
+    parts["20000"] = {"same": {}}
+    parts["long"] = {"name": "q", "in": "query", "description": "x" * 5_000_000}
+    started = time.process_time()
+    made = compiled({"openapi": "3.1.0", "paths": MANY[name], "x": parts})
+    assert (len(made.functions), made.skipped) == (len(MANY[name]), [])
+    assert time.process_time() - started < 20
+
+
+def test_openapi_values_below_the_count_stay_small():
+    """The largest document whose values are not counted takes some hundred megabytes, whatever is in it."""
+    code = """
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (2_000_000_000, 2_000_000_000))
+    from doorward_openapi.document import _FEW_BYTES, parse
+    for unit, start, end in ((b'{"":0},', b'{"x":[', b"0]}"), (b"[],", b"x: [", b"[]]")):
+        parse(start + unit * ((_FEW_BYTES - 20) // len(unit)) + end, "t")
+    print("well")
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "well\n"), done.stderr[-500:]

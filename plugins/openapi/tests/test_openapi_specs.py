@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import os
 import tarfile
@@ -10,15 +11,13 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
-from doorward import ServerContext
+from doorward import ConfigError, ServerContext, signatures
 from doorward_openapi import OpenAPI
 from doorward_openapi.document import decompress, parse
 
 SPECS = Path(os.environ.get("DOORWARD_SPECS", ""))
-pytestmark = [
-    pytest.mark.anyio,
-    pytest.mark.skipif(not os.environ.get("DOORWARD_SPECS"), reason="DOORWARD_SPECS does not name the folder of documents"),
-]
+pytestmark = pytest.mark.anyio
+needs_specs = pytest.mark.skipif(not os.environ.get("DOORWARD_SPECS"), reason="DOORWARD_SPECS does not name the folder of documents")
 SINGLE = [p for p in sorted(SPECS.glob("*")) if p.suffix != ".md" and ".tar" not in p.name] if os.environ.get("DOORWARD_SPECS") else []
 METHODS = {"get", "put", "post", "delete", "options", "head", "patch", "trace", "query"}
 
@@ -29,6 +28,7 @@ async def compiled(path: Path):
     return await source.compile()
 
 
+@needs_specs
 @pytest.mark.parametrize("path", SINGLE, ids=lambda p: p.name)
 async def test_openapi_every_operation_is_accounted_for(path):
     """CONTRACT: SRC-03 Every operation of a real document, JSON or YAML, is a function; names are unique, references lead somewhere."""
@@ -56,6 +56,60 @@ def references(root):
     return found
 
 
+@needs_specs
+@pytest.mark.parametrize("path", SINGLE, ids=lambda p: p.name)
+async def test_openapi_cards_are_short_python(path):
+    """Cards and stubs are valid Python; 95 cards in 100 have at most 600 tokens (of four bytes)."""
+    made = await compiled(path)
+    some = made.functions[:: max(1, len(made.functions) // 200)]
+    cards = [signatures.describe(f, made.definitions.get, module="api") for f in some]
+    for card in cards:
+        ast.parse(card)
+    ast.parse(signatures.stub(some[:50], made.definitions.get))
+    assert sum(len(card.encode()) > 2400 for card in cards) <= max(2, 0.05 * len(cards))
+
+
+def corpus():
+    """The documents below DOORWARD_CORPUS: thousands, that nobody has looked at."""
+    folder = os.environ.get("DOORWARD_CORPUS")
+    found = sorted(p for end in ("json", "yaml", "yml") for p in Path(folder).rglob(f"*.{end}")) if folder else []
+    return [p for p in found if p.stat().st_size > 300 and p.name != "package.json"]
+
+
+@pytest.mark.timeout(3000)
+@pytest.mark.skipif(not os.environ.get("DOORWARD_CORPUS"), reason="DOORWARD_CORPUS does not name a folder of documents")
+async def test_openapi_corpus():
+    """Every document of a corpus compiles; each operation is a function or skipped for a stated reason; what an agent reads of
+    the first functions of each is valid Python."""
+    wrong, functions, skipped = [], 0, 0
+    for path in corpus():
+        try:
+            document = parse(decompress(path.read_bytes(), path.name), path.name)
+        except ConfigError:  # neither JSON nor YAML, or larger than any document may be
+            continue
+        if not isinstance(document, dict) or not {"openapi", "swagger"} & document.keys():
+            continue
+        made = await compiled(path)
+        functions, skipped = functions + len(made.functions), skipped + len(made.skipped)
+        known = {f.route for f in made.functions} | {s.where for s in made.skipped}
+        wrong += [f"{path}: {route} is lost" for route in routes(document) if route not in known]
+        wrong += [f"{path}: {s.where} without a reason" for s in made.skipped if not s.why]
+        for function in made.functions[:20]:
+            ast.parse(signatures.describe(function, made.definitions.get, module="api"))
+        ast.parse(signatures.stub(made.functions[:20], made.definitions.get))
+    assert wrong == []
+    assert functions > 1000 * skipped
+
+
+def routes(document):
+    """The operations that stand in a document itself."""
+    paths = document.get("paths")
+    for path, item in paths.items() if isinstance(paths, dict) else ():
+        if isinstance(item, dict) and "$ref" not in item and not path.startswith("x-"):
+            yield from (f"{m.upper()} {path if path.startswith('/') else '/' + path}" for m in METHODS & item.keys())
+
+
+@needs_specs
 @pytest.mark.parametrize("name", ["github.json.zst", "stripe-2023-09-12.yaml.zst", "kubernetes-swagger.json.zst", "discord.json.zst"])
 async def test_openapi_schemas_are_json_schemas(name):
     """What comes out is valid JSON Schema 2020-12: a validator can be built of it."""
@@ -64,6 +118,7 @@ async def test_openapi_schemas_are_json_schemas(name):
     jsonschema_rs.meta.validate({"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": {**made.definitions, **schemas}})
 
 
+@needs_specs
 async def test_openapi_github_is_fast():
     """GitHub's 1,223 operations (13 MB) compile in well below a second of processor time, twice that on a busy machine."""
     started = time.process_time()
@@ -72,6 +127,7 @@ async def test_openapi_github_is_fast():
     assert time.process_time() - started < 2
 
 
+@needs_specs
 @pytest.mark.parametrize("name", ["digitalocean-multifile", "readme-oas-examples", "oai-learn-examples", "redocly-3.2"])
 async def test_openapi_archives(name, tmp_path):
     """Documents of several files, small examples of each feature and OpenAPI 3.2 compile; what is skipped says why."""

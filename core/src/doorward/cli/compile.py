@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from doorward.gateway import Gateway
 
 SHOWN = 10
-"""Skipped operations of a server that are listed without `--verbose`."""
+"""Skipped operations and warnings of a server that are listed without `--verbose`."""
 
 
 @click.command()
@@ -30,7 +30,7 @@ SHOWN = 10
 @click.argument("servers", nargs=-1)
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 @click.option("--force", is_flag=True, help="Compile also what has not changed.")
-@click.option("--verbose", is_flag=True, help="List everything that was skipped.")
+@click.option("--verbose", is_flag=True, help="List all warnings, and everything that was skipped.")
 def compile(project: Project, servers: tuple[str, ...], dry_run: bool, force: bool, verbose: bool) -> int:
     """Turn the documents of all SERVERS (or of those named) into functions.
 
@@ -132,8 +132,11 @@ def _tell(name: str, result: _Result, verbose: bool, began: float) -> None:
         say(f"  skipped {one['where']}: {one['why']}")
     if len(shown) < len(report.skipped):
         say(f"  … and {len(report.skipped) - len(shown)} more (--verbose)")
-    for warning in report.warnings:
+    warnings = report.warnings if verbose else report.warnings[:SHOWN]
+    for warning in warnings:
         say(f"  warning: {warning}")
+    if len(warnings) < len(report.warnings):
+        say(f"  … and {len(report.warnings) - len(warnings)} more warnings (--verbose)")
 
 
 def _tell_all(results: dict[str, _Result], config: Path, dry_run: bool) -> None:

@@ -96,16 +96,18 @@ class Bodies:
         if form == "json" and "*" in media:
             media = "application/json"
             if self._is_bytes(entry.get("schema"), file):
-                media, form = "application/octet-stream", "binary"
+                media, form = "*/*", "binary"
         plan: dict[str, Any] = {"media": media, "kind": form}
-        if form == "json" and (raw := next((m for m, _, _ in content if body_kind(m) == "binary"), None)):
-            plan["bytes"] = raw
-        elif form == "text" and is_xml(media) and (tree := Plans(self._documents).plan(entry.get("schema"), file)):
+        if form == "text" and is_xml(media) and (tree := Plans(self._documents).plan(entry.get("schema"), file)):
             plan |= {"kind": "xml", "xml": tree}
         node = entry.get("schema", entry.get("itemSchema"))
-        found = self._members(node, file, 0) if form in _SPREAD and "bytes" not in plan else None
+        found = self._members(node, file, 0) if form in _SPREAD else None
         if found and found.nodes:
-            return self._spread(body, method, entry, found, plan)
+            keywords, plan = self._spread(body, method, entry, found, plan)
+            files = self._files(content, found, plan) if form == "json" else []
+            return [*keywords, *files], plan
+        if form == "json" and (raw := next((m for m, _, _ in content if body_kind(m) == "binary"), None)):
+            plan["bytes"] = raw
         if found and self._schema(node, file)[0].get("additionalProperties") is False:
             return [], None  # an object that may hold nothing
         required = body.get("required") is True
@@ -139,6 +141,18 @@ class Bodies:
             wire = self._field(plan["kind"], encoding.get(name), node, file)
             keywords.append(Keyword(name, "body", schema, needed and name in found.required, wire))
         return keywords, {**plan, "spread": True, "required": needed}
+
+    def _files(self, content: list[tuple[str, dict[str, Any], str]], known: _Members, plan: dict[str, Any]) -> list[Keyword]:
+        """The files that can go along if the body is sent as multipart instead of JSON."""
+        media, entry, file = next((c for c in content if body_kind(c[0]) == "multipart"), ("", {}, ""))
+        found = self._members(entry.get("schema"), file, 0) if media else None
+        keywords = []
+        for name, (node, home) in found.nodes.items() if found else ():
+            if name not in known.nodes and self._is_bytes(node, home):
+                plan["files"] = media
+                wire = self._field("multipart", None, node, home)
+                keywords.append(Keyword(name, "body", self._schemas.convert(node, home), False, wire))
+        return keywords
 
     def _whole(self, entry: Mapping[str, Any], file: str, plan: Mapping[str, Any]) -> dict[str, Any]:
         """The schema of a body that is one argument."""

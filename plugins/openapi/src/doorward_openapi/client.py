@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,8 @@ class Answer:
     """Why the body of a stream is not whole."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """All headers; names in small letters."""
+    url: str = ""
+    """Where it came from, redirects followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,26 +118,17 @@ class Client:
         names = {name.lower(): name for name in given}
         return {names.get(name.lower(), name): value.reveal().strip().encode() for name, value in self._headers.items()}
 
-    async def download(self, url: str, timeout: float, most: int, *, trusted: bool | None) -> bytes:
-        """The bytes of a document.
+    async def get(self, what: str, url: str, headers: Mapping[str, bytes], timeout: float, most: int, *, credentials: bool) -> Answer:
+        """One GET of a document of at most `most` bytes, with or without credentials and configured headers.
 
-        Credentials go along where the document's origin is that of the API (`trusted`), never where it is
-        another one (False), and where the API's is not known (`None`), only if it refuses without them.
         Raises: ServerError.
         """
-        what = f"{self._server}: the document {shown(url)}"
-        accept = {"Accept": b"application/json, application/yaml, */*;q=0.8"}
-        answer: Answer | None = None
-        if trusted is not True:
-            answer = await self._send(what, Hop("GET", url, accept), timeout, None, most, left=timeout, idempotent=True)
-        if trusted is True or (trusted is None and answer and answer.status in (401, 403, 404)):
-            hop = Hop("GET", url, {**accept, **self._configured(accept)})
-            answer = await self._send(what, hop, timeout, self._credentials(), most, left=timeout, idempotent=True)
-        assert answer is not None
-        if answer.status != 200:
-            hint = "Check `spec`, and `auth` if the document needs it."
-            raise ServerError(f"{what} cannot be had: {answer.status} {answer.reason}", hint=hint)
-        return answer.body
+        hop = Hop("GET", url, {**headers, **(self._configured(headers) if credentials else {})})
+        auth = self._credentials() if credentials else None
+        answer = await self._send(what, hop, timeout, auth, most, left=timeout, idempotent=True)
+        if answer.cut:
+            raise ServerError(f"{what} cannot be had: {answer.cut}")
+        return answer
 
     async def _send(
         self,
@@ -175,23 +168,27 @@ class Client:
         client = self._client()
         with anyio.fail_after(timeout):
             for _ in range(redirects.MOST_REDIRECTS + 1):
-                await self._checked(hop)
+                await self._checked(what, hop)
                 headers = [(name.encode(), value) for name, value in hop.headers.items()]
                 request = client.build_request(hop.method, hop.url, headers=headers, content=hop.content, timeout=timeout)
                 response = await client.send(request, auth=auth if hop.home else None, stream=True)
                 try:
                     further = redirects.following(what, hop, response.status_code, response.headers.get("location"), self._reach.belongs)
                     if further is None:
-                        return await _read(what, response, most, timeout)
+                        return replace(await _read(what, response, most), url=hop.url)
                     hop = further
                 finally:
                     await response.aclose()
         raise ServerError(f"{what} redirected more than {redirects.MOST_REDIRECTS} times")
 
-    async def _checked(self, hop: Hop) -> None:
+    async def _checked(self, what: str, hop: Hop) -> None:
         """Whoever redirects may not point at what only the operator may: not even where the operator did."""
-        if not hop.home and self._destinations is not None:
+        if hop.home or self._destinations is None:
+            return
+        try:
             await self._destinations.require_public(*origin(hop.url)[1:])
+        except ServerError as error:
+            raise ServerError(f"{what} redirects to {shown(hop.url)}, which is not followed: {error}", hint=error.hint) from None
 
     async def close(self) -> None:
         if self._opened is not None:
@@ -199,20 +196,22 @@ class Client:
             self._opened = None
 
 
-async def _read(what: str, response: httpx2.Response, most: int, timeout: float) -> Answer:
+async def _read(what: str, response: httpx2.Response, most: int) -> Answer:
     """The answer to its end, or to where a stream's time or room ends."""
     headers = response.headers
     media = headers.get("content-type", "")
-    patience = streams.patience(media, headers.get("content-length"), timeout)
+    time_left = anyio.current_effective_deadline() - anyio.current_time()
+    patience = streams.patience(media, headers.get("content-length"), time_left)
     parts: list[bytes] = []
     size, cut = 0, ""
     with anyio.move_on_after(patience) as scope:
         async for part in response.aiter_bytes():
             size += len(part)
+            parts.append(part)
             if size > most:
+                parts[-1] = part[: most - size]
                 cut = f"answered with more than {most // 2**20} MiB"
                 break
-            parts.append(part)
     if scope.cancelled_caught:
         cut = f"it did not end within {patience:.3g} seconds"
     elif cut and not streams.kind(media):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 from doorward import Compiled, ConfigError, Function, Skipped, unique_names
 
-from doorward_openapi import servers
+from doorward_openapi import overlay, servers
 from doorward_openapi.document import gc_paused
 from doorward_openapi.keywords import Unusable
 from doorward_openapi.operations import Operation, Operations, operations_of
@@ -22,34 +24,54 @@ MOST_KEYWORDS = 500_000
 """Arguments of all functions together: what a small document can multiply by references."""
 
 _MOST_WARNINGS = 50
+_ALIKE = 5
+_KIND = re.compile(r"'[^']*'|[a-z]+://[^\s,]*|\b[A-Z]+ /\S*|\d+")
+"""What differs between warnings that say the same."""
+
+_OPAQUE = re.compile(r"[0-9a-fA-F-]*[0-9][0-9a-fA-F-]{15,}")
+"""An id that tells nobody anything: a digest or a UUID."""
 
 
-def compile_document(
-    server: str, bundle: Bundle, *, base_url: str | None = None, headers: Collection[str] = (), local: str | None = None
-) -> Compiled:
-    """All functions of a document. `base_url` and the names of `headers` are the operator's; `local` is the origin of an
-    API that is reached over a Unix socket, wherever its document says that it is.
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the operator says of a document: where the API is, the names of the headers that are set, which other
+    origins belong to it, values of server variables, overlays (bytes by URI), and the origin of an API that is reached over a Unix
+    socket, wherever its document says that it is."""
 
-    Raises: ConfigError if it is no OpenAPI document.
+    base_url: str | None = None
+    headers: Collection[str] = ()
+    origins: Collection[str] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    overlays: Mapping[str, bytes] = field(default_factory=dict)
+    local: str | None = None
+
+
+def compile_document(server: str, bundle: Bundle, choices: Choices | None = None) -> Compiled:
+    """All functions of a document.
+
+    Raises: ConfigError if it is no OpenAPI document, or if a server variable has a value that it does not allow.
     """
     with gc_paused():
-        return _Compiler(server, bundle, base_url, headers, local).run()
+        return _Compiler(server, bundle, choices or Choices()).run()
 
 
 class _Compiler:
-    def __init__(self, server: str, bundle: Bundle, base_url: str | None, headers: Collection[str], local: str | None) -> None:
+    def __init__(self, server: str, bundle: Bundle, choices: Choices) -> None:
+        self._warnings: list[str] = []
+        if choices.overlays:
+            bundle, self._warnings = overlay.applied(bundle, choices.overlays)
         self._documents = Documents(bundle)
         self._schemas = Schemas(self._documents)
         self._root = _root(self._documents)
         self._url = bundle.root
-        self._given = base_url
-        self._operations = Operations(server, self._root, self._documents, self._schemas, {h.lower() for h in headers})
-        named = servers.root_base(self._root, local or bundle.root)
-        self._base = base_url or (f"{local}{urlsplit(named or local).path}" if local else named)
+        self._choices = choices
+        self._operations = Operations(server, self._root, self._documents, self._schemas, {h.lower() for h in choices.headers})
+        self._variables = servers.Variables(choices.variables)
+        named, local = servers.root_base(self._root, choices.local or bundle.root, self._variables), choices.local
+        self._base = choices.base_url or (f"{local}{urlsplit(named or local).path}" if local else named)
         self._elsewhere: Counter[str] = Counter()
         self._keywords = 0
         self._skipped: list[Skipped] = []
-        self._warnings: list[str] = []
 
     def run(self) -> Compiled:
         found = self._found()
@@ -102,33 +124,29 @@ class _Compiler:
         """The document names no base: the first of its paths' or operations', else where it came from."""
         for operation in found:
             for holder in (operation.node, operation.item):
-                if url := next(servers.base_urls(holder, ""), None):
+                if url := next(servers.base_urls(holder, "", self._variables), None):
                     return url
         return servers.clean("/", self._url) if self._url.startswith("http") else None
 
     def _names(self, found: list[Operation]) -> list[str]:
-        """A name for each operation: by its id, or by its route where the id is missing or taken."""
-        seen: set[str] = set()
-        keys = []
+        """A name for each operation: by its id, or by its route where the id is missing, opaque or another's. No name
+        depends on where in the document an operation stands."""
+        owners: dict[str, str] = {}
         for operation in found:
-            key = operation.id or operation.route
-            if key in seen:
+            route = owners.setdefault(operation.id, operation.route)
+            owners[operation.id] = min(route, operation.route, key=lambda r: (len(r), r))
+        keys: dict[str, None] = {}
+        for operation in found:
+            key = operation.id if operation.id and not _OPAQUE.fullmatch(operation.id) else operation.route
+            if operation.id and owners[operation.id] != operation.route:
                 twice = f"operationId {operation.id[:100]!r} stands there twice"
                 self._warnings.append(f"{twice}; the one of {operation.route[:200]} is named by its route")
-                key = f"{operation.id} {operation.route}" if operation.route in seen else operation.route
-            seen.add(key)
-            keys.append(key)
-        by_key = unique_names(keys)
-        taken: set[str] = set()
-        names = []
-        for key in keys:
-            name, count = by_key[key], 1
-            while name in taken:  # two digests may agree
-                count += 1
-                name = f"{by_key[key]}_{count}"
-            taken.add(name)
-            names.append(name)
-        return names
+                key = operation.route
+            while key in keys:  # two paths that differ in a slash only, or an id that reads like a route
+                key = f"{operation.id} {key}"
+            keys[key] = None
+        names = unique_names(keys)
+        return [names[key] for key in keys]
 
     def _function(self, operation: Operation, name: str) -> Function | None:
         if self._keywords > MOST_KEYWORDS:
@@ -146,15 +164,15 @@ class _Compiler:
         return function
 
     def _where(self, operation: Operation) -> str | None:
-        """The base URL of an operation. One that a path or an operation names counts only if it has the same
-        origin: a document must not send credentials elsewhere."""
+        """The base URL of an operation. One that a path or an operation names counts only if it has the same origin,
+        or one that the operator has named: a document must not send credentials elsewhere."""
         for holder in (operation.node, operation.item):
-            if own := next(servers.base_urls(holder, self._base or ""), None):
-                if self._base and servers.same_origin(own, self._base):
+            if own := next(servers.base_urls(holder, self._base or "", self._variables), None):
+                if any(servers.same_origin(own, known) for known in (self._base, *self._choices.origins) if known):
                     return own
                 self._elsewhere[servers.shown(own)] += 1
                 break
-        return None if self._given else self._base
+        return None if self._choices.base_url else self._base
 
     def _usable(self, functions: list[Function]) -> list[Function]:
         """Without the functions whose schemas refer, over any number of steps, outside of the document."""
@@ -183,18 +201,25 @@ class _Compiler:
         self._skipped.append(Skipped(where[:300], why[:500]))
 
     def _warn(self, functions: list[Function]) -> None:
-        self._warnings += self._schemas.warnings
+        """Put together what the operator should know: where calls go first, and of each kind of the rest a few."""
+        where = []
+        if functions and not self._base:
+            where.append("the document names no server; set base_url, or no call can be made")
+        elif self._base and not self._choices.base_url and self._url.startswith("http") and not servers.same_origin(self._base, self._url):
+            where.append(f"calls go to {servers.shown(self._base)}, which the document names; set base_url to be sure of it")
         for url, count in self._elsewhere.items():
             named = f"{count} operation{'s name' if count > 1 else ' names'} the server {url}, of another origin"
-            self._warnings.append(f"{named}; calls go to {servers.shown(self._base or '')} instead")
-        if functions and not self._base:
-            self._warnings.append("the document names no server; set base_url, or no call can be made")
-        elif self._base and not self._given and self._url.startswith("http") and not servers.same_origin(self._base, self._url):
-            self._warnings.append(f"calls go to {servers.shown(self._base)}, which the document names; set base_url to be sure of it")
+            where.append(f"{named}; calls go to {servers.shown(self._base or '')} instead (see `origins`)")
+        where += [f"variables: no server of the document has {name!r}" for name in sorted(self._variables.unused)]
         if not functions and not self._skipped:
-            self._warnings.append("the document has no operations")
-        if len(self._warnings) > _MOST_WARNINGS:
-            self._warnings[_MOST_WARNINGS:] = [f"and {len(self._warnings) - _MOST_WARNINGS} more warnings"]
+            where.append("the document has no operations")
+        kinds: dict[str, list[str]] = {}
+        for warning in [*where, *self._warnings, *self._schemas.warnings]:
+            kinds.setdefault(_KIND.sub("…", warning), []).append(warning)
+        self._warnings = []
+        for alike in list(kinds.values())[:_MOST_WARNINGS]:
+            more = len(alike) - _ALIKE
+            self._warnings += alike[:_ALIKE] + ([f"… and {more} more: {_KIND.sub('…', alike[0])}"] if more > 0 else [])
 
 
 def _root(documents: Documents) -> dict[str, Any]:

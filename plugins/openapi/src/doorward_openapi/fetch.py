@@ -1,9 +1,10 @@
-"""A document and the files next to it, from a folder or over HTTP."""
+"""A document and the files that belong to it, from a folder or over HTTP."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
@@ -11,23 +12,35 @@ import anyio
 from doorward import ConfigError, ServerError
 
 from doorward_openapi.document import MOST_BYTES, decompress, external_refs
+from doorward_openapi.downloads import Downloaded
 from doorward_openapi.refs import Bundle, inside
 
 MOST_FILES = 5_000
 MOST_DOWNLOADS = 100
 
-Download = Callable[[str], Awaitable[bytes]]
+_PACKED = ("", ".zst", ".gz")
+_ENDINGS = tuple(f".{kind}{packed}" for kind in ("yaml", "yml", "json") for packed in _PACKED)
+_ROOT = re.compile(rb"""^(?:openapi|swagger)\s*:|["'](?:openapi|swagger)["']\s*:\s*["'\d]""", re.MULTILINE)
+
+Download = Callable[[str], Awaitable[Downloaded]]
 
 
-async def fetch(spec: str, folder: Path, download: Download) -> Bundle:
-    """The document that `spec` names (a path, relative to `folder`, or an http(s) URL), and the files of its own
-    folder or origin that it refers to.
+async def fetch(spec: str, folder: Path, download: Download, origins: Sequence[str] = ()) -> Bundle:
+    """The document that `spec` names (a path, relative to `folder`, or an http(s) URL; of a folder, the document in it), and what it
+    refers to of its own folder or origin, and of `origins`.
 
     Raises: ConfigError if it is not there or too large, ServerError if it can't be downloaded.
     """
     if spec.startswith(("http://", "https://")):
-        return await _downloaded(urldefrag(spec)[0], download)
-    return await anyio.to_thread.run_sync(_read_all, spec, folder)
+        url = urldefrag(spec)[0]
+        root, body = await download(url)
+        bundle = Bundle(root, {root: decompress(body, _name(root))}, {url: root}, _and_of(url, origins))
+    else:
+        bundle = Bundle(*await anyio.to_thread.run_sync(_read_all, spec, folder), {}, origins)
+        if not origins:
+            return bundle
+    await _download_all(bundle, download, spec)
+    return bundle
 
 
 def digest(bundle: Bundle) -> str:
@@ -40,8 +53,16 @@ def digest(bundle: Bundle) -> str:
     return total.hexdigest()
 
 
-def _read_all(spec: str, folder: Path) -> Bundle:
+def _and_of(url: str, origins: Sequence[str]) -> list[str]:
+    """`origins` and that of the configured URL, which may redirect to another one."""
+    parts = urlsplit(url)
+    return [*origins, f"{parts.scheme}://{parts.netloc}"]
+
+
+def _read_all(spec: str, folder: Path) -> tuple[str, dict[str, bytes]]:
     path = (folder / Path(spec).expanduser()).resolve()
+    if path.is_dir():
+        path = _document_in(path, spec)
     raw = _read(path, spec)
     if raw is None:
         hint = "`spec` is a path, relative to the configuration file, or a URL."
@@ -60,7 +81,24 @@ def _read_all(spec: str, folder: Path) -> Bundle:
                 files[other] = found
                 todo.append(other)
         _bounded(files, spec)
-    return Bundle(root, files)
+    return root, files
+
+
+def _document_in(folder: Path, spec: str) -> Path:
+    """The document of a folder: `openapi.*`, else `swagger.*`, else the only file that says it is one.
+
+    Raises: ConfigError if there is none, or more than one.
+    """
+    try:
+        files = [f for f in sorted(folder.iterdir())[:MOST_FILES] if f.name.endswith(_ENDINGS) and f.is_file()]
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", place=f"spec = {spec!r}") from None
+    named = [[f for f in files if f.name.partition(".")[0] == name] for name in ("openapi", "swagger")]
+    found = named[0] or named[1] or [f for f in files if _ROOT.search(_read(f, spec) or b"")]
+    if len(found) == 1:
+        return found[0].resolve()
+    listed = f"several documents: {', '.join(f.name for f in found[:10])}" if found else "no OpenAPI document"
+    raise ConfigError(f"the folder {str(folder)!r} has {listed}", place=f"spec = {spec!r}", hint="Set `spec` to the file that is meant.")
 
 
 def _read_inside(uri: str, folder: Path, spec: str) -> bytes | None:
@@ -87,25 +125,32 @@ def _read(path: Path, spec: str) -> bytes | None:
     return decompress(raw, path.name)
 
 
-async def _downloaded(root: str, download: Download) -> Bundle:
-    name = root.partition("?")[0].rpartition("/")[2]
-    files = {root: decompress(await download(root), name)}
-    todo = [root]
-    tried = {root}
+async def _download_all(bundle: Bundle, download: Download, spec: str) -> None:
+    """Add to a bundle what its files refer to over HTTP."""
+    files, moved = bundle.files, bundle.moved
+    todo = list(files)
+    tried = set(moved)
     while todo:
         uri = todo.pop()
         for ref in external_refs(files[uri]):
             other = _joined(uri, ref)
-            if other in tried or not inside(other, root) or len(tried) >= MOST_DOWNLOADS:
+            if other in tried or other in files or not other.startswith("http") or len(tried) >= MOST_DOWNLOADS:
+                continue
+            if not inside(other, bundle.root, bundle.origins):
                 continue
             tried.add(other)
             try:
-                files[other] = decompress(await download(other), other.rpartition("/")[2])
-                todo.append(other)
+                place, body = await download(other)
+                files[place] = decompress(body, _name(place))
             except (ServerError, ConfigError):
                 continue  # who refers to it is told that it is not there
-        _bounded(files, root)
-    return Bundle(root, files)
+            moved[other] = place
+            todo.append(place)
+        _bounded(files, spec)
+
+
+def _name(url: str) -> str:
+    return url.partition("?")[0].rpartition("/")[2]
 
 
 def _joined(uri: str, ref: str) -> str:
@@ -115,6 +160,6 @@ def _joined(uri: str, ref: str) -> str:
         return ""
 
 
-def _bounded(files: dict[str, bytes], spec: str) -> None:
+def _bounded(files: Mapping[str, bytes], spec: str) -> None:
     if sum(map(len, files.values())) > 2 * MOST_BYTES:
         raise ConfigError("the document and its files are too large altogether", place=f"spec = {spec.partition('?')[0]!r}")

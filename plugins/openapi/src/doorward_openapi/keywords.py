@@ -30,14 +30,14 @@ class Keyword:
 def named(keywords: Iterable[Keyword]) -> dict[str, Keyword]:
     """Keywords by argument name. Where two would share a name, the later location's gets its location as suffix."""
     arguments: dict[str, Keyword] = {}
+    counts: dict[str, int] = {}
     for keyword in sorted(keywords, key=lambda k: _ORDER.index(k.where)):
         name = keyword.name if is_plain(keyword.name) else python_name(keyword.name[:200], fallback="value")
         if name in arguments:
             name = base = f"{name.rstrip('_')}_{keyword.where}"
-            count = 1
             while name in arguments:
-                count += 1
-                name = f"{base}_{count}"
+                counts[base] = counts.get(base, 1) + 1
+                name = f"{base}_{counts[base]}"
         arguments[name] = keyword
     return arguments
 

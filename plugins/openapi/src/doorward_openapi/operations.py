@@ -20,6 +20,9 @@ METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", 
 _READING = {"GET", "HEAD", "OPTIONS", "QUERY", "TRACE"}
 _REPEATABLE = _READING | {"PUT", "DELETE"}
 _LONGEST_PATH = 2000
+_HANDLE = {"artefact": {"type": "string"}, "type": {"type": "string"}, "bytes": {"type": "integer"}, "name": {"type": "string"}}
+_RETURNS: dict[str, dict[str, Any]] = {"text": {"type": "string"}, "binary": {"type": "object", "properties": _HANDLE}}
+"""What a program gets of answers that are not JSON: text, or the handle of bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class Operations:
         self._bodies = Bodies(documents, schemas)
         self._configured = configured
         self._old = "swagger" in root
+        self._parents = _parents(root.get("tags"))
         self._made: dict[tuple[str, int | bytes], keywords.Keyword] = {}
 
     def function(self, operation: Operation, name: str, base: str | None) -> Function:
@@ -105,7 +109,7 @@ class Operations:
             destructive=method == "DELETE",
             idempotent=method in _REPEATABLE,
             deprecated=node.get("deprecated") is True,
-            tags=_tags(node.get("tags")),
+            tags=self._tags(node.get("tags")),
             route=operation.route,
             data=data,
         )
@@ -138,8 +142,25 @@ class Operations:
                     return (accept if "*" in media else f"{media}, */*;q=0.5"), schema or None
                 if returns is None and "*" not in media:
                     accept = f"{media}, */*;q=0.5"
-                    returns = {"type": "string"} if form == "text" else {"type": "array"} if form == "lines" else returns
+                    returns = self._sequence(entry, place) if form == "lines" else _RETURNS.get(form)
         return accept, returns
+
+    def _tags(self, tags: Any) -> tuple[str, ...]:
+        """The tags of an operation, and those above them."""
+        found: dict[str, None] = {}
+        todo = [tag for tag in tags[:20] if isinstance(tag, str) and tag] if isinstance(tags, list) else []
+        for tag in todo:
+            if tag not in found and len(found) < 30:
+                found[tag] = None
+                todo += [self._parents[tag]] if tag in self._parents else []
+        return tuple(line(tag, 100) for tag in found)
+
+    def _sequence(self, entry: Mapping[str, Any], file: str) -> dict[str, Any]:
+        """What a sequential media type becomes: a list, of what `itemSchema` (3.2) says; before, `schema` was the whole."""
+        if "itemSchema" in entry:
+            return {"type": "array", "items": self._schemas.convert(entry["itemSchema"], file)}
+        whole = self._schemas.convert(entry.get("schema"), file)
+        return whole if whole.get("type") == "array" else {"type": "array"}
 
     def _successes(self, responses: Any, file: str) -> Iterator[tuple[Any, str]]:
         if not isinstance(responses, dict):
@@ -164,5 +185,7 @@ def _summary(node: Mapping[str, Any]) -> str:
     return line(first.partition(". ")[0], 200)
 
 
-def _tags(tags: Any) -> tuple[str, ...]:
-    return tuple(line(tag, 100) for tag in tags[:20] if isinstance(tag, str) and tag) if isinstance(tags, list) else ()
+def _parents(tags: Any) -> dict[str, str]:
+    """Tags that stand below others (3.2), and which."""
+    listed = [tag for tag in tags[:5000] if isinstance(tag, dict)] if isinstance(tags, list) else []
+    return {t["name"]: t["parent"] for t in listed if isinstance(t.get("name"), str) and isinstance(t.get("parent"), str)}

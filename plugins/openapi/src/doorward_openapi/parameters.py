@@ -12,10 +12,13 @@ from doorward_openapi.schemas import Schemas
 from doorward_openapi.text import kind, line
 
 _USUAL = {"path": "simple", "header": "simple", "query": "form", "cookie": "form", "querystring": "form"}
+_DELIMITED = {"spaceDelimited", "pipeDelimited", "tabDelimited"}
+"""In paths and headers only Swagger 2.0 has them."""
+
 _STYLES = {
-    "path": {"simple", "label", "matrix"},
-    "query": {"form", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject"},
-    "header": {"simple"},
+    "path": {"simple", "label", "matrix"} | _DELIMITED,
+    "query": {"form", "deepObject"} | _DELIMITED,
+    "header": {"simple"} | _DELIMITED,
     "cookie": {"form", "cookie"},
     "querystring": set[str](),
 }
@@ -51,6 +54,8 @@ def resolved(
             if not isinstance(parameter, dict):
                 raise Unusable(f"a parameter is {kind(parameter)}, not an object")
             name, location = parameter.get("name"), parameter.get("in")
+            if name == "" and parameter.get("required") is not True:
+                continue  # it cannot be sent, and need not
             if not isinstance(name, str) or not isinstance(location, str) or not name or len(name) > 500:
                 raise Unusable("a parameter has no name or no location")
             found[name, location] = parameter, home

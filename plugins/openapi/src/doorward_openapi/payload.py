@@ -30,8 +30,10 @@ def build(plan: Mapping[str, Any], fields: Sequence[Field]) -> tuple[str, bytes]
         return None
     media, kind = str(plan["media"]), plan["kind"]
     if plan.get("spread"):
+        if "files" in plan and any(f.get("file") and v is not None for f, v in fields):
+            return _multipart(str(plan["files"]), fields)
         if kind == "json":
-            return media, _utf8(styles.dumped({f["name"]: v for f, v in fields}))
+            return media, _utf8(styles.dumped({f["name"]: v for f, v in fields if not f.get("file")}))
         return _form(media, fields) if kind == "form" else _multipart(media, fields)
     whole = fields[0][1]
     if "bytes" in plan and (file := as_file(whole)):

@@ -7,7 +7,9 @@ required. The upstream checks its requests itself.
 
 from __future__ import annotations
 
+import contextlib
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -29,7 +31,7 @@ _ALSO_CALLED = {
 }
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _FLAGS = ("deprecated", "readOnly", "writeOnly")
-_BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")
+_BOUNDS = frozenset(["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"])
 _RARE = frozenset(["const", "pattern", "uniqueItems", *_COUNTS, *_FLAGS, *_BOUNDS])
 _PARTS = frozenset(["properties", "required", "items", "prefixItems", "additionalProperties", "allOf", "anyOf", "oneOf"])
 """Most schemas have none of these: one look at all of them is cheaper than a look at each."""
@@ -47,9 +49,11 @@ class Schemas:
         self.unusable: dict[str, str] = {}
         self.warnings: dict[str, None] = {}
         self._names: dict[tuple[str, str], str] = {}
+        self._counts: dict[str, int] = {}
         self._queue: list[tuple[str, Place]] = []
         self._done: dict[tuple[int, str], tuple[Any, dict[str, Any]]] = {}
         self._patterns: dict[str, bool] = {}
+        self._meant: dict[str, dict[str, dict[str, None]]] = {}
 
     def convert(self, node: Any, file: str) -> dict[str, Any]:
         """A schema that stands in `file`.
@@ -70,18 +74,46 @@ class Schemas:
             except BadRef as error:
                 self.definitions[name] = {}
                 self.unusable[name] = str(error)
+        for name, properties in self._meant.items():
+            self._tell_values(name, properties)
+
+    def _tell_values(self, name: str, properties: Mapping[str, Mapping[str, None]]) -> None:
+        """Show what a discriminator maps to a definition, where the definition does not say it itself. It is no `enum`:
+        documents are often wrong about it, and a variant of a variant has another value than the part that it shares."""
+        definition = self.definitions[name]
+        own = definition.get("properties", {})
+        for key, values in properties.items():
+            if own.get(key, {}).keys().isdisjoint(("enum", "const", "$ref", "allOf", "anyOf")):
+                own = {**own, key: {**own.get(key, {}), "x-values": list(values)}}
+        self.definitions[name] = {**definition, "properties": own}
+
+    def _discriminated(self, node: Mapping[str, Any], file: str) -> None:
+        """Remember which values of its discriminator mean which variant of a union."""
+        found = node["discriminator"]
+        key, mapping = (found.get("propertyName"), found.get("mapping")) if isinstance(found, dict) else (None, None)
+        if not isinstance(key, str) or len(key) > 100 or not isinstance(mapping, dict):
+            return
+        for value, target in list(mapping.items())[:200]:
+            if not isinstance(target, str) or len(value) > 100:
+                continue
+            ref = target if re.search(r"[#/]|\.(json|ya?ml)$", target) else f"#/components/schemas/{target}"
+            with contextlib.suppress(BadRef):
+                name = self._name(self._documents.find(ref, file))
+                self._meant.setdefault(name, {}).setdefault(key, {})[value] = None
 
     def _convert(self, node: Any, file: str, depth: int) -> dict[str, Any]:
         if node is False:
             return {"not": {}}
         if not isinstance(node, dict) or depth > DEEPEST:
             return {}
-        ref = node.get("$ref")
+        ref = node.get("$ref", node.get("$dynamicRef"))
         out: dict[str, Any] = self._reference(ref, file) if isinstance(ref, str) else {}
         if not out or len(node) > 1:
             self._values(node, out)
             if not node.keys().isdisjoint(_PARTS):
                 self._parts(node, out, lambda part: self._convert(part, file, depth + 1))
+                if "discriminator" in node and ("oneOf" in node or "anyOf" in node):
+                    self._discriminated(node, file)
             if node.get("nullable") is True or node.get("x-nullable") is True:
                 out = _nullable(out)
         return out
@@ -108,10 +140,9 @@ class Schemas:
         if key not in self._names:
             last = place.pointer.rpartition("/")[2] or place.file.rpartition("/")[2].partition(".")[0]
             name = base = re.sub(r"[^A-Za-z0-9_.-]+", "_", last.replace("~1", "_").replace("~0", "_"))[:100] or "schema"
-            count = 1
             while name in self.definitions:
-                count += 1
-                name = f"{base}_{count}"
+                self._counts[base] = self._counts.get(base, 1) + 1
+                name = f"{base}_{self._counts[base]}"
             self._names[key] = name
             self.definitions[name] = {}  # taken; `finish` fills it
             self._queue.append((name, place))
@@ -149,7 +180,8 @@ class Schemas:
                 out[key] = count
         if isinstance(text := node.get("pattern"), str) and self._sound(text):
             out["pattern"] = text
-        _bounds(node, out)
+        if not node.keys().isdisjoint(_BOUNDS):
+            _bounds(node, out)
 
     def _parts(self, node: Mapping[str, Any], out: dict[str, Any], convert: Callable[[Any], dict[str, Any]]) -> None:
         """Everything that holds other schemas."""
@@ -181,7 +213,9 @@ class Schemas:
         """Whether a regular expression is short, and one that validators will know."""
         if pattern not in self._patterns:
             try:
-                self._patterns[pattern] = len(pattern) <= 200 and re.compile(pattern) is not None
+                with warnings.catch_warnings():  # of what future versions of `re` will read otherwise
+                    warnings.simplefilter("ignore")
+                    self._patterns[pattern] = len(pattern) <= 200 and re.compile(pattern) is not None
             except (re.error, OverflowError, RecursionError):
                 self._patterns[pattern] = False
         return self._patterns[pattern]

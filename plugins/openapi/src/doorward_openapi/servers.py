@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+from doorward import ConfigError
+
 _VARIABLE = re.compile(r"\{([^{}]{1,200})\}")
 _PORTS = {"http": 80, "https": 443}
 
@@ -40,27 +42,49 @@ def shown(url: str) -> str:
     return f"{parts.scheme}://{host}{parts.path}" if parts.scheme else url
 
 
-def base_urls(holder: Any, document_url: str) -> Iterator[str]:
+class Variables:
+    """The values of server variables that the operator gives; `unused` are those that no server has asked for."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self._given = given
+        self.unused = set(given)
+
+    def value(self, name: str, declared: Any) -> str | None:
+        """The given value of a variable, else its default, else None.
+
+        Raises: ConfigError for a value that the document does not allow.
+        """
+        declared = declared if isinstance(declared, Mapping) else {}
+        if name not in self._given:
+            default = declared.get("default")
+            return str(default) if isinstance(default, (str, int)) else None
+        self.unused.discard(name)
+        value, allowed = self._given[name], declared.get("enum")
+        if isinstance(allowed, list) and allowed and value not in (names := [str(one)[:100] for one in allowed[:50]]):
+            raise ConfigError(f"{value!r} is no value of it", place=f"variables.{name}", hint=f"The document allows {', '.join(names)}.")
+        return value
+
+
+def base_urls(holder: Any, document_url: str, variables: Variables) -> Iterator[str]:
     """The usable URLs of the `servers` of a document, a path or an operation, in their order.
 
-    Relative ones are resolved against `document_url`, where that is a http(s) URL.
+    Relative ones are resolved against `document_url`, where that is a http(s) URL. Raises: ConfigError.
     """
     listed = holder.get("servers") if isinstance(holder, Mapping) else None
     for server in listed[:50] if isinstance(listed, list) else ():
-        if isinstance(server, Mapping) and isinstance(server.get("url"), str) and (url := _expanded(server, document_url)):
+        if isinstance(server, Mapping) and isinstance(server.get("url"), str) and (url := _expanded(server, document_url, variables)):
             yield url
 
 
-def _expanded(server: Mapping[str, Any], document_url: str) -> str | None:
-    variables = server.get("variables")
-    variables = variables if isinstance(variables, Mapping) else {}
+def _expanded(server: Mapping[str, Any], document_url: str, variables: Variables) -> str | None:
+    declared = server.get("variables")
+    declared = declared if isinstance(declared, Mapping) else {}
 
-    def default(match: re.Match[str]) -> str:
-        variable = variables.get(match[1])
-        value = variable.get("default") if isinstance(variable, Mapping) else None
-        return str(value) if isinstance(value, (str, int)) else match[0]
+    def value(match: re.Match[str]) -> str:
+        found = variables.value(match[1], declared.get(match[1]))
+        return match[0] if found is None else found
 
-    return clean(_VARIABLE.sub(default, server["url"][:2000]), document_url)
+    return clean(_VARIABLE.sub(value, server["url"][:2000]), document_url)
 
 
 def clean(url: str, document_url: str) -> str | None:
@@ -77,11 +101,14 @@ def clean(url: str, document_url: str) -> str | None:
     return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
 
 
-def root_base(root: Mapping[str, Any], document_url: str) -> str | None:
-    """The first base URL that the document itself names."""
+def root_base(root: Mapping[str, Any], document_url: str, variables: Variables) -> str | None:
+    """The first base URL that the document itself names.
+
+    Raises: ConfigError for a variable's value that the document does not allow.
+    """
     if "swagger" in root:
         return _swagger(root, document_url)
-    return next(base_urls(root, document_url), None)
+    return next(base_urls(root, document_url, variables), None)
 
 
 def _swagger(root: Mapping[str, Any], document_url: str) -> str | None:

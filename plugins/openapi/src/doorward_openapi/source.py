@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 import anyio
-from doorward import Call, Compiled, ServerContext, ServerError, Settings, Template
+from doorward import Call, Compiled, ConfigError, Reply, ServerContext, ServerError, Settings, Template
 from pydantic import Field, PositiveFloat, field_validator
 
 from doorward_openapi import servers
@@ -23,18 +24,26 @@ class OpenAPISettings(Settings):
     """The keys of `[servers.NAME]` with `source = "openapi"`."""
 
     spec: str = Field(min_length=1, description="The document: a path, relative to the configuration file, or a URL")
+    overlay: list[str] = Field([], description="OpenAPI Overlay documents that correct it, in this order: paths or URLs")
     base_url: str | None = Field(None, description="Where the API is; the document's first server if it is not set")
     headers: dict[str, Template] = Field({}, description="Headers of every request")
     origins: list[str] = Field([], description="Other origins that belong to this API, for example https://uploads.example.com")
+    variables: dict[str, str] = Field({}, description="Values of server variables, for example { region = 'eu' }")
     socket: str | None = Field(None, description="The path of a Unix socket that carries the requests")
     retries: int = Field(2, ge=0, le=5, description="How often a request may be repeated that failed for the moment")
     timeout: PositiveFloat = Field(30.0, description="Seconds that one request may take")
 
-    @field_validator("base_url", "spec")
+    @field_validator("overlay", mode="before")
     @classmethod
-    def _without_credentials(cls, value: str | None) -> str | None:
-        if value and value.startswith(("http:", "https:")) and "@" in urlsplit(value).netloc:
-            raise ValueError("must not hold a user or a password; use `auth`")
+    def _listed(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
+
+    @field_validator("base_url", "spec", "overlay")
+    @classmethod
+    def _without_credentials(cls, value: Any) -> Any:
+        for url in value if isinstance(value, list) else [value]:
+            if url and url.startswith(("http:", "https:")) and "@" in urlsplit(url).netloc:
+                raise ValueError("must not hold a user or a password; use `auth`")
         return value
 
     @field_validator("base_url")
@@ -54,7 +63,7 @@ class OpenAPISettings(Settings):
             cleaned = servers.clean(each, "")
             if cleaned is None or urlsplit(cleaned).path or "?" in each or "#" in each:
                 raise ValueError(f"{each[:200]!r} is no origin: scheme, host and perhaps a port, for example https://uploads.example.com")
-        return [each.rstrip("/") for each in value]
+        return [each.rstrip("/").lower() for each in value]
 
     @field_validator("headers")
     @classmethod
@@ -74,45 +83,42 @@ class OpenAPI:
         self._server = server
         self._settings: OpenAPISettings = server.settings
         self._bundle: Bundle | None = None
+        self._overlays: dict[str, bytes] = {}
         self._opened: Client | None = None
         self._known: set[str] = set()
 
     async def fingerprint(self) -> str:
-        """The hash of the document and the files that it refers to.
+        """The hash of the document, the files that it refers to and its overlays.
 
         Raises: ConfigError, ServerError.
         """
         from doorward_openapi.fetch import digest
+        from doorward_openapi.refs import Bundle
 
         self._bundle = await self._fetch()
-        return await anyio.to_thread.run_sync(digest, self._bundle)
+        read = [self._bundle, *(Bundle(uri, {uri: raw}) for uri, raw in self._overlays.items())]
+        return " ".join(await anyio.to_thread.run_sync(lambda: [digest(bundle) for bundle in read]))
 
     async def compile(self) -> Compiled:
         """All functions of the document; what was read for the fingerprint is used and let go.
 
         Raises: ConfigError, ServerError.
         """
-        from doorward_openapi.compiler import compile_document
+        from doorward_openapi.compiler import Choices, compile_document
 
         bundle, self._bundle = self._bundle or await self._fetch(), None
         settings = self._settings
-        return await anyio.to_thread.run_sync(
-            lambda: compile_document(
-                self._server.name,
-                bundle,
-                base_url=settings.base_url,
-                headers=list(settings.headers),
-                local=_LOCAL if settings.socket else None,
-            )
-        )
+        local = _LOCAL if settings.socket else None
+        choices = Choices(settings.base_url, list(settings.headers), settings.origins, settings.variables, self._overlays, local)
+        return await anyio.to_thread.run_sync(compile_document, self._server.name, bundle, choices)
 
     async def call(self, call: Call) -> Any:
         """Make the HTTP request of a function.
 
-        Returns: the decoded JSON, a string for text, None for nothing, else bytes.
+        Returns: see `answers.value_of`; a Reply where a next page is known.
         Raises: ApiError for 400 and above, ServerError, InvalidArguments for values that HTTP cannot carry.
         """
-        from doorward_openapi import answers, request
+        from doorward_openapi import answers, pages, request
 
         function = call.function
         what = f"{function.qualified} ({function.route})"
@@ -121,7 +127,11 @@ class OpenAPI:
         answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=function.idempotent)
         if answer.status >= 400:
             raise answers.error_of(what, answer.status, answer.reason, answer.media, answer.retry_after, answer.body)
-        return answers.value_of(what, answer.media, answer.charset, answer.body, disposition=answer.disposition, cut=answer.cut)
+        value = answers.value_of(what, answer.media, answer.charset, answer.body, disposition=answer.disposition, cut=answer.cut)
+        following = pages.following(function, call.arguments, answer.headers, value)
+        if following is None:
+            return value
+        return replace(value, next=following) if isinstance(value, Reply) else Reply(value, next=following)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -131,10 +141,10 @@ class OpenAPI:
     def _base(self, data: Any) -> str:
         """Where the requests of a function go: never to another origin than the configured ones."""
         settings, named = self._settings, data.get("base")
-        if named and settings.base_url is None:
-            return f"{_LOCAL}{urlsplit(named).path}" if settings.socket else self._taken_at_its_word(str(named))
         if named and any(servers.same_origin(named, known) for known in (settings.base_url or "", *settings.origins)):
             return str(named)
+        if named and settings.base_url is None:
+            return f"{_LOCAL}{urlsplit(named).path}" if settings.socket else self._taken_at_its_word(str(named))
         if base := settings.base_url or (_LOCAL if settings.socket else None):
             return base
         name = self._server.name
@@ -171,13 +181,21 @@ class OpenAPI:
         return Reach(api, tuple(settings.origins), document, settings.socket, settings.retries)
 
     async def _fetch(self) -> Bundle:
-        from doorward_openapi.document import MOST_BYTES
+        from doorward_openapi.downloads import Downloads, Kept
         from doorward_openapi.fetch import fetch
 
-        base = self._settings.base_url
-
-        async def download(url: str) -> bytes:
-            trusted = servers.same_origin(url, base) if base else None
-            return await self._client().download(url, self._settings.timeout, MOST_BYTES, trusted=trusted)
-
-        return await fetch(self._settings.spec, self._server.folder, download)
+        settings, server = self._settings, self._server
+        kept = Kept(server.state / "documents")
+        download = Downloads(
+            server.name, lambda: self._client().get, kept, settings.spec, settings.base_url, settings.origins, settings.timeout
+        )
+        bundle = await fetch(settings.spec, server.folder, download, settings.origins)
+        self._overlays = {}
+        for overlay in settings.overlay:
+            try:
+                found = await fetch(overlay, server.folder, download, settings.origins)
+            except ConfigError as error:
+                why = f"the overlay {overlay.partition('?')[0]!r} cannot be read: {error}"
+                raise ConfigError(why, place="overlay", hint=error.hint) from None
+            self._overlays[found.root] = found.files[found.root]
+        return bundle

@@ -23,12 +23,12 @@ def kind(media: str) -> str:
     return "lines" if any(name in bare for name in ("ndjson", "jsonl", "json-lines", "stream+json")) else ""
 
 
-def patience(media: str, length: str | None, timeout: float) -> float:
+def patience(media: str, length: str | None, time_left: float) -> float:
     """Seconds to wait for the end of an answer: half of the time for streams, so that a program can use what came of one
     that never ends; almost all for JSON of unknown length, which may be one (Docker's events)."""
     if kind(media):
-        return timeout / 2
-    return timeout * 0.95 if length is None and media.partition(";")[0].strip().lower().endswith("json") else math.inf
+        return time_left / 2
+    return time_left * 0.95 if length is None and media.partition(";")[0].strip().lower().endswith("json") else math.inf
 
 
 def values(form: str, body: bytes, read: Read, cut: str = "") -> list[Any]:

@@ -24,6 +24,7 @@ _TRIPLE = re.compile(r"(%[0-9A-Fa-f]{2})")
 _RESERVED = {"path": ":@!$&'()*+,;=", "query": "/:?@!$'()*,;=", "form": "/:?@!$'()*,;=", "cookie": "/:?@!$'()*="}
 """What `allowReserved` leaves as it is, but for what would end a value there."""
 
+_COMMA = (",", ",")
 _DELIMITERS = {"spaceDelimited": ("%20", " "), "pipeDelimited": ("%7C", "|"), "tabDelimited": ("%09", "\t")}
 
 
@@ -113,7 +114,7 @@ def named(name: str, value: Any, wire: Mapping[str, Any], place: Place) -> list[
     if explode or style == "deepObject":
         return found
     parts = [part for k, v in found for part in (encode(k), v)] if isinstance(value, dict) else [v for _, v in found]
-    return [(name, _DELIMITERS.get(style, (",", ","))[place == "plain"].join(parts))]
+    return [(name, _DELIMITERS.get(style, _COMMA)[place == "plain"].join(parts))]
 
 
 def _deep(path: str, value: Any, depth: int) -> list[tuple[str, str]]:
@@ -147,7 +148,7 @@ def in_path(name: str, value: Any, wire: Mapping[str, Any]) -> str | None:
         return "." + ("." if explode else ",").join(whole)
     if style == "matrix":
         return "".join(f";{part}" if join else f";{pair(key, part)}" for part in (whole if explode else [",".join(whole)]))
-    return ",".join(whole)
+    return _DELIMITERS.get(style, _COMMA)[0].join(whole)
 
 
 def _joined(value: Any, explode: bool, encode: Callable[[str], str], pair: Callable[[str, str], str]) -> tuple[bool, list[str]]:
@@ -160,12 +161,9 @@ def _joined(value: Any, explode: bool, encode: Callable[[str], str], pair: Calla
 
 def in_header(value: Any, wire: Mapping[str, Any]) -> str | None:
     """A header value in the style simple, in which nothing is encoded; `None` if there is nothing to write."""
-    if value is None or (value in ([], {}) and not wire.get("json")):
-        return None
-    if wire.get("json"):
-        return dumped(value, ascii=True)
-    if isinstance(value, dict) and not wire.get("text"):
-        return ",".join(f"{k}={v}" if wire.get("explode") else f"{k},{v}" for k, v in members(value))
-    if isinstance(value, list) and not wire.get("text"):
-        return ",".join(text(v) for v in value if v is not None)
-    return text(value)
+    if value is None or wire.get("json"):
+        return None if value is None else dumped(value, ascii=True)
+    if wire.get("text") or not isinstance(value, (dict, list)):
+        return text(value)
+    _, parts = _joined(value, wire.get("explode", False), str, lambda k, v: f"{k}={v}")
+    return _DELIMITERS.get(str(wire.get("style")), _COMMA)[1].join(parts) if parts else None

@@ -96,19 +96,15 @@ class _Places:
 
 
 def _edits(tree: ast.Module, places: _Places) -> Iterator[Edit]:
-    modules = {"doorward"} | {
-        alias.asname
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import)
-        for alias in node.names
-        if alias.name == "doorward" and alias.asname
-    }
+    imported = [alias for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    modules = {"doorward", *(alias.asname for alias in imported if alias.name == "doorward" and alias.asname)}
+    others = {alias.asname or alias.name for alias in imported}
     todo: list[ast.AST] = [tree]
     while todo:
         node = todo.pop()
         match node:
             case ast.JoinedStr() if sys.version_info < (3, 12):
-                yield from _in_text(node, modules, places)
+                yield from _in_text(node, modules, others, places)
                 continue
             case ast.ImportFrom(module="doorward", level=0, names=names):
                 for alias in names:
@@ -119,6 +115,8 @@ def _edits(tree: ast.Module, places: _Places) -> Iterator[Edit]:
                 start, end = places.of(node)
                 lines = "\n" * places.text[start:end].count(b"\n")
                 yield start, end, (f"({_CLASS}{lines})" if lines else _CLASS).encode()
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in others:
+                pass  # a function of that name
             case ast.Attribute(attr=attr, ctx=ast.Load()) if attr in _FIELDS:
                 yield from _read(node, places)
             case ast.Call(func=ast.Name(id="getattr") as function, args=[_, ast.Constant(value=name), *_]) if name in _FIELDS:
@@ -134,7 +132,7 @@ def _read(node: ast.Attribute, places: _Places) -> Iterator[Edit]:
         yield behind, end, match[1] + f", __doorward_{node.attr}__".encode() + match[2] + b")"
 
 
-def _in_text(node: ast.JoinedStr, modules: set[str], places: _Places) -> Iterator[Edit]:
+def _in_text(node: ast.JoinedStr, modules: set[str], others: set[str], places: _Places) -> Iterator[Edit]:
     """Reads within an f-string, where Python before 3.12 does not know the places of nodes: found by their text, unless
     the words of the string hold that too."""
     start, end = places.of(node)
@@ -145,7 +143,7 @@ def _in_text(node: ast.JoinedStr, modules: set[str], places: _Places) -> Iterato
     )
     for read, count in wanted.items():
         name, _, attr = read.partition(".")
-        if attr in _FIELDS:
+        if attr in _FIELDS and name not in others:
             new = f"{GET}({name}, __doorward_{attr}__)"  # Python before 3.12 reads no quotes in there
         elif attr == "ApiError" and name in modules:
             new = _CLASS

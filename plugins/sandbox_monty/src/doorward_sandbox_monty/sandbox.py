@@ -80,9 +80,9 @@ class MontySandbox:
 
     async def _feed(self, program: Program, door: Door) -> Ended:
         code, inputs = bind(program.code, program.params)
+        self._worker.modules.begin(door, code)
         code = api_errors.rewritten(code)
         calls = self._calls = _Calls(door, _awaited(code))
-        self._worker.modules.begin(door, code)
         try:
             if api_errors.needed(code) and not self._worker.prepared:
                 await self._drive(api_errors.PRELUDE, {}, calls, door)

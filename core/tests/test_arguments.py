@@ -1,0 +1,161 @@
+"""Arguments before they are sent: what an author reads of each mistake, and the handles of files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from doorward import File, Function, InvalidArguments
+from doorward.arguments import bind
+from doorward.artefacts import PREFIX, Artefacts
+from doorward.errors import UnknownName
+
+
+class Definitions:
+    """What `bind` asks of a catalog."""
+
+    def __init__(self, **definitions: Any) -> None:
+        self._definitions = definitions
+
+    def definition(self, server: str, name: str) -> Any:
+        return self._definitions.get(name)
+
+
+CARD = {"type": "object", "required": ["kind", "number"], "properties": {
+    "kind": {"const": "card"}, "number": {"type": "string"}, "holder": {"type": "object", "required": ["name"]}}}  # fmt: skip
+BANK = {"type": "object", "required": ["kind", "iban"], "properties": {"kind": {"const": "bank"}, "iban": {"type": "string"}}}
+PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "owner": {"type": "string"},
+        "count": {"type": "integer", "minimum": 1, "maximum": 100},
+        "state": {"enum": ["open", "closed", "all"]},
+        "code": {"type": "string", "pattern": "^[A-Z]{3}$"},
+        "title": {"type": "string", "minLength": 2, "maxLength": 5},
+        "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 3},
+        "items": {"type": "array", "items": {"type": "object", "required": ["sku"], "properties": {"qty": {"type": "integer"}}}},
+        "since": {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]},
+        "payment": {"anyOf": [{"$ref": "#/$defs/Card"}, {"$ref": "#/$defs/Bank"}]},
+        "level": {"const": 3},
+        "flag": {"type": "boolean"},
+        "maybe": {"type": ["string", "null"]},
+        "ratio": {"type": "number"},
+        "size": {"anyOf": [{"enum": ["small", "large"]}, {"type": "integer"}]},
+        "file": {"type": "string", "format": "binary"},
+        "files": {"type": "array", "items": {"type": "string", "format": "binary"}},
+        "encoded": {"type": "string", "format": "byte", "maxLength": 4},
+        "none": False,
+    },
+    "required": ["owner"],
+    "additionalProperties": False,
+}
+FUNCTION = Function("shop", "buy", parameters=PARAMETERS)
+CATALOG: Any = Definitions(Card=CARD, Bank=BANK)
+
+
+def bound(*args: Any, **kwargs: Any) -> dict[str, Any]:
+    return bind(FUNCTION, args, {"owner": "a", **kwargs} if not args else kwargs, CATALOG)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"owner": 5}, "argument owner: expected str, got int 5"),
+        ({"ownr": "x", "flagg": 1}, "has no parameter 'ownr', 'flagg'; did you mean 'owner', 'flag'?"),
+        ({"zzz": 1}, "has no parameter 'zzz'"),
+        ({"state": "Opened"}, "argument state: expected one of 'open', 'closed', 'all', got str 'Opened'; did you mean 'open'?"),
+        ({"code": "ab"}, "argument code: expected a str that matches ^[A-Z]{3}$, got str 'ab'"),
+        ({"tags": ["a", 1]}, "argument tags[1]: expected str, got int 1"),
+        ({"tags": "a"}, "argument tags: expected list, got str 'a'"),
+        ({"items": [{"sku": 1}, {"qty": "2"}]}, "argument items[1]: needs 'sku'; argument items[1].qty: expected int, got str '2'"),
+        ({"since": [1]}, "argument since: expected str | int | None, got a list of 1"),
+        ({"payment": {"kind": "card", "number": 1}}, "argument payment.number: expected str, got int 1"),
+        ({"payment": {"kind": "bank"}}, "argument payment: needs 'iban'"),
+        ({"payment": {"kind": "card", "number": "1", "holder": {}}}, "argument payment.holder: needs 'name'"),
+        ({"payment": {"kind": "cash", "number": "1"}}, "argument payment.kind: expected 'card', got str 'cash'"),
+        ({"payment": "cash"}, "argument payment: expected dict, got str 'cash'"),
+        ({"count": None}, "argument count: expected int, got None; leave it out if it has no value"),
+        ({"count": True}, "argument count: expected int, got bool True"),
+        ({"count": 1.5}, "argument count: expected int, got float 1.5"),
+        ({"count": "7"}, "argument count: expected int, got str '7'"),
+        ({"count": 0}, "argument count: 0 is less than the minimum of 1"),
+        ({"title": "x"}, 'argument title: "x" is shorter than 2 characters'),
+        ({"tags": list("abcd")}, 'argument tags: ["a","b","c","d"] has more than 3 items'),
+        ({"level": 4}, "argument level: expected 3, got int 4"),
+        ({"size": "medium"}, "argument size: expected one of 'small', 'large' or int, got str 'medium'"),
+        ({"none": 1}, "argument none: int 1 is not allowed"),
+        ({"file": 5}, "argument file: expected str | dict, got int 5"),
+        ({"file": {"name": "x"}}, "argument file: needs 'artefact'"),
+        ({"count": "x", "flag": "y", "level": 1, "ratio": "z"}, "; and 1 more"),
+    ],
+)
+def test_mistakes_are_told(arguments: dict[str, Any], told: str) -> None:
+    """A mistake is told by its place, what was expected and what was given; the hint is the right signature."""
+    with pytest.raises(InvalidArguments) as raised:
+        bound(**arguments)
+    assert str(raised.value).startswith("shop.buy ")
+    assert told in str(raised.value)
+    assert str(raised.value.hint).startswith("The right signature:\ndef buy(")
+
+
+def test_missing_arguments_are_told() -> None:
+    """What is missing is told by name, beside what is wrong."""
+    with pytest.raises(InvalidArguments, match=r"shop.buy has no parameter 'owners'; did you mean 'owner'\?; needs the argument 'owner'"):
+        bind(FUNCTION, (), {"owners": "x"}, CATALOG)
+    with pytest.raises(InvalidArguments, match="two values for 'owner'"):
+        bind(FUNCTION, ("a",), {"owner": "x"}, CATALOG)
+
+
+def test_messages_stay_short() -> None:
+    """Alternatives, long values and long lists do not make long messages."""
+    many: Any = Definitions(Card=CARD, Bank=BANK)
+    alternatives = {"type": "object", "properties": {"x": {"anyOf": [{"type": "object", "required": [f"key{i}"]} for i in range(300)]}}}
+    for value in ({}, "s" * 100_000, ["x"] * 10_000, {f"k{i}": i for i in range(1000)}):
+        with pytest.raises(InvalidArguments) as raised:
+            bind(Function("shop", "many", parameters=alternatives), (), {"x": value}, many)
+        assert len(str(raised.value)) < 400
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"count": 1.0},
+        {"count": 100},
+        {"maybe": None},
+        {"since": None},
+        {"since": 5},
+        {"ratio": 1},
+        {"ratio": 2**70},
+        {"tags": []},
+        {"tags": ("a", "b")},
+        {"file": b"\xff"},
+        {"file": "text"},
+        {"file": {"artefact": f"{PREFIX}x", "type": "image/png", "bytes": 3, "name": "a.png"}},
+        {"file": {"base64": "YQ==", "name": "a"}},
+        {"files": [b"a", {"base64": "YQ=="}, "text"]},
+        {"encoded": b"longer than four characters"},
+        {"encoded": {"artefact": f"{PREFIX}x"}},
+    ],
+)
+def test_what_the_schema_allows_is_allowed(arguments: dict[str, Any]) -> None:
+    """Whole floats are integers, null is a value where the schema has it, and bytes may be given in each way."""
+    value = bound(**arguments)
+    name = next(iter(arguments))
+    assert value[name] == (list(arguments[name]) if isinstance(arguments[name], tuple) else arguments[name])
+
+
+def test_big_integers_stay_exact() -> None:
+    """An integer of more than 64 bits is checked and passed as one."""
+    function = Function("s", "f", parameters={"type": "object", "properties": {"n": {"type": "integer"}}})
+    assert bind(function, (), {"n": 2**70}, CATALOG) == {"n": 2**70}
+
+
+def test_artefacts_open_for_their_principal_only() -> None:
+    """The whole of a result is opened by its URI, for whom it was kept."""
+    kept = Artefacts(most=1000, seconds=60)
+    uri = kept.keep(b"\x00\xff", "image/png", "ann").uri
+    assert kept.open(uri, "ann") == File(b"\x00\xff", "image/png")
+    assert kept.open(f"{kept.keep('ü', 'text/plain', 'ann').uri}?offset=1", "ann") == File("ü".encode(), "text/plain")
+    for wrong, principal in ((uri, "bob"), (f"{uri}x", "ann"), (PREFIX, "ann"), ("file:///etc/passwd", "ann")):
+        with pytest.raises(UnknownName):
+            kept.open(wrong, principal)

@@ -1,0 +1,216 @@
+"""Answers: streams, files, encodings and what says one thing and is another. The data is never hidden."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import zlib
+
+import anyio
+import pytest
+from doorward import ApiError, Reply, ServerError
+from doorward_openapi import answers, streams
+
+pytestmark = pytest.mark.anyio
+
+EVENTS = "text/event-stream"
+
+
+@pytest.mark.parametrize(
+    ("media", "body", "value"),
+    [
+        ("application/x-ndjson", b'{"a":1}\n\n[2]\r\n"x"', [{"a": 1}, [2], "x"]),
+        ("application/jsonl; charset=utf-8", b"\xef\xbb\xbf1\nnot json\n2\n", [1, "not json", 2]),
+        ("application/json-seq", b'\x1e{"a":1}\n\x1e2\n\x1e"x', [{"a": 1}, 2, '"x']),
+        (EVENTS, b'data: {"a":1}\n\ndata: two\ndata: lines\n\n: comment\n\ndata: [DONE]\n\n', [{"a": 1}, "two\nlines"]),
+        (EVENTS, b"event: add\r\nid: 7\r\ndata: 1\r\n\r\ndata: 2\r\n\r\n", [{"event": "add", "id": "7", "data": 1}, {"data": 2}]),
+        (EVENTS, b"event: ping\n\nretry: 10\n\ndata\n\ndata:x", ["", "x"]),
+        (EVENTS, b"data: 1180591620717411303424\rdata:\r\r", [2**70]),
+        ("application/json", b'{"status":"Pulling"}\r\n{"status":"Done"}\r\n', [{"status": "Pulling"}, {"status": "Done"}]),
+        ("application/json", b'{\n"a": 1\n}\n', {"a": 1}),
+        ("application/json", b'{"a": 1', '{"a": 1'),
+        ("application/json", b'{"a":1}\nnot json\n', '{"a":1}\nnot json\n'),
+        ("application/json", b'\xef\xbb\xbf{"a":1}', {"a": 1}),
+        ("application/json", '{"ä":1}'.encode("utf-16"), {"ä": 1}),
+        ("application/json; charset=latin-1", '{"a":"ä"}'.encode("latin-1"), {"a": "ä"}),
+        ("application/json", b")]}'\n{\"gerrit\": true}", {"gerrit": True}),
+        ("application/json", b'{"a":1,"a":2}', {"a": 2}),
+        ("application/json", b"[1180591620717411303424, 9007199254740993, 0.1]", [2**70, 2**53 + 1, 0.1]),
+        ("application/json", b"[NaN, -Infinity, 1e999]", [None, None, None]),
+        ("application/vnd.x+json", b" null ", None),
+        ("application/json", b"", None),
+        ("text/plain; charset=utf-8", b"\xef\xbb\xbfx", "x"),
+        ("text/plain; charset=base64", b"x", "x"),
+        ("text/plain; charset=shift_jis", "日本".encode("shift_jis"), "日本"),
+        ("application/xml", b"<a/>", "<a/>"),
+        ("image/svg+xml", b"<svg/>", "<svg/>"),
+        ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", b"PK\x03",
+         Reply(b"PK\x03", type="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")),
+        ("", b"\xff\xfe\x00", Reply(b"\xff\xfe\x00", type="application/octet-stream")),
+        ("x" * 300, b"\xff", Reply(b"\xff", type="application/octet-stream")),
+    ],
+)  # fmt: skip
+async def test_openapi_answers_by_media_type(api, operation, upstream, media, body, value):
+    """Streams are lists, JSON its value, exact, text a string by its charset, anything else bytes with their type."""
+    upstream.answers["/x"] = (200, {"Content-Type": media}, body)
+    assert await (await api(operation())).call("op") == value
+
+
+@pytest.mark.parametrize("status", [204, 205, 304])
+async def test_openapi_no_content_is_none(api, operation, upstream, status):
+    """Nothing is None."""
+    upstream.answers["/x"] = (status, {"Content-Type": "application/json"}, b"")
+    assert await (await api(operation())).call("op") is None
+
+
+@pytest.mark.parametrize(
+    ("disposition", "name"),
+    [
+        ('attachment; filename="report 1.pdf"', "report 1.pdf"),
+        ("attachment; filename=plain.txt", "plain.txt"),
+        ("attachment; filename*=UTF-8''%e2%82%ac%20rates.csv", "€ rates.csv"),
+        ('attachment; filename="../../etc/passwd"', "passwd"),
+        (r'attachment; filename="C:\\dir\\x.exe"', "x.exe"),
+        ("attachment; filename*=UTF-8''..%2f..%2fa%0d%0ab", "ab"),
+        ("attachment; filename*=nonsense''%ff", ""),
+        ('attachment; filename=".."', ""),
+        ("inline", ""),
+        ("", ""),
+        ("attachment; filename=" + "a" * 1000, "a" * 200),
+        ("x" * 5000, ""),
+    ],
+)
+def test_openapi_file_names(disposition, name):
+    """The file name of an answer has no folder, no control characters and an end; nonsense is no name."""
+    if "nonsense" in disposition:
+        assert "/" not in answers.file_name(disposition)
+    else:
+        assert answers.file_name(disposition) == name
+
+
+async def test_openapi_files_have_type_and_name(api, operation, upstream):
+    """Bytes come with their media type and file name."""
+    upstream.answers["/x"] = (200, {"Content-Type": "Image/PNG; q=1", "Content-Disposition": 'attachment; filename="a.png"'}, b"\x89")
+    assert await (await api(operation())).call("op") == Reply(b"\x89", type="image/png", name="a.png")
+
+
+@pytest.mark.parametrize(
+    ("coding", "body", "value"),
+    [
+        ("gzip", gzip.compress(b'{"a":1}'), {"a": 1}),
+        ("deflate", zlib.compress(b'{"a":1}'), {"a": 1}),
+        ("identity", b'{"a":1}', {"a": 1}),
+        ("compress", b"\x1f\x9d", Reply(b"\x1f\x9d", type="application/compress")),
+    ],
+)
+async def test_openapi_content_codings(api, operation, upstream, coding, body, value):
+    """What we can decompress is decompressed; anything else is a file of that coding, not broken text."""
+    upstream.answers["/x"] = (200, {"Content-Type": "application/json", "Content-Encoding": coding}, body)
+    assert await (await api(operation())).call("op") == value
+
+
+async def endless(listener, media, chunk, pause):
+    """A server that never ends its answer."""
+
+    async def serve(stream):
+        async with stream:
+            await stream.receive()
+            await stream.send(f"HTTP/1.1 200 OK\r\nContent-Type: {media}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+            with contextlib.suppress(anyio.BrokenResourceError):
+                while True:
+                    await stream.send(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
+                    await anyio.sleep(pause)
+
+    await listener.serve(serve)
+
+
+@pytest.mark.parametrize(
+    ("media", "chunk", "first"),
+    [
+        (EVENTS, b'data: {"n":1}\n\n', {"n": 1}),
+        ("application/x-ndjson", b'{"n":1}\n{"n"', {"n": 1}),
+        ("application/json", b'{"n":1}\n', {"n": 1}),
+    ],
+)
+async def test_openapi_endless_streams_end(api, operation, media, chunk, first):
+    """A stream that never ends is cut when its time is over: what came is the answer, and says that it was cut."""
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    port = listener.extra(anyio.abc.SocketAttribute.local_port)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(endless, listener, media, chunk, 0.2)
+        made = await api(operation(), base_url=f"http://127.0.0.1:{port}", timeout=1)
+        value = await made.call("op")
+        tasks.cancel_scope.cancel()
+    await listener.aclose()
+    assert value[0] == first
+    assert value[-1].keys() == {"cut"}
+    assert "did not end" in value[-1]["cut"]
+
+
+async def test_openapi_endless_json_is_told(api, operation):
+    """JSON that never ends, and is no stream, is an error that says what to do."""
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    port = listener.extra(anyio.abc.SocketAttribute.local_port)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(endless, listener, "application/json", b"[1,", 0.2)
+        made = await api(operation(), base_url=f"http://127.0.0.1:{port}", timeout=1)
+        with pytest.raises(ServerError, match="did not end") as raised:
+            await made.call("op")
+        tasks.cancel_scope.cancel()
+    await listener.aclose()
+    assert "timeout" in raised.value.hint
+
+
+async def test_openapi_large_streams_are_cut(api, operation, upstream, monkeypatch):
+    """A stream beyond the limits of bytes or values gives what fits, and says so."""
+    from doorward_openapi import client
+
+    upstream.answers["/x"] = (200, {"Content-Type": "application/x-ndjson"}, b'{"a":1}\n' * (streams.MOST_VALUES + 5))
+    made = await api(operation())
+    value = await made.call("op")
+    assert (len(value), value[-1]) == (streams.MOST_VALUES + 1, {"cut": f"there are more than {streams.MOST_VALUES} values"})
+    monkeypatch.setattr(client, "MOST_RECEIVED", 50_000)
+    value = await made.call("op")
+    assert 1 < len(value) < streams.MOST_VALUES
+    assert value[0] == {"a": 1}
+    assert "MiB" in value[-1]["cut"]
+
+
+async def test_openapi_response_mismatch_never_hides_the_data(api, operation, upstream):
+    """What does not fit the schema of the response comes as it is."""
+    responses = {"200": {"description": "", "content": {"application/json": {"schema": {"type": "object", "required": ["id"]}}}}}
+    made = await api(operation(responses=responses))
+    for body in (["not", "an", "object"], "text", 5):
+        upstream.answers["/x"] = (200, {"Content-Type": "application/json"}, json.dumps(body).encode())
+        assert await made.call("op") == body
+
+
+@pytest.mark.parametrize(
+    ("media", "body", "told", "kept"),
+    [
+        (
+            "application/problem+json",
+            b'{"type":"https://p.test/credit","title":"No credit","detail":"30 short","instance":"/a/1","balance":30}',
+            "No credit: 30 short",
+            {"type": "https://p.test/credit", "title": "No credit", "detail": "30 short", "instance": "/a/1", "balance": 30},
+        ),
+        ("application/problem+json", b'{"title":"Invalid","errors":[{"detail":"must be positive","pointer":"#/age"}]}',
+         "Invalid: must be positive", {"title": "Invalid", "errors": [{"detail": "must be positive", "pointer": "#/age"}]}),
+        ("application/xml", b"<Error><Code>NoKey</Code><Message>no such key</Message></Error>", "no such key",
+         "<Error><Code>NoKey</Code><Message>no such key</Message></Error>"),
+        ("text/html", b"<html><body>Oops</body></html>", "", "<html><body>Oops</body></html>"),
+        ("text/plain", b"quota  exceeded\n", "quota exceeded", "quota  exceeded\n"),
+        ("application/json", b"not json", "not json", "not json"),
+        ("image/png", b"\x89P", "�P", "�P"),
+        ("", b"", "", None),
+    ],
+)  # fmt: skip
+async def test_openapi_errors_keep_the_body(api, operation, upstream, media, body, told, kept):
+    """An error has the status, what the body says (RFC 9457 `title` and `detail`), the body with extensions, and `retry_after`."""
+    upstream.answers["/x"] = (422, {"Content-Type": media, "Retry-After": "3"}, body)
+    with pytest.raises(ApiError) as raised:
+        await (await api(operation())).call("op")
+    error = raised.value
+    assert (error.status, error.body, error.retry_after) == (422, kept, 3.0)
+    assert str(error).partition("answered 422 Unprocessable Entity")[2] == (f": {told}" if told else "")

@@ -1,0 +1,77 @@
+"""What a program can do about an API: catch its errors, get all pages, and not reach what is nobody's business."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .api import document
+from .conftest import LIMITS
+from .product import Agent, Api, Project
+
+pytestmark = pytest.mark.anyio
+
+CAUGHT = """\
+import asyncio
+import doorward
+import shelf
+
+async def ask(code):
+    try:
+        return await shelf.status(code=code)
+    except doorward.ApiError as error:
+        return [error.status, error.body["detail"], error.retry_after]
+
+try:
+    shelf.get_item(id="no number")
+except doorward.ApiError:
+    wrong = "an ApiError"
+except TypeError as error:
+    wrong = "a TypeError"
+result = [await asyncio.gather(ask(404), ask(409)), wrong]
+"""
+
+
+async def test_an_error_of_an_api_is_caught_as_what_it_is(agent: Agent) -> None:
+    """`doorward.ApiError` with status and body, also at the same time; other errors are none. CONTRACT: EXE-19."""
+    outcome = await agent.run(CAUGHT)
+    assert outcome["ok"], outcome
+    assert outcome["value"] == [[[404, "on purpose", None], [409, "on purpose", None]], "a TypeError"]
+
+
+async def test_an_error_that_is_raised_again_keeps_its_name(stdio: Agent) -> None:
+    """The failure says ApiError, its status, the line and what to do."""
+    code = "import doorward, shelf\n\ntry:\n    shelf.status(code=403)\nexcept doorward.ApiError as e:\n    print(e.status)\n    raise e"
+    outcome = await stdio.run(code)
+    error = outcome["error"]
+    assert (error["kind"], error["type"], error["line"], outcome["printed"]) == ("server", "ApiError", 7, "403\n")
+    assert "answered 403 Forbidden: it went wrong: on purpose" in error["message"]
+    assert "credentials" in error["hint"]
+
+
+async def test_all_pages_of_a_list(agent: Agent) -> None:
+    """Each is a call of the run; where `most` ends it a note says so."""
+    code = "import doorward, shelf\nresult = [one['id'] for page in doorward.pages(shelf.list_items) for one in page['items']]"
+    outcome = await agent.run(code)
+    assert outcome["value"] == list(range(10, 40))
+    assert [(call["function"], call["count"]) for call in outcome["calls"]] == [("shelf.list_items", 3)]
+    outcome = await agent.run("import doorward\nlen(doorward.pages('shelf.list_items', most=2))")
+    assert outcome["value"] == 2
+    assert "stopped after 2 pages of shelf.list_items" in outcome["notes"][0]
+
+
+async def test_a_document_does_not_lead_inside(api: Api, tmp_path: Path) -> None:
+    """A server on a private address is called where the operator says so, not where a document does. CONTRACT: SEC-05."""
+    (tmp_path / "openapi.json").write_text(json.dumps(document(api.url)))
+    table = '[servers.{name}]\nsource = "openapi"\nspec = "openapi.json"\n'
+    said = f'base_url = "{api.url}"\n'
+    project = Project(tmp_path, LIMITS + table.format(name="word") + table.format(name="said") + said)
+    async with project.stdio() as agent:
+        refused = (await agent.run("import word\nword.mark(name='inside')"))["error"]
+        assert "a loopback address" in refused["message"]
+        assert "base_url of [servers.word]" in refused["hint"]
+        assert (await agent.run("import said\nsaid.mark(name='allowed')"))["ok"]
+    assert api.marked("allowed")
+    assert not {"inside"} & set(api.get("/log")["marks"])

@@ -1,0 +1,106 @@
+"""Files through the whole product: what a program downloads, it uploads again, and its bytes never enter the sandbox."""
+
+from __future__ import annotations
+
+import email.parser
+import email.policy
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import LIMITS
+from .product import Project
+
+pytestmark = pytest.mark.anyio
+
+IMAGE = bytes(range(256)) * 10
+BINARY = {"type": "string", "format": "binary"}
+UPLOAD = {
+    "multipart/form-data": {"schema": {"type": "object", "required": ["file"], "properties": {"file": BINARY, "note": {"type": "string"}}}}
+}
+DOCUMENT = {
+    "openapi": "3.1.0",
+    "paths": {
+        "/image": {"get": {"operationId": "getImage", "responses": {"200": {"content": {"image/png": {}}}}}},
+        "/events": {"get": {"operationId": "getEvents", "responses": {"200": {"content": {"text/event-stream": {}}}}}},
+        "/upload": {"post": {"operationId": "upload", "requestBody": {"required": True, "content": UPLOAD}}},
+        "/raw": {"put": {"operationId": "putRaw", "requestBody": {"required": True, "content": {"image/*": {}}}}},
+    },
+}
+
+
+class Photos(BaseHTTPRequestHandler):
+    """An API with one image, which tells what it is given."""
+
+    def do_GET(self) -> None:
+        if self.path == "/events":
+            return self._answer("text/event-stream", b'data: {"n": 1}\n\ndata: {"n": 2}\n\ndata: [DONE]\n\n')
+        return self._answer("image/png", IMAGE, **{"Content-Disposition": 'attachment; filename="../cat.png"'})
+
+    def do_PUT(self) -> None:
+        media = self.headers["Content-Type"]
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        parts = []
+        if media.startswith("multipart/"):
+            message = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(f"Content-Type: {media}\r\n\r\n".encode() + body)
+            for part in message.iter_parts():
+                content = part.get_payload(decode=True)
+                parts.append([part.get_filename(), part.get_content_type(), len(content), content == IMAGE])
+        self._answer("application/json", json.dumps({"type": media, "same": body == IMAGE, "parts": parts}).encode())
+
+    do_POST = do_PUT
+
+    def _answer(self, media: str, body: bytes, **headers: str) -> None:
+        self.send_response(200)
+        for name, value in {"Content-Type": media, "Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Iterator[Project]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Photos)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    (tmp_path / "photos.json").write_text(json.dumps(DOCUMENT))
+    config = f'[servers.photos]\nsource = "openapi"\nspec = "photos.json"\nbase_url = "http://127.0.0.1:{server.server_port}"\n'
+    yield Project(tmp_path, LIMITS + config)
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+async def test_a_download_is_uploaded_by_its_handle(photos: Project) -> None:
+    """An image goes from one call to the next by its handle, with name and type; text and base64 work too; others are refused."""
+    async with photos.stdio() as agent:
+        shown = (await agent.call("get_functions", functions=["photos.upload"]))["functions"][0]
+        assert "file: bytes | str | dict" in json.dumps(shown)
+        ran = await agent.run(
+            "import photos\nimage = photos.get_image()\n"
+            "result = [image, photos.upload(file=image, note='n'), photos.put_raw(body=image), photos.upload(file='text'),\n"
+            "          photos.upload(file={'base64': 'AAE=', 'name': 'x.bin'})]"
+        )
+        assert ran["ok"], ran
+        image, uploaded, put, text, encoded = ran["value"]
+        assert (image["type"], image["bytes"], image["name"]) == ("image/png", len(IMAGE), "cat.png")
+        assert uploaded["parts"] == [["cat.png", "image/png", len(IMAGE), True], [None, "text/plain", 1, False]]
+        assert (put["type"], put["same"]) == ("image/png", True)
+        assert text["parts"] == [["file", "application/octet-stream", 4, False]]
+        assert encoded["parts"] == [["x.bin", "application/octet-stream", 2, False]]
+        wrong = await agent.run("import photos\nphotos.upload(file={'artefact': 'doorward://results/none'})")
+        assert (wrong["error"]["type"], wrong["error"]["kind"]) == ("InvalidArguments", "program")
+
+
+async def test_events_are_a_list(photos: Project) -> None:
+    """Server-sent events come as a list of their data."""
+    async with photos.stdio() as agent:
+        assert (await agent.run("import photos\nresult = photos.get_events()"))["value"] == [{"n": 1}, {"n": 2}]

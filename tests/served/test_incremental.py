@@ -1,0 +1,97 @@
+"""What has not changed is not compiled again; what has, is; what cannot be had any more goes on with the last compile."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from doorward import Gateway
+from doorward.catalog import Catalog
+
+from .product import Project
+
+pytestmark = pytest.mark.anyio
+
+DOCUMENT = {
+    "openapi": "3.1.0",
+    "info": {"title": "Parts"},
+    "paths": {"/parts": {"get": {"operationId": "list_parts", "parameters": [{"$ref": "parts.json"}]}}},
+}
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Project:
+    (tmp_path / "api").mkdir()
+    (tmp_path / "api" / "openapi.json").write_text(json.dumps(DOCUMENT))
+    (tmp_path / "api" / "parts.json").write_text('{"name": "first", "in": "query", "schema": {}}')
+    return Project(tmp_path, '[servers.parts]\nsource = "openapi"\nspec = "api/openapi.json"\nbase_url = "http://127.0.0.1:9"\n')
+
+
+def compiled(project: Project) -> float:
+    """When the server was compiled last, after `doorward compile`."""
+    assert project.run("compile").returncode == 0
+    catalog = Catalog(project.folder / "state" / "catalog.db")
+    when = catalog.reports()["parts"].compiled
+    catalog.close()
+    return when
+
+
+def test_compiled_only_when_something_changed(parts: Project) -> None:
+    """The same document and configuration are compiled once; a change of the document, of a file it refers to, or of the configuration
+    is seen. CONTRACT: SRC-12."""
+    times = [compiled(parts), compiled(parts)]
+    assert times[0] == times[1]
+    for change in (
+        lambda: (parts.folder / "api" / "parts.json").write_text('{"name": "second", "in": "query", "schema": {}}'),
+        lambda: (parts.folder / "api" / "openapi.json").write_text(json.dumps({**DOCUMENT, "x-changed": True})),
+        lambda: parts.change('base_url = "http://127.0.0.1:9"', 'base_url = "http://127.0.0.1:10"'),
+    ):
+        change()
+        times.append(compiled(parts))
+    assert times[1:] == sorted(set(times[1:]))
+    assert compiled(parts) == times[-1]
+    assert '"second"' in parts.run("show", "parts.list_parts", "--json").stdout or "second" in parts.run("show", "parts.list_parts").stdout
+
+
+async def test_newer_plugin_compiles_anew(parts: Project) -> None:
+    """What another version of the source compiled is stale."""
+    async with Gateway.open(parts.folder / "doorward.toml") as gate:
+        await gate.compile()
+        assert gate.servers.stale() == []
+        index = gate.servers._plugins.index
+        index.entries = [e._replace(version="99") if e.name == "openapi" else e for e in index.entries]
+        assert gate.servers.stale() == ["parts"]
+
+
+async def test_dead_url_goes_on_with_the_last_compile(parts: Project) -> None:
+    """A document that cannot be downloaded at the start: the last compile is served."""
+    with served(parts.folder / "api") as url:
+        parts.change('spec = "api/openapi.json"', f'spec = "{url}/openapi.json"')
+        compiled(parts)
+    async with parts.stdio() as agent:
+        found = await agent.call("search_functions", query="list parts")
+        assert [f["function"] for f in found["functions"]] == ["parts.list_parts"]
+        (server,) = (await agent.call("list_servers"))["servers"]
+        assert "broken" not in server
