@@ -4,58 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple
 
+from doorward_openapi import media_types
 from doorward_openapi.keywords import Keyword, Unusable
 from doorward_openapi.parameters import described
 from doorward_openapi.refs import BadRef, Documents
 from doorward_openapi.schemas import Schemas
 from doorward_openapi.text import kind
-from doorward_openapi.xml import Plans, is_xml
+from doorward_openapi.xml import Plans
 
 MOST_FIELDS = 200
 """Properties of a body that become keywords; a body with more is one argument."""
 
-_MEDIA = re.compile(r"[A-Za-z0-9!#$&^_.+*-]{1,100}/[A-Za-z0-9!#$&^_.+*-]{1,100}(\s*;[^\r\n;]{1,100}){0,4}")
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,100}")
 _OBJECTS = ("object", ["object"], ["object", "null"], ["null", "object"])
 _MORE = {"patternProperties", "discriminator", "if", "$dynamicRef"}
 _SPREAD = ("json", "form", "multipart")
-
-
-def body_kind(media: str) -> str:
-    """How a media type is written: `json`, `lines` (of JSON), `form`, `multipart`, `text` or `binary`."""
-    bare = media.partition(";")[0].strip().lower()
-    if bare in ("*/*", "application/*", "application/json", "text/json") or bare.endswith("+json"):
-        return "json"
-    if bare == "application/x-www-form-urlencoded":
-        return "form"
-    if bare.startswith("multipart/"):
-        return "multipart"
-    if bare == "text/event-stream" or bare.endswith("json-seq") or any(name in bare for name in ("ndjson", "jsonl", "json-lines")):
-        return "lines"
-    xml = bare in ("application/xml", "application/yaml", "application/x-yaml", "application/graphql") or bare.endswith(("+xml", "+yaml"))
-    return "text" if bare.startswith("text/") or xml else "binary"
-
-
-def media_types(content: Any, documents: Documents, file: str) -> list[tuple[str, dict[str, Any], str]]:
-    """The well-formed media types of a content map, JSON first, then forms, text and bytes."""
-    found = []
-    for media, entry in content.items() if isinstance(content, dict) else ():
-        if isinstance(media, str) and _MEDIA.fullmatch(media):
-            entry, home = documents.follow(entry, file)
-            found.append((media, entry if isinstance(entry, dict) else {}, home))
-    return sorted(found, key=lambda m: _rank(m[0]))
-
-
-@lru_cache(1000)
-def _rank(media: str) -> tuple[bool, int, int]:
-    """Exact types first, then JSON; of JSON, the plain one, and the patch that is written like what it changes."""
-    kinds = ("json", "lines", "form", "multipart", "text", "binary")
-    special = ("application/json", "merge-patch+json", "", "json-patch+json")
-    exact = next((i for i, name in enumerate(special) if name and media.lower().startswith("application/") and media.endswith(name)), 2)
-    return "*" in media, kinds.index(body_kind(media)), exact
 
 
 _FUEL = 1000
@@ -87,18 +52,18 @@ class Bodies:
             return [], None
         if not isinstance(body, dict):
             raise Unusable(f"its requestBody is {kind(body)}, not an object")
-        content = media_types(body.get("content"), self._documents, file)
+        content = media_types.listed(body.get("content"), self._documents, file)
         if not content:
             return [], None
         self._fuel = _FUEL
         media, entry, file = self._chosen(content)
-        form = body_kind(media)
+        form = media_types.kind(media)
         if form == "json" and "*" in media:
             media = "application/json"
             if self._is_bytes(entry.get("schema"), file):
                 media, form = "*/*", "binary"
         plan: dict[str, Any] = {"media": media, "kind": form}
-        if form == "text" and is_xml(media) and (tree := Plans(self._documents).plan(entry.get("schema"), file)):
+        if form == "text" and media_types.is_xml(media) and (tree := Plans(self._documents).plan(entry.get("schema"), file)):
             plan |= {"kind": "xml", "xml": tree}
         node = entry.get("schema", entry.get("itemSchema"))
         found = self._members(node, file, 0) if form in _SPREAD else None
@@ -106,7 +71,7 @@ class Bodies:
             keywords, plan = self._spread(body, method, entry, found, plan)
             files = self._files(content, found, plan) if form == "json" else []
             return [*keywords, *files], plan
-        if form == "json" and (raw := next((m for m, _, _ in content if body_kind(m) == "binary"), None)):
+        if form == "json" and (raw := next((m for m, _, _ in content if media_types.kind(m) == "binary"), None)):
             plan["bytes"] = raw
         if found and self._schema(node, file)[0].get("additionalProperties") is False:
             return [], None  # an object that may hold nothing
@@ -116,8 +81,8 @@ class Bodies:
 
     def _chosen(self, content: list[tuple[str, dict[str, Any], str]]) -> tuple[str, dict[str, Any], str]:
         """The media type that is sent: the first, but a form with parts where JSON would have to hold bytes."""
-        parts = next((c for c in content if body_kind(c[0]) == "multipart"), None)
-        if parts and body_kind(content[0][0]) == "json":
+        parts = next((c for c in content if media_types.kind(c[0]) == "multipart"), None)
+        if parts and media_types.kind(content[0][0]) == "json":
             found = self._members(content[0][1].get("schema"), content[0][2], 0)
             if found and any(self._is_bytes(node, file) for node, file in found.nodes.values()):
                 return parts
@@ -144,7 +109,7 @@ class Bodies:
 
     def _files(self, content: list[tuple[str, dict[str, Any], str]], known: _Members, plan: dict[str, Any]) -> list[Keyword]:
         """The files that can go along if the body is sent as multipart instead of JSON."""
-        media, entry, file = next((c for c in content if body_kind(c[0]) == "multipart"), ("", {}, ""))
+        media, entry, file = next((c for c in content if media_types.kind(c[0]) == "multipart"), ("", {}, ""))
         found = self._members(entry.get("schema"), file, 0) if media else None
         keywords = []
         for name, (node, home) in found.nodes.items() if found else ():
@@ -208,7 +173,7 @@ class Bodies:
             wire["style"] = style
         wire["explode"] = explode if isinstance(explode, bool) else style in (None, "form", "deepObject")
         if form == "multipart":
-            types = [m for part in media.split(",")[:20] if _MEDIA.fullmatch(m := part.strip())] if isinstance(media, str) else []
+            types = [m for part in media.split(",")[:20] if media_types.well_formed(m := part.strip())] if isinstance(media, str) else []
             if self._is_bytes(node, file):
                 wire["file"] = True
             else:
@@ -259,7 +224,7 @@ class Bodies:
 
 
 def _is_json(media: Any) -> bool:
-    return isinstance(media, str) and "," not in media and "*" not in media and body_kind(media) == "json"
+    return isinstance(media, str) and "," not in media and "*" not in media and media_types.kind(media) == "json"
 
 
 def _only_requires(parts: Any) -> bool:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING
 
 import anyio
 from doorward import ServerError, Template
 
-from doorward_openapi import answers, failures, redirects, retries, streams
+from doorward_openapi import failures, media_types, redirects, retries, streams
+from doorward_openapi.answers import Answer
 from doorward_openapi.redirects import Hop
 from doorward_openapi.servers import origin, same_origin, shown
 
@@ -24,25 +25,6 @@ if TYPE_CHECKING:
 
 MOST_RECEIVED = 50 * 2**20
 """Bytes of one answer, decompressed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An HTTP answer, read to its end."""
-
-    status: int
-    reason: str
-    media: str
-    charset: str | None
-    retry_after: str | None
-    body: bytes
-    disposition: str = ""
-    cut: str = ""
-    """Why the body of a stream is not whole."""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """All headers; names in small letters."""
-    url: str = ""
-    """Where it came from, redirects followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +138,7 @@ class Client:
                     if last or pause is None or pause >= until - time.monotonic():
                         raise
                 else:
-                    after = answers.seconds(answer.retry_after) if answer.retry_after else None
-                    pause = retries.after_answer(answer.status, after, attempt, idempotent=idempotent)
+                    pause = retries.after_answer(answer.status, answer.retry_after, attempt, idempotent=idempotent)
                     if last or pause is None or pause >= until - time.monotonic():
                         return answer
             await anyio.sleep(pause)
@@ -214,7 +195,7 @@ async def _read(what: str, response: httpx2.Response, most: int) -> Answer:
                 break
     if scope.cancelled_caught:
         cut = f"it did not end within {patience:.3g} seconds"
-    elif cut and not streams.kind(media):
+    elif cut and not media_types.stream(media):
         raise ServerError(f"{what} {cut}", hint="Ask for less: pages, filters, fields.")
     coding = headers.get("content-encoding", "").rpartition(",")[2].strip().lower()
     decoded = response.request.headers.get("accept-encoding", "")
@@ -223,9 +204,7 @@ async def _read(what: str, response: httpx2.Response, most: int) -> Answer:
         response.reason_phrase,
         media if coding in ("", "identity") or coding in decoded else f"application/{coding}",  # what cannot be decoded is a file
         response.charset_encoding,
-        headers.get("retry-after"),
         b"".join(parts),
-        headers.get("content-disposition", ""),
         cut,
         headers,
     )

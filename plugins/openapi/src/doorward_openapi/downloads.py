@@ -19,7 +19,7 @@ from doorward_openapi.document import MOST_BYTES
 from doorward_openapi.servers import same_origin, shown
 
 if TYPE_CHECKING:
-    from doorward_openapi.client import Answer
+    from doorward_openapi.answers import Answer
 
 MOST_KEPT = 200
 """Documents of one server in its folder, of `2 * MOST_BYTES` together; the oldest go."""

@@ -126,8 +126,8 @@ class OpenAPI:
         timeout = min(self._settings.timeout, call.time_left)
         answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=function.idempotent)
         if answer.status >= 400:
-            raise answers.error_of(what, answer.status, answer.reason, answer.media, answer.retry_after, answer.body)
-        value = answers.value_of(what, answer.media, answer.charset, answer.body, disposition=answer.disposition, cut=answer.cut)
+            raise answers.error_of(what, answer)
+        value = answers.value_of(what, answer)
         following = pages.following(function, call.arguments, answer.headers, value)
         if following is None:
             return value

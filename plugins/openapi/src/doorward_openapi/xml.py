@@ -19,11 +19,6 @@ _FUEL = 300
 """Schemas that are looked at for one body."""
 
 
-def is_xml(media: str) -> bool:
-    bare = media.partition(";")[0].strip().lower()
-    return bare in ("application/xml", "text/xml") or bare.endswith("+xml")
-
-
 class Plans:
     """Makes the plan by which a value of a schema is written: `name`, `ns`, `prefix`, `attr`, `wrapped`, `text` where
     they are not the usual ones, `props` and `items`."""
