@@ -15,7 +15,7 @@ from doorward import ServerError, Template
 from doorward_openapi import failures, media_types, redirects, retries, streams
 from doorward_openapi.answers import Answer
 from doorward_openapi.redirects import Hop
-from doorward_openapi.servers import origin, same_origin, shown
+from doorward_openapi.servers import among, origin, same_origin, shown
 
 if TYPE_CHECKING:
     import httpx2
@@ -47,7 +47,7 @@ class Reach:
 
     def belongs(self, url: str) -> bool:
         """Whether credentials may go there."""
-        return any(same_origin(url, known) for known in (self.api, *self.origins) if known)
+        return among(url, (self.api, *self.origins))
 
     def by_socket(self, url: str) -> str | None:
         return self.socket if self.socket and self.api and same_origin(url, self.api) else None

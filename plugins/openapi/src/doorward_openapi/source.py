@@ -141,7 +141,7 @@ class OpenAPI:
     def _base(self, data: Any) -> str:
         """Where the requests of a function go: never to another origin than the configured ones."""
         settings, named = self._settings, data.get("base")
-        if named and any(servers.same_origin(named, known) for known in (settings.base_url or "", *settings.origins)):
+        if named and servers.among(named, (settings.base_url, *settings.origins)):
             return str(named)
         if named and settings.base_url is None:
             return f"{_LOCAL}{urlsplit(named).path}" if settings.socket else self._taken_at_its_word(str(named))
@@ -155,7 +155,7 @@ class OpenAPI:
         spec = self._settings.spec
         if named in self._known or not spec.startswith(("http:", "https:")):
             return named
-        elsewhere = not any(servers.same_origin(named, known) for known in (spec, *self._settings.origins))
+        elsewhere = not servers.among(named, (spec, *self._settings.origins))
         if elsewhere and (self._settings.headers or self._server.auth() is not None):
             raise ServerError(
                 f"the document of {self._server.name} names {servers.shown(named)}, which is not where it comes from; "
