@@ -56,7 +56,7 @@ class Bodies:
         if not content:
             return [], None
         self._fuel = _FUEL
-        media, entry, file = self._chosen(content)
+        media, entry, file = content[0]
         form = media_types.kind(media)
         if form == "json" and "*" in media:
             media = "application/json"
@@ -68,9 +68,9 @@ class Bodies:
         node = entry.get("schema", entry.get("itemSchema"))
         found = self._members(node, file, 0) if form in _SPREAD else None
         if found and found.nodes:
-            keywords, plan = self._spread(body, method, entry, found, plan)
-            files = self._files(content, found, plan) if form == "json" else []
-            return [*keywords, *files], plan
+            if form == "json":
+                entry = self._with_files(content, entry, found, plan)
+            return self._spread(body, method, entry, found, plan)
         if form == "json" and (raw := next((m for m, _, _ in content if media_types.kind(m) == "binary"), None)):
             plan["bytes"] = raw
         if found and self._schema(node, file)[0].get("additionalProperties") is False:
@@ -79,14 +79,22 @@ class Bodies:
         schema = self._whole(entry, file, plan)
         return [Keyword("body", "body", described(schema, {"description": body.get("description")}), required)], plan
 
-    def _chosen(self, content: list[tuple[str, dict[str, Any], str]]) -> tuple[str, dict[str, Any], str]:
-        """The media type that is sent: the first, but a form with parts where JSON would have to hold bytes."""
-        parts = next((c for c in content if media_types.kind(c[0]) == "multipart"), None)
-        if parts and media_types.kind(content[0][0]) == "json":
-            found = self._members(content[0][1].get("schema"), content[0][2], 0)
-            if found and any(self._is_bytes(node, file) for node, file in found.nodes.values()):
-                return parts
-        return content[0]
+    def _with_files(
+        self, content: list[tuple[str, dict[str, Any], str]], entry: dict[str, Any], found: _Members, plan: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Of a body that is JSON, but multipart where files go along: add those to what was found.
+
+        Returns: the media type that says how the fields are written.
+        """
+        media, parts, file = next((c for c in content if media_types.kind(c[0]) == "multipart"), ("", {}, ""))
+        more = self._members(parts.get("schema"), file, 0) if media else None
+        for name, place in more.nodes.items() if more else ():
+            if name not in found.nodes and self._is_bytes(*place):
+                found.nodes[name] = place
+        if not media or not any(self._is_bytes(*place) for place in found.nodes.values()):
+            return entry
+        plan["files"] = media
+        return parts
 
     def _spread(
         self, body: Mapping[str, Any], method: str, entry: Mapping[str, Any], found: _Members, plan: dict[str, Any]
@@ -103,21 +111,9 @@ class Bodies:
             schema = self._schemas.convert(node, file)
             if schema.get("readOnly") or self._schema(node, file)[0].get("readOnly") is True:
                 continue
-            wire = self._field(plan["kind"], encoding.get(name), node, file)
+            wire = self._field("multipart" if "files" in plan else plan["kind"], encoding.get(name), node, file)
             keywords.append(Keyword(name, "body", schema, needed and name in found.required, wire))
         return keywords, {**plan, "spread": True, "required": needed}
-
-    def _files(self, content: list[tuple[str, dict[str, Any], str]], known: _Members, plan: dict[str, Any]) -> list[Keyword]:
-        """The files that can go along if the body is sent as multipart instead of JSON."""
-        media, entry, file = next((c for c in content if media_types.kind(c[0]) == "multipart"), ("", {}, ""))
-        found = self._members(entry.get("schema"), file, 0) if media else None
-        keywords = []
-        for name, (node, home) in found.nodes.items() if found else ():
-            if name not in known.nodes and self._is_bytes(node, home):
-                plan["files"] = media
-                wire = self._field("multipart", None, node, home)
-                keywords.append(Keyword(name, "body", self._schemas.convert(node, home), False, wire))
-        return keywords
 
     def _whole(self, entry: Mapping[str, Any], file: str, plan: Mapping[str, Any]) -> dict[str, Any]:
         """The schema of a body that is one argument."""
