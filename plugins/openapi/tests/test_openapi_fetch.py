@@ -153,6 +153,8 @@ async def test_openapi_download_fails_clearly(tmp_path, upstream):
         {"spec": "x", "base_url": "https://u:p@x"},
         {"spec": "x", "base_url": "https://x?a=1"},
         {"spec": "https://u:p@x/y"},
+        {"spec": "http:///y"},
+        {"spec": "https://x:port/y"},
         {"spec": ""},
         {"spec": "x", "timeout": 0},
         {"spec": "x", "origins": ["https://a.test/path"]},

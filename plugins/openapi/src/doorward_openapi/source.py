@@ -20,6 +20,10 @@ _LOCAL = "http://localhost"
 """What a request over a Unix socket says of its host, if nothing else is configured."""
 
 
+def _is_url(place: str) -> bool:
+    return place.startswith(("http:", "https:"))
+
+
 class OpenAPISettings(Settings):
     """The keys of `[servers.NAME]` with `source = "openapi"`."""
 
@@ -40,10 +44,12 @@ class OpenAPISettings(Settings):
 
     @field_validator("base_url", "spec", "overlay")
     @classmethod
-    def _without_credentials(cls, value: Any) -> Any:
+    def _urls(cls, value: Any) -> Any:
         for url in value if isinstance(value, list) else [value]:
-            if url and url.startswith(("http:", "https:")) and "@" in urlsplit(url).netloc:
-                raise ValueError("must not hold a user or a password; use `auth`")
+            if url and _is_url(url):
+                servers.origin(url)
+                if "@" in urlsplit(url).netloc:
+                    raise ValueError("must not hold a user or a password; use `auth`")
         return value
 
     @field_validator("base_url")
@@ -135,8 +141,9 @@ class OpenAPI:
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._opened is not None:
-            await self._opened.close()
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.close()
 
     def _base(self, data: Any) -> str:
         """Where the requests of a function go: never to another origin than the configured ones."""
@@ -153,7 +160,7 @@ class OpenAPI:
     def _taken_at_its_word(self, named: str) -> str:
         """The server that a document names. One that was downloaded may not send credentials elsewhere than where it is from."""
         spec = self._settings.spec
-        if named in self._known or not spec.startswith(("http:", "https:")):
+        if named in self._known or not _is_url(spec):
             return named
         elsewhere = not servers.among(named, (spec, *self._settings.origins))
         if elsewhere and (self._settings.headers or self._server.auth() is not None):
@@ -176,7 +183,7 @@ class OpenAPI:
         from doorward_openapi.client import Reach
 
         settings = self._settings
-        document = settings.spec if settings.spec.startswith(("http:", "https:")) else None
+        document = settings.spec if _is_url(settings.spec) else None
         api = settings.base_url or (_LOCAL if settings.socket else document)
         return Reach(api, tuple(settings.origins), document, settings.socket, settings.retries)
 
