@@ -27,8 +27,8 @@ _ALSO_CALLED = {
     **dict.fromkeys(("int", "int32", "int64", "long", "short"), "integer"),
     **dict.fromkeys(("float", "double", "decimal"), "number"),
     **dict.fromkeys(("date", "datetime", "date-time", "uuid", "email", "password", "uri", "url", "enum", "file", "text", "byte"), "string"),
-    **dict.fromkeys(("bool",), "boolean"),
-    **dict.fromkeys(("list",), "array"),
+    "bool": "boolean",
+    "list": "array",
 }
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _FLAGS = ("deprecated", "readOnly", "writeOnly")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -135,9 +134,7 @@ class OpenAPI:
             raise answers.error_of(what, answer)
         value = answers.value_of(what, answer)
         following = pages.following(function, call.arguments, answer.headers, value)
-        if following is None:
-            return value
-        return replace(value, next=following) if isinstance(value, Reply) else Reply(value, next=following)
+        return value if following is None else Reply(value, next=following)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -68,9 +68,9 @@ def _about(given: Any) -> dict[str, Any]:
     """An `xml` keyword; 3.2 says by `nodeType` what `attribute` and `wrapped` said before."""
     given = given if isinstance(given, dict) else {}
     out: dict[str, Any] = {}
-    for key, short in (("name", "name"), ("prefix", "prefix")):
+    for key in ("name", "prefix"):
         if isinstance(text := given.get(key), str) and _NAME.fullmatch(text):
-            out[short] = text
+            out[key] = text
     if isinstance(namespace := given.get("namespace"), str) and len(namespace) <= 500 and not _FORBIDDEN.search(namespace):
         out["ns"] = namespace
     kind = given.get("nodeType")
