@@ -176,9 +176,9 @@ class OpenAPI:
         from doorward_openapi.client import Reach
 
         settings = self._settings
-        document = settings.spec if settings.spec.startswith(("http:", "https:")) else None
-        api = settings.base_url or (_LOCAL if settings.socket else document)
-        return Reach(api, tuple(settings.origins), document, settings.socket, settings.retries)
+        documents = tuple(url for url in (settings.spec, *settings.overlay) if url.startswith(("http:", "https:")))
+        api = settings.base_url or (_LOCAL if settings.socket else settings.spec if settings.spec in documents else None)
+        return Reach(api, tuple(settings.origins), documents, settings.socket, settings.retries)
 
     async def _fetch(self) -> Bundle:
         from doorward_openapi.downloads import Downloads, Kept
