@@ -390,3 +390,11 @@ async def test_openapi_timeout(api, operation):
     with pytest.raises(ServerError, match="within 0 seconds"):
         await made.source.call(Call(made.functions["op"], {}, deadline=0.0))
     await listener.aclose()
+
+
+async def test_openapi_a_whole_answer_is_preferred_to_events(api, operation, upstream):
+    """Where an answer can be had as a file or as a stream of events (OpenAI's speech), the file is asked for."""
+    content = {"text/event-stream": {"schema": {}}, "audio/mpeg": {"schema": {"type": "string", "format": "binary"}}}
+    made = await api(operation("post", responses={"200": {"description": "", "content": content}}))
+    await made.call("op")
+    assert upstream.header("Accept") == ["audio/mpeg, */*;q=0.5"]
