@@ -188,3 +188,18 @@ async def test_a_catalog_that_is_made_anew_is_served(project: Project) -> None:
         assert not (await agent.run("import shelf\nresult = shelf.get_item(id=1)['id']"))["ok"]
         assert (await asyncio.to_thread(project.run, "compile")).returncode == 0
         assert await agent.value("import shelf\nresult = shelf.get_item(id=1)['id']") == 1
+
+
+async def test_a_document_that_changes_while_it_is_served_is_compiled_again(project: Project, api: Api) -> None:
+    """CONTRACT: SRC-21."""
+    document = api.get("/openapi.json")
+    spec = project.folder / "shelf.json"
+    spec.write_text(json.dumps(document))
+    project.change(f'spec = "{api.url}/openapi.json"', f'spec = "shelf.json"\nbase_url = "{api.url}"', first="refresh = 0.2\n")
+    async with project.stdio() as agent:
+        assert (await agent.call("list_servers"))["servers"][0]["functions"] == 12
+        del document["paths"]["/slow"]
+        spec.write_text(json.dumps(document))
+        async with asyncio.timeout(20):
+            while (await agent.call("list_servers"))["servers"][0]["functions"] == 12:
+                await asyncio.sleep(0.1)

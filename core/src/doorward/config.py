@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, ByteSize, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError, field_validator
+from pydantic import BaseModel, ByteSize, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
 from doorward import types
@@ -130,6 +130,7 @@ class Config(Settings):
     plugins: list[str] = []
     state: Path = Path()
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
+    refresh: NonNegativeFloat = Field(86400.0, description="Seconds after which a gateway that is open compiles what has changed; 0: never")
     limits: LimitSettings = LimitSettings()
     policy: PolicySettings = PolicySettings()
     http: HttpSettings = HttpSettings()
