@@ -16,7 +16,7 @@ COMMANDS = {
     "doorward plugins": [PYTHON, "-m", "doorward.cli", "plugins"],
 }
 NOT_NEEDED = (
-    "sqlite_utils", "structlog", "rich", "httpx", "requests", "yaml", "zstandard", "jsonschema", "docker",
+    "structlog", "rich", "httpx", "requests", "yaml", "zstandard", "jsonschema", "docker",
     "pydantic_monty", "doorward_openapi", "doorward_auth_static", "doorward_sandbox_monty", "doorward_cache_sqlite", "doorward.testing",
     "unittest", "pytest",
 )  # fmt: skip

@@ -223,12 +223,12 @@ def test_serve_that_cannot_start(start: Start, tmp_path: Path, config: str | Non
 
 
 def test_serve_imports_only_what_is_used(start: Start) -> None:
-    """Serving imports no rich, no sqlite-utils once the catalog is there, and no plugin that nothing names."""
+    """Serving imports no rich, no tomlkit and no plugin that nothing names."""
     assert ended(start("compile"))[0] == 0
     code, _, err = ended(start("serve", python=("-X", "importtime")), "")
     imported = set(re.findall(r"^import time:.*\| +([\w.]+)$", err, re.MULTILINE))
     assert (code, "mcp" in imported) == (0, True)
-    assert imported & {"sqlite_utils", "tomlkit", "poison", "rich.console"} == set()
+    assert imported & {"tomlkit", "poison", "rich.console"} == set()
 
 
 def test_environment_names_the_configuration(start: Start, tmp_path: Path) -> None:

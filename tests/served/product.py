@@ -12,6 +12,8 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.request import urlopen
@@ -43,6 +45,30 @@ def until(found: Callable[[], T], patience: float = PATIENCE) -> T:
     while not (answer := found()) and time.monotonic() < end:
         time.sleep(0.02)
     return answer
+
+
+@contextlib.contextmanager
+def web(handler: Any) -> Iterator[str]:
+    """The base URL of an HTTP server on loopback."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Folder(SimpleHTTPRequestHandler):
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+def web_of(folder: Path) -> contextlib.AbstractContextManager[str]:
+    """The same, of the files in a folder."""
+    return web(partial(_Folder, directory=str(folder)))
 
 
 # Processes

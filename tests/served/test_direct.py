@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
-import http.server
 import json
-import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +14,12 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from .conftest import LIMITS, SHELF, WAYS
-from .product import Agent, Api, Project
+from .product import Agent, Api, Project, web_of
 
 pytestmark = pytest.mark.anyio
 
 EXPOSE = 'expose = ["getItem", "list_items", "status", "big", "nosuch"]\nskills = "guide.md"\n'
 GUIDE = "# The shelf\nAsk for pages until `nextPage` is 0.\n"
-
-
-@contextlib.contextmanager
-def _files(folder: Path) -> Iterator[str]:
-    """A web server of a folder."""
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -121,14 +108,20 @@ async def test_a_guide_that_is_not_there_is_a_warning_and_the_server_serves(proj
 async def test_a_guide_by_http_is_fetched_by_each_compile_and_read_without_network(project: Project, tmp_path: Path) -> None:
     """CONTRACT: SKL-01, SKL-05."""
     (tmp_path / "served").mkdir()
-    with _files(tmp_path / "served") as url:
+    with web_of(tmp_path / "served") as url:
         (tmp_path / "served" / "guide.md").write_text("one")
         project.change('source = "openapi"', f'source = "openapi"\nskills = "{url}/guide.md"')
         assert project.run("compile").returncode == 0
         (tmp_path / "served" / "guide.md").write_text("two")
         assert project.run("compile").returncode == 0
-    async with project.stdio() as agent:
-        assert (await agent.call("get_server_skills", server="shelf"))["guide"] == "two"
+        async with project.stdio() as agent:
+            assert (await agent.call("get_server_skills", server="shelf"))["guide"] == "two"
+        (kept,) = project.state.rglob("skills.md")
+        kept.unlink()
+        kept.mkdir()
+        report = json.loads(project.run("compile", "--json").stdout)["servers"]["shelf"]
+    assert report["functions"] == 12
+    assert "cannot be written" in report["warnings"][0]
 
 
 async def test_without_guides_and_direct_tools_nothing_is_added(project: Project) -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import email.parser
 import email.policy
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from .conftest import LIMITS
-from .product import Project
+from .product import Project, web
 
 pytestmark = pytest.mark.anyio
 
@@ -68,15 +67,9 @@ class Photos(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def photos(tmp_path: Path) -> Iterator[Project]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Photos)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
     (tmp_path / "photos.json").write_text(json.dumps(DOCUMENT))
-    config = f'[servers.photos]\nsource = "openapi"\nspec = "photos.json"\nbase_url = "http://127.0.0.1:{server.server_port}"\n'
-    yield Project(tmp_path, LIMITS + config)
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with web(Photos) as url:
+        yield Project(tmp_path, f'{LIMITS}[servers.photos]\nsource = "openapi"\nspec = "photos.json"\nbase_url = "{url}"\n')
 
 
 async def test_a_download_is_uploaded_by_its_handle(photos: Project) -> None:

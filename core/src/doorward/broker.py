@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     from doorward.secrets import Secrets
     from doorward.servers import Servers
 
-
 TOLD = 1000
 """Characters of an error's message. Cut only once it is scrubbed: half a secret would not be found."""
-
 
 MOST_VALUES = 1_000_000
 """In one answer of an upstream."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import anyio
 
+from doorward import files
 from doorward.config import Loaded, module_name
 from doorward.errors import ConfigError, ServerError, UnknownName
 
@@ -87,7 +87,7 @@ class Skills:
 
 
 async def _download(url: str, file: Path) -> None:
-    """Raises: ServerError. Then the copy of before is still there."""
+    """Raises: ServerError, ConfigError. Then the copy of before is still there."""
     import httpx2
 
     shown = url.partition("?")[0]
@@ -106,7 +106,4 @@ async def _download(url: str, file: Path) -> None:
         answered = getattr(error, "response", None)
         why = type(error).__name__ if answered is None else f"{answered.status_code} {answered.reason_phrase}"
         raise ServerError(f"the guide {shown} cannot be had: {why}", hint="Check `skills` of the server.") from None
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    new = file.with_name(f".{file.name}.{os.getpid()}")
-    new.write_bytes(content)
-    new.replace(file)
+    files.write(file, content)

@@ -186,12 +186,13 @@ async def test_openapi_json_or_multipart(api, operation):
     """A body that is offered as JSON and, with files, as multipart is JSON until a file is given (Discord's messages)."""
     plain = {"type": "object", "properties": {"content": {"type": "string"}, "embed": {"type": "object"}}}
     files = {"allOf": [plain, {"type": "object", "properties": {"files[0]": BINARY}}]}
-    content = {"application/json": {"schema": plain}, "multipart/form-data": {"schema": files}}
+    encoding = {"content": {"contentType": "text/markdown"}, "files[0]": {"contentType": "image/*"}}
+    content = {"application/json": {"schema": plain}, "multipart/form-data": {"schema": files, "encoding": encoding}}
     made = await api(operation("post", requestBody={"required": True, "content": content}))
     told = await made.call("op", content="hi", embed={"a": 1})
     assert json.loads(told["body"]) == {"content": "hi", "embed": {"a": 1}}
     assert named(await made.call("op", content="hi", embed={"a": 1}, files_0=File(b"x", "image/png", "x.png"))) == [
-        ('form-data; name="content"', "", b"hi"),
+        ('form-data; name="content"', "text/markdown", b"hi"),
         ('form-data; name="embed"', "application/json", b'{"a":1}'),
         ('form-data; name="files[0]"; filename="x.png"', "image/png", b"x"),
     ]

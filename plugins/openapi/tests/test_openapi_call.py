@@ -193,7 +193,7 @@ async def test_openapi_multipart_body(api, operation):
 
 
 async def test_openapi_bytes_go_into_a_form_where_one_is_offered(api, operation):
-    """A body with a file that may be sent as JSON or as a form is sent as the form: JSON holds no bytes."""
+    """A body with a file that may be sent as JSON or as a form is sent as the form once it is given: JSON holds no bytes."""
     binary = {"type": "string", "format": "binary"}
     for file in (binary, {"oneOf": [{"type": "array", "items": binary}, binary]}):
         schema = {"schema": {"type": "object", "properties": {"file": file, "note": {"type": "string"}}}}
@@ -201,6 +201,7 @@ async def test_openapi_bytes_go_into_a_form_where_one_is_offered(api, operation)
         told = await made.call("op", file=b"\x00\xff", note="hi")
         assert dict(told["headers"])["Content-Type"].startswith("multipart/form-data; boundary=")
         assert "\r\n\r\n\x00\xff\r\n" in told["body"]
+        assert (await made.call("op", note="hi"))["body"] == '{"note":"hi"}'
 
 
 async def test_openapi_what_is_only_written_can_be_required(api, operation):

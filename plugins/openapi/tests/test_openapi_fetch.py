@@ -153,6 +153,8 @@ async def test_openapi_download_fails_clearly(tmp_path, upstream):
         {"spec": "x", "base_url": "https://u:p@x"},
         {"spec": "x", "base_url": "https://x?a=1"},
         {"spec": "https://u:p@x/y"},
+        {"spec": "http:///y"},
+        {"spec": "https://x:port/y"},
         {"spec": ""},
         {"spec": "x", "timeout": 0},
         {"spec": "x", "origins": ["https://a.test/path"]},
@@ -191,46 +193,23 @@ def answer(upstream, path, document, **headers):
 
 
 class Revalidated:
-    """An HTTP server with one document and its ETag; it tells what it was asked with."""
+    """A document with an ETag; it tells what it was asked with."""
 
-    def __init__(self, document, etag='"1"', **headers):
-        self.document, self.etag, self.headers = document, etag, headers
+    def __init__(self, upstream, document):
+        self.url = f"{upstream.url}/api?key=do-not-write"
+        self.document, self.etag, self.headers = document, '"1"', {}
         self.asked: list[str | None] = []
+        upstream.answers["/api"] = self.answer
+
+    def answer(self, told):
+        known = dict(told["headers"]).get("If-None-Match")
+        self.asked.append(known)
+        return (304, {}, b"") if known == self.etag else (200, {"ETag": self.etag, **self.headers}, json.dumps(self.document).encode())
 
 
 @pytest.fixture
-def revalidating():
-    import threading
-    from http.server import BaseHTTPRequestHandler, HTTPServer
-
-    made = Revalidated({})
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            known = self.headers.get("If-None-Match")
-            made.asked.append(known)
-            if known == made.etag:
-                self.send_response(304)
-                self.end_headers()
-                return
-            self.send_response(200)
-            self.send_header("ETag", made.etag)
-            for name, value in made.headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(json.dumps(made.document).encode())
-
-        def log_message(self, *args):
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    made.url = f"http://127.0.0.1:{server.server_port}/api.json?key=do-not-write"
-    yield made
-    server.shutdown()
-    server.server_close()
-    thread.join()
+def revalidating(upstream, operation):
+    return Revalidated(upstream, operation())
 
 
 async def names(tmp_path, **settings):
@@ -242,9 +221,8 @@ async def names(tmp_path, **settings):
         await made.close()
 
 
-async def test_openapi_unchanged_document_is_not_sent_again(tmp_path, revalidating, operation):
+async def test_openapi_unchanged_document_is_not_sent_again(tmp_path, revalidating):
     """CONTRACT: SRC-03 A document that was kept is asked for with its ETag; what a 304 stands for is used, and a new one replaces it."""
-    revalidating.document = operation()
     assert await names(tmp_path, spec=revalidating.url) == ["op"]
     assert await names(tmp_path, spec=revalidating.url) == ["op"]
     assert revalidating.asked == [None, '"1"']
@@ -254,19 +232,29 @@ async def test_openapi_unchanged_document_is_not_sent_again(tmp_path, revalidati
     assert revalidating.asked[2:] == ['"1"', '"2"']
 
 
-async def test_openapi_kept_documents_are_private(tmp_path, revalidating, operation):
+async def test_openapi_kept_documents_are_private(tmp_path, revalidating):
     """What is kept is readable for nobody else, and holds nothing of the URL's query."""
-    revalidating.document = operation()
     await names(tmp_path, spec=revalidating.url)
     (kept,) = (tmp_path / "documents").iterdir()
     assert (kept.stat().st_mode & 0o777, kept.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     assert b"do-not-write" not in kept.read_bytes()
 
 
+async def test_openapi_the_query_of_a_url_is_in_nothing_that_is_told(tmp_path, upstream, revalidating, operation):
+    """It may hold a key: no name of a definition, and no place in an error, has it."""
+    revalidating.document = operation(parameters=[{"name": "q", "in": "query", "schema": {"$ref": "#"}}])
+    made = source(tmp_path, spec=revalidating.url)
+    assert list((await made.compile()).definitions) == ["api"]
+    upstream.answers["/api"] = (200, {}, b"{")
+    with pytest.raises(ConfigError) as raised:
+        await made.compile()
+    await made.close()
+    assert "do-not-write" not in f"{raised.value} {raised.value.place} {raised.value.hint}"
+
+
 @pytest.mark.parametrize("damage", [lambda b: b[:-5], lambda b: b"", lambda b: b"[]\n" + b, lambda b: b.replace(b'"op"', b'"no"')])
-async def test_openapi_damaged_copy_is_ignored(tmp_path, revalidating, operation, damage):
+async def test_openapi_damaged_copy_is_ignored(tmp_path, revalidating, damage):
     """A kept document that is cut, empty, no such file, or changed is fetched again in full."""
-    revalidating.document = operation()
     await names(tmp_path, spec=revalidating.url)
     (kept,) = (tmp_path / "documents").iterdir()
     kept.write_bytes(damage(kept.read_bytes()))
@@ -274,9 +262,8 @@ async def test_openapi_damaged_copy_is_ignored(tmp_path, revalidating, operation
     assert revalidating.asked == [None, None]
 
 
-async def test_openapi_no_store_is_not_kept(tmp_path, revalidating, operation):
+async def test_openapi_no_store_is_not_kept(tmp_path, revalidating):
     """`Cache-Control: no-store` is obeyed; what was kept before goes."""
-    revalidating.document = operation()
     await names(tmp_path, spec=revalidating.url)
     revalidating.etag, revalidating.headers = '"2"', {"Cache-Control": "private, No-Store"}
     await names(tmp_path, spec=revalidating.url)

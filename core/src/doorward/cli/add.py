@@ -10,9 +10,10 @@ from typing import Any, get_args
 
 import click
 
+from doorward import files
 from doorward.cli.common import Project, common, parsed
 from doorward.cli.compile import compile_now
-from doorward.cli.project import starter, write
+from doorward.cli.project import starter
 from doorward.config import ServerSettings
 from doorward.errors import ConfigError
 
@@ -77,15 +78,16 @@ def _add(project: Project, name: str, core: Mapping[str, Any], options: Mapping[
     file = project.config
     if not re.fullmatch(r"[A-Za-z][\w-]*", name, re.ASCII):
         raise click.UsageError(f"{name!r} cannot name a server: use letters, digits, - and _")
-    before = file.read_text(encoding="utf-8") if file.exists() else None
-    write(file, f"{_without(file, before or starter(), name, force).rstrip()}\n\n{_block(name, {**core, **options})}")
+    before = file.read_bytes() if file.exists() else None
+    text = _without(file, before.decode() if before else starter(), name, force)
+    files.write(file, f"{text.rstrip()}\n\n{_block(name, {**core, **options})}".encode())
     try:
         loaded = config.load(file, env_file=project.env_file)
         if name in loaded.broken:
             raise loaded.broken[name]
         config.validate(model, options, secrets=loaded.secrets, place=f"{file.name} [servers.{name}]")
     except ConfigError:
-        file.unlink() if before is None else write(file, before)
+        file.unlink() if before is None else files.write(file, before)
         raise
 
 

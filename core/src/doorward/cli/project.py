@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Collection
 from importlib import resources
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import click
 
+from doorward import files
 from doorward.cli.common import Project, common, print_json, say
 from doorward.errors import ConfigError
 
@@ -25,7 +25,7 @@ def init(project: Project, force: bool) -> None:
     """Write a commented doorward.toml, and a .env for the secrets."""
     if project.config.exists() and not force:
         raise ConfigError("the file is there already", place=str(project.config), hint="--force overwrites it.")
-    write(project.config, starter())
+    files.write(project.config, starter().encode())
     written = [project.config, *_write_env(project.config.parent)]
     if project.json:
         print_json({"written": [str(file) for file in written]})
@@ -57,20 +57,6 @@ def _choice(key: str, default: Any, installed: Collection[str], about: str) -> s
     others = [name for name in installed if name not in use]
     notes = [about, *([] if use else ["not installed"]), *([f"installed too: {', '.join(others)}"] if others else [])]
     return f"{'' if use else '# '}{key} = {value}  # {'; '.join(notes)}"
-
-
-def write(file: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    file = file.resolve()
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        new = file.with_name(f".{file.name}.{os.getpid()}")
-        new.write_text(text, encoding="utf-8")
-        if file.exists():
-            shutil.copymode(file, new)  # it may hold secrets that only its owner may read
-        new.replace(file)
-    except OSError as error:
-        raise ConfigError(f"cannot be written: {error.strerror}", place=str(file)) from None
 
 
 def _write_env(folder: Path) -> list[Path]:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from typing import Any
 
-HEAVY = ("mcp", "httpx2", "docker", "sqlite_utils", "rich", "pandas", "numpy", "pydantic_monty", "starlette", "uvicorn", "jsonschema_rs")
+HEAVY = ("mcp", "httpx2", "docker", "rich", "pandas", "numpy", "pydantic_monty", "starlette", "uvicorn", "jsonschema_rs")
 """What no plugin may import at its top: configuration is read, and plugins are listed, without paying for it."""
 
 

@@ -7,13 +7,15 @@ import json
 import math
 import re
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from email.message import Message
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from doorward import ApiError, Reply, ServerError
 
-from doorward_openapi import streams
+from doorward_openapi import media_types, streams
 from doorward_openapi.values import finite
 
 _BOM = b"\xef\xbb\xbf"
@@ -24,18 +26,40 @@ _KEPT = 200_000
 cut in two would not be found."""
 
 
-def value_of(what: str, media: str, charset: str | None, body: bytes, *, disposition: str = "", cut: str = "") -> Any:
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP answer, read to its end."""
+
+    status: int
+    reason: str
+    media: str
+    charset: str | None
+    body: bytes
+    cut: str = ""
+    """Why the body of a stream is not whole."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """All headers; names in small letters."""
+    url: str = ""
+    """Where it came from, redirects followed."""
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds to wait, where the answer says so."""
+        return seconds(self.headers.get("retry-after", ""))
+
+
+def value_of(what: str, answer: Answer) -> Any:
     """The value of an answer: JSON as its value, text as `str`, nothing as None, streams as lists, anything else as a
     `Reply` with bytes, their media type and the file name of the Content-Disposition header.
 
-    What says JSON and is none is text: the data is never hidden. `cut` says why the body is not whole, which only
-    streams may be.
-    Raises: ServerError if it is, and is no stream.
+    What says JSON and is none is text: the data is never hidden.
+    Raises: ServerError if the body is cut, and is no stream.
     """
+    body, charset, cut = answer.body, answer.charset, answer.cut
     if not body:
         return None
-    bare = media.partition(";")[0].strip().lower()
-    if form := streams.kind(bare):
+    bare = media_types.bare(answer.media)
+    if form := media_types.stream(bare):
         return streams.values(form, body, _json, cut)
     if bare.endswith("json") or not bare:
         try:
@@ -47,18 +71,13 @@ def value_of(what: str, media: str, charset: str | None, body: bytes, *, disposi
                 raise ServerError(f"{what}: {cut}", hint="Ask for less, or raise `timeout` of the server.") from None
             if bare:
                 return _text(body, charset)
-    if _is_text(bare):
+    if media_types.is_text(bare):
         return _text(body, charset)
     if not bare:
         with contextlib.suppress(UnicodeDecodeError):
             return body.decode("utf-8-sig")
-    return Reply(body, type=bare if _MEDIA.fullmatch(bare) else "application/octet-stream", name=file_name(disposition))
-
-
-def _is_text(bare: str) -> bool:
-    names = ("yaml", "javascript", "csv", "graphql", "x-www-form-urlencoded", "toml", "x-sh")
-    bare_name = bare.removeprefix("application/")
-    return bare.startswith("text/") or bare_name == "xml" or bare.endswith("+xml") or any(name in bare_name for name in names)
+    name = file_name(answer.headers.get("content-disposition", ""))
+    return Reply(body, type=bare if _MEDIA.fullmatch(bare) else "application/octet-stream", name=name)
 
 
 def file_name(disposition: str) -> str:
@@ -98,17 +117,19 @@ def _json(body: bytes, charset: str | None = None) -> Any:
     return json.loads(text, parse_constant=lambda _: None, parse_float=finite)
 
 
-def error_of(what: str, status: int, reason: str, media: str, retry_after: str | None, body: bytes) -> ApiError:
+def error_of(what: str, answer: Answer) -> ApiError:
     """The error that an answer of 400 and above stands for."""
-    value = _error_body(media, body)
+    value = _error_body(answer)
     told = _told(value, 0)
-    after = seconds(retry_after) if retry_after else None
-    message = f"{what} answered {status} {reason}".rstrip() + (f": {told}" if told else "")
-    return ApiError(message, status=status, body=value, retry_after=after, hint=_hint(status, after))
+    message = f"{what} answered {answer.status} {answer.reason}".rstrip() + (f": {told}" if told else "")
+    after = answer.retry_after
+    return ApiError(message, status=answer.status, body=value, retry_after=after, hint=_hint(answer.status, after))
 
 
-def _error_body(media: str, body: bytes) -> Any:
-    value = value_of("it", media, None, body) if len(body) <= _KEPT else body[:_KEPT].decode("utf-8", "replace")
+def _error_body(answer: Answer) -> Any:
+    if len(answer.body) > _KEPT:
+        return answer.body[:_KEPT].decode("utf-8", "replace")
+    value = value_of("it", replace(answer, cut=""))
     return value.value.decode("utf-8", "replace") if isinstance(value, Reply) else value
 
 

@@ -4,59 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple
 
+from doorward_openapi import media_types
 from doorward_openapi.keywords import Keyword, Unusable
 from doorward_openapi.parameters import described
 from doorward_openapi.refs import BadRef, Documents
 from doorward_openapi.schemas import Schemas
 from doorward_openapi.text import kind
-from doorward_openapi.xml import Plans, is_xml
+from doorward_openapi.xml import Plans
 
 MOST_FIELDS = 200
 """Properties of a body that become keywords; a body with more is one argument."""
 
-_MEDIA = re.compile(r"[A-Za-z0-9!#$&^_.+*-]{1,100}/[A-Za-z0-9!#$&^_.+*-]{1,100}(\s*;[^\r\n;]{1,100}){0,4}")
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,100}")
 _OBJECTS = ("object", ["object"], ["object", "null"], ["null", "object"])
 _MORE = {"patternProperties", "discriminator", "if", "$dynamicRef"}
 _SPREAD = ("json", "form", "multipart")
-
-
-def body_kind(media: str) -> str:
-    """How a media type is written: `json`, `lines` (of JSON), `form`, `multipart`, `text` or `binary`."""
-    bare = media.partition(";")[0].strip().lower()
-    if bare in ("*/*", "application/*", "application/json", "text/json") or bare.endswith("+json"):
-        return "json"
-    if bare == "application/x-www-form-urlencoded":
-        return "form"
-    if bare.startswith("multipart/"):
-        return "multipart"
-    if bare == "text/event-stream" or bare.endswith("json-seq") or any(name in bare for name in ("ndjson", "jsonl", "json-lines")):
-        return "lines"
-    xml = bare in ("application/xml", "application/yaml", "application/x-yaml", "application/graphql") or bare.endswith(("+xml", "+yaml"))
-    return "text" if bare.startswith("text/") or xml else "binary"
-
-
-def media_types(content: Any, documents: Documents, file: str) -> list[tuple[str, dict[str, Any], str]]:
-    """The well-formed media types of a content map, JSON first, then forms, text and bytes."""
-    found = []
-    for media, entry in content.items() if isinstance(content, dict) else ():
-        if isinstance(media, str) and _MEDIA.fullmatch(media):
-            entry, home = documents.follow(entry, file)
-            found.append((media, entry if isinstance(entry, dict) else {}, home))
-    return sorted(found, key=lambda m: _rank(m[0]))
-
-
-@lru_cache(1000)
-def _rank(media: str) -> tuple[bool, bool, int, int]:
-    """Exact types first, whole answers before streams of events, then JSON; of JSON, the plain one, and the patch that is written like
-    what it changes."""
-    kinds = ("json", "lines", "form", "multipart", "text", "binary")
-    special = ("application/json", "merge-patch+json", "", "json-patch+json")
-    exact = next((i for i, name in enumerate(special) if name and media.lower().startswith("application/") and media.endswith(name)), 2)
-    return "*" in media, media.startswith("text/event-stream"), kinds.index(body_kind(media)), exact
 
 
 _FUEL = 1000
@@ -88,26 +52,26 @@ class Bodies:
             return [], None
         if not isinstance(body, dict):
             raise Unusable(f"its requestBody is {kind(body)}, not an object")
-        content = media_types(body.get("content"), self._documents, file)
+        content = media_types.listed(body.get("content"), self._documents, file)
         if not content:
             return [], None
         self._fuel = _FUEL
-        media, entry, file = self._chosen(content)
-        form = body_kind(media)
+        media, entry, file = content[0]
+        form = media_types.kind(media)
         if form == "json" and "*" in media:
             media = "application/json"
             if self._is_bytes(entry.get("schema"), file):
                 media, form = "*/*", "binary"
         plan: dict[str, Any] = {"media": media, "kind": form}
-        if form == "text" and is_xml(media) and (tree := Plans(self._documents).plan(entry.get("schema"), file)):
+        if form == "text" and media_types.is_xml(media) and (tree := Plans(self._documents).plan(entry.get("schema"), file)):
             plan |= {"kind": "xml", "xml": tree}
         node = entry.get("schema", entry.get("itemSchema"))
         found = self._members(node, file, 0) if form in _SPREAD else None
         if found and found.nodes:
-            keywords, plan = self._spread(body, method, entry, found, plan)
-            files = self._files(content, found, plan) if form == "json" else []
-            return [*keywords, *files], plan
-        if form == "json" and (raw := next((m for m, _, _ in content if body_kind(m) == "binary"), None)):
+            if form == "json":
+                entry = self._with_files(content, entry, found, plan)
+            return self._spread(body, method, entry, found, plan)
+        if form == "json" and (raw := next((m for m, _, _ in content if media_types.kind(m) == "binary"), None)):
             plan["bytes"] = raw
         if found and self._schema(node, file)[0].get("additionalProperties") is False:
             return [], None  # an object that may hold nothing
@@ -115,14 +79,22 @@ class Bodies:
         schema = self._whole(entry, file, plan)
         return [Keyword("body", "body", described(schema, {"description": body.get("description")}), required)], plan
 
-    def _chosen(self, content: list[tuple[str, dict[str, Any], str]]) -> tuple[str, dict[str, Any], str]:
-        """The media type that is sent: the first, but a form with parts where JSON would have to hold bytes."""
-        parts = next((c for c in content if body_kind(c[0]) == "multipart"), None)
-        if parts and body_kind(content[0][0]) == "json":
-            found = self._members(content[0][1].get("schema"), content[0][2], 0)
-            if found and any(self._is_bytes(node, file) for node, file in found.nodes.values()):
-                return parts
-        return content[0]
+    def _with_files(
+        self, content: list[tuple[str, dict[str, Any], str]], entry: dict[str, Any], found: _Members, plan: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Of a body that is JSON, but multipart where files go along: add those to what was found.
+
+        Returns: the media type that says how the fields are written.
+        """
+        media, parts, file = next((c for c in content if media_types.kind(c[0]) == "multipart"), ("", {}, ""))
+        more = self._members(parts.get("schema"), file, 0) if media else None
+        for name, place in more.nodes.items() if more else ():
+            if name not in found.nodes and self._is_bytes(*place):
+                found.nodes[name] = place
+        if not media or not any(self._is_bytes(*place) for place in found.nodes.values()):
+            return entry
+        plan["files"] = media
+        return parts
 
     def _spread(
         self, body: Mapping[str, Any], method: str, entry: Mapping[str, Any], found: _Members, plan: dict[str, Any]
@@ -139,21 +111,9 @@ class Bodies:
             schema = self._schemas.convert(node, file)
             if schema.get("readOnly") or self._schema(node, file)[0].get("readOnly") is True:
                 continue
-            wire = self._field(plan["kind"], encoding.get(name), node, file)
+            wire = self._field("multipart" if "files" in plan else plan["kind"], encoding.get(name), node, file)
             keywords.append(Keyword(name, "body", schema, needed and name in found.required, wire))
         return keywords, {**plan, "spread": True, "required": needed}
-
-    def _files(self, content: list[tuple[str, dict[str, Any], str]], known: _Members, plan: dict[str, Any]) -> list[Keyword]:
-        """The files that can go along if the body is sent as multipart instead of JSON."""
-        media, entry, file = next((c for c in content if body_kind(c[0]) == "multipart"), ("", {}, ""))
-        found = self._members(entry.get("schema"), file, 0) if media else None
-        keywords = []
-        for name, (node, home) in found.nodes.items() if found else ():
-            if name not in known.nodes and self._is_bytes(node, home):
-                plan["files"] = media
-                wire = self._field("multipart", None, node, home)
-                keywords.append(Keyword(name, "body", self._schemas.convert(node, home), False, wire))
-        return keywords
 
     def _whole(self, entry: Mapping[str, Any], file: str, plan: Mapping[str, Any]) -> dict[str, Any]:
         """The schema of a body that is one argument."""
@@ -209,7 +169,7 @@ class Bodies:
             wire["style"] = style
         wire["explode"] = explode if isinstance(explode, bool) else style in (None, "form", "deepObject")
         if form == "multipart":
-            types = [m for part in media.split(",")[:20] if _MEDIA.fullmatch(m := part.strip())] if isinstance(media, str) else []
+            types = [m for part in media.split(",")[:20] if media_types.well_formed(m := part.strip())] if isinstance(media, str) else []
             if self._is_bytes(node, file):
                 wire["file"] = True
             else:
@@ -260,7 +220,7 @@ class Bodies:
 
 
 def _is_json(media: Any) -> bool:
-    return isinstance(media, str) and "," not in media and "*" not in media and body_kind(media) == "json"
+    return isinstance(media, str) and "," not in media and "*" not in media and media_types.kind(media) == "json"
 
 
 def _only_requires(parts: Any) -> bool:

@@ -5,44 +5,26 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING
 
 import anyio
+import httpx2
 from doorward import ServerError, Template
 
-from doorward_openapi import answers, failures, redirects, retries, streams
+from doorward_openapi import failures, media_types, redirects, retries, streams
+from doorward_openapi.answers import Answer
+from doorward_openapi.destinations import Destinations
 from doorward_openapi.redirects import Hop
-from doorward_openapi.servers import origin, same_origin, shown
+from doorward_openapi.servers import among, origin, same_origin, shown
+from doorward_openapi.transport import Transport
 
 if TYPE_CHECKING:
-    import httpx2
-
-    from doorward_openapi.destinations import Destinations
     from doorward_openapi.request import Request
 
 MOST_RECEIVED = 50 * 2**20
 """Bytes of one answer, decompressed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An HTTP answer, read to its end."""
-
-    status: int
-    reason: str
-    media: str
-    charset: str | None
-    retry_after: str | None
-    body: bytes
-    disposition: str = ""
-    cut: str = ""
-    """Why the body of a stream is not whole."""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """All headers; names in small letters."""
-    url: str = ""
-    """Where it came from, redirects followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +47,7 @@ class Reach:
 
     def belongs(self, url: str) -> bool:
         """Whether credentials may go there."""
-        return any(same_origin(url, known) for known in (self.api, *self.origins) if known)
+        return among(url, (self.api, *self.origins))
 
     def by_socket(self, url: str) -> str | None:
         return self.socket if self.socket and self.api and same_origin(url, self.api) else None
@@ -79,24 +61,13 @@ class Client:
         self._make_auth = auth
         self._headers = headers
         self._reach = reach
-        self._opened: httpx2.AsyncClient | None = None
-        self._destinations: Destinations | None = None
         self._auth: httpx2.Auth | None = None
-
-    def _client(self) -> httpx2.AsyncClient:
-        if self._opened is None:
-            import httpx2
-
-            from doorward_openapi.destinations import Destinations
-            from doorward_openapi.transport import Transport
-
-            # Answers set no cookies: what one caller's request brought must not go along with another's.
-            jar = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
-            agent = {"User-Agent": "doorward-openapi/0.1.0"}
-            self._destinations = Destinations(self._server, self._reach.known())
-            transport = Transport(self._destinations, self._reach.by_socket)
-            self._opened = httpx2.AsyncClient(follow_redirects=False, cookies=jar, headers=agent, transport=transport)
-        return self._opened
+        self._destinations = Destinations(server, reach.known())
+        # Answers set no cookies: what one caller's request brought must not go along with another's.
+        jar = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
+        agent = {"User-Agent": "doorward-openapi/0.1.0"}
+        transport = Transport(self._destinations, reach.by_socket)
+        self._client = httpx2.AsyncClient(follow_redirects=False, cookies=jar, headers=agent, transport=transport)
 
     def _credentials(self) -> httpx2.Auth | None:
         if self._auth is None:
@@ -111,7 +82,7 @@ class Client:
         """
         headers = {**request.headers, **self._configured(request.headers)}
         hop = Hop(request.method, request.url, headers, request.content)
-        return await self._send(what, hop, timeout, self._credentials(), left=left, idempotent=idempotent)
+        return await self._send(what, hop, timeout, self._credentials(), MOST_RECEIVED, left=left, idempotent=idempotent)
 
     def _configured(self, given: Mapping[str, bytes]) -> dict[str, bytes]:
         """The configured headers, which win over others of the same name."""
@@ -136,28 +107,25 @@ class Client:
         hop: Hop,
         timeout: float,
         auth: httpx2.Auth | None,
-        most: int | None = None,
+        most: int,
         *,
         left: float,
         idempotent: bool,
     ) -> Answer:
         """One exchange, repeated where `retries` says so and the time allows."""
-        import httpx2
-
         until = time.monotonic() + left
         for attempt in range(self._reach.retries + 1):
             room = max(0.0, min(timeout, until - time.monotonic()))
             last = attempt == self._reach.retries
             with failures.explained(self._server, what, hop.url, room, self._reach.by_socket(hop.url)):
                 try:
-                    answer = await self._exchange(what, hop, room, auth, MOST_RECEIVED if most is None else most)
+                    answer = await self._exchange(what, hop, room, auth, most)
                 except httpx2.TransportError as error:
                     pause = retries.after_error(error, attempt, idempotent=idempotent)
                     if last or pause is None or pause >= until - time.monotonic():
                         raise
                 else:
-                    after = answers.seconds(answer.retry_after) if answer.retry_after else None
-                    pause = retries.after_answer(answer.status, after, attempt, idempotent=idempotent)
+                    pause = retries.after_answer(answer.status, answer.retry_after, attempt, idempotent=idempotent)
                     if last or pause is None or pause >= until - time.monotonic():
                         return answer
             await anyio.sleep(pause)
@@ -165,13 +133,12 @@ class Client:
 
     async def _exchange(self, what: str, hop: Hop, timeout: float, auth: httpx2.Auth | None, most: int) -> Answer:
         """A request and the redirects that its answer leads to."""
-        client = self._client()
         with anyio.fail_after(timeout):
             for _ in range(redirects.MOST_REDIRECTS + 1):
                 await self._checked(what, hop)
                 headers = [(name.encode(), value) for name, value in hop.headers.items()]
-                request = client.build_request(hop.method, hop.url, headers=headers, content=hop.content, timeout=timeout)
-                response = await client.send(request, auth=auth if hop.home else None, stream=True)
+                request = self._client.build_request(hop.method, hop.url, headers=headers, content=hop.content, timeout=timeout)
+                response = await self._client.send(request, auth=auth if hop.home else None, stream=True)
                 try:
                     further = redirects.following(what, hop, response.status_code, response.headers.get("location"), self._reach.belongs)
                     if further is None:
@@ -183,7 +150,7 @@ class Client:
 
     async def _checked(self, what: str, hop: Hop) -> None:
         """Whoever redirects may not point at what only the operator may: not even where the operator did."""
-        if hop.home or self._destinations is None:
+        if hop.home:
             return
         try:
             await self._destinations.require_public(*origin(hop.url)[1:])
@@ -191,9 +158,7 @@ class Client:
             raise ServerError(f"{what} redirects to {shown(hop.url)}, which is not followed: {error}", hint=error.hint) from None
 
     async def close(self) -> None:
-        if self._opened is not None:
-            await self._opened.aclose()
-            self._opened = None
+        await self._client.aclose()
 
 
 async def _read(what: str, response: httpx2.Response, most: int) -> Answer:
@@ -214,7 +179,7 @@ async def _read(what: str, response: httpx2.Response, most: int) -> Answer:
                 break
     if scope.cancelled_caught:
         cut = f"it did not end within {patience:.3g} seconds"
-    elif cut and not streams.kind(media):
+    elif cut and not media_types.stream(media):
         raise ServerError(f"{what} {cut}", hint="Ask for less: pages, filters, fields.")
     coding = headers.get("content-encoding", "").rpartition(",")[2].strip().lower()
     decoded = response.request.headers.get("accept-encoding", "")
@@ -223,9 +188,7 @@ async def _read(what: str, response: httpx2.Response, most: int) -> Answer:
         response.reason_phrase,
         media if coding in ("", "identity") or coding in decoded else f"application/{coding}",  # what cannot be decoded is a file
         response.charset_encoding,
-        headers.get("retry-after"),
         b"".join(parts),
-        headers.get("content-disposition", ""),
         cut,
         headers,
     )

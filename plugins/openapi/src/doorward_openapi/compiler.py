@@ -168,7 +168,7 @@ class _Compiler:
         or one that the operator has named: a document must not send credentials elsewhere."""
         for holder in (operation.node, operation.item):
             if own := next(servers.base_urls(holder, self._base or "", self._variables), None):
-                if any(servers.same_origin(own, known) for known in (self._base, *self._choices.origins) if known):
+                if servers.among(own, (self._base, *self._choices.origins)):
                     return own
                 self._elsewhere[servers.shown(own)] += 1
                 break
@@ -224,7 +224,7 @@ class _Compiler:
 
 def _root(documents: Documents) -> dict[str, Any]:
     root = documents.parsed(documents.bundle.root)
-    name = servers.shown(documents.bundle.root).rpartition("/")[2]
+    name = servers.file_name(documents.bundle.root)
     if not isinstance(root, dict) or not any(isinstance(root.get(k), (str, float, int)) for k in ("openapi", "swagger")):
         raise ConfigError("is no OpenAPI document: it has neither `openapi` nor `swagger`", place=name)
     return root

@@ -42,7 +42,7 @@ class Destinations:
         name cannot be resolved.
         """
         found = await self._resolved(host, port)
-        if (host.lower().strip("[]"), port) not in self._configured:
+        if not self.configured(host, port):
             self._require_public(host, port, found)
         return found
 

@@ -16,10 +16,10 @@ import anyio
 from doorward import ServerError
 
 from doorward_openapi.document import MOST_BYTES
-from doorward_openapi.servers import same_origin, shown
+from doorward_openapi.servers import among, same_origin, shown
 
 if TYPE_CHECKING:
-    from doorward_openapi.client import Answer
+    from doorward_openapi.answers import Answer
 
 MOST_KEPT = 200
 """Documents of one server in its folder, of `2 * MOST_BYTES` together; the oldest go."""
@@ -85,7 +85,7 @@ class Downloads:
 
     def _trusted(self, url: str) -> bool | None:
         """Whether credentials go to a URL; `None`: if it refuses without."""
-        if any(same_origin(url, origin) for origin in self.origins):
+        if among(url, self.origins):
             return True
         if self.base_url:
             return same_origin(url, self.base_url)

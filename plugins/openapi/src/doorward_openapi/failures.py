@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
+import httpx2
 from doorward import ServerError
 
 
 @contextmanager
 def explained(server: str, what: str, url: str, timeout: float, socket: str | None = None) -> Iterator[None]:
     """Raises: ServerError for what goes wrong inside. `socket` is the path of the Unix socket in use."""
-    import httpx2
-
     place = f"{urlsplit(url).scheme}://{urlsplit(url).netloc.rpartition('@')[2]}"
     place = f"{place} (by the socket {socket})" if socket else place
     try:

@@ -14,6 +14,7 @@ from doorward import ConfigError, ServerError
 from doorward_openapi.document import MOST_BYTES, decompress, external_refs
 from doorward_openapi.downloads import Downloaded
 from doorward_openapi.refs import Bundle, inside
+from doorward_openapi.servers import file_name
 
 MOST_FILES = 5_000
 MOST_DOWNLOADS = 100
@@ -34,7 +35,7 @@ async def fetch(spec: str, folder: Path, download: Download, origins: Sequence[s
     if spec.startswith(("http://", "https://")):
         url = urldefrag(spec)[0]
         root, body = await download(url)
-        bundle = Bundle(root, {root: decompress(body, _name(root))}, {url: root}, _and_of(url, origins))
+        bundle = Bundle(root, {root: decompress(body, file_name(root))}, {url: root}, _and_of(url, origins))
     else:
         bundle = Bundle(*await anyio.to_thread.run_sync(_read_all, spec, folder), {}, origins)
         if not origins:
@@ -142,17 +143,13 @@ async def _download_all(bundle: Bundle, download: Download, spec: str) -> None:
             tried.add(other)
             try:
                 place, body = await download(other)
-                files[place] = decompress(body, _name(place))
+                files[place] = decompress(body, file_name(place))
             except (ServerError, ConfigError):
                 continue  # who refers to it is told that it is not there
             moved[other] = place
             todo.append(place)
             size += len(files[place])
             _bounded(size, spec)
-
-
-def _name(url: str) -> str:
-    return url.partition("?")[0].rpartition("/")[2]
 
 
 def _joined(uri: str, ref: str) -> str:

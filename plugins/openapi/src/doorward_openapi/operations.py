@@ -8,8 +8,8 @@ from typing import Any
 
 from doorward import Function
 
-from doorward_openapi import keywords, parameters, swagger2
-from doorward_openapi.bodies import Bodies, body_kind, media_types
+from doorward_openapi import keywords, media_types, parameters, swagger2
+from doorward_openapi.bodies import Bodies
 from doorward_openapi.keywords import Unusable
 from doorward_openapi.refs import BadRef, Documents
 from doorward_openapi.schemas import Schemas
@@ -27,7 +27,7 @@ _RETURNS: dict[str, dict[str, Any]] = {"text": {"type": "string"}, "binary": {"t
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation where it was found. `file` and `op_file` are where the path item and the operation stand."""
+    """An operation where it was found: `node`, in its path item, which stands in `file`."""
 
     method: str
     path: str
@@ -130,18 +130,18 @@ class Operations:
         one, of those that mean success."""
         accept = "application/json, */*;q=0.5"
         returns: dict[str, Any] | None = None
-        for response in self._successes(node.get("responses"), file):
-            response, home = response
+        for response, home in self._successes(node.get("responses"), file):
             if self._old:
                 response = swagger2.upgraded_response(response, node, self._root)
-            content = media_types(response.get("content"), self._documents, home) if isinstance(response, dict) else []
+            content = media_types.listed(response.get("content"), self._documents, home) if isinstance(response, dict) else []
             for media, entry, place in content:
-                form = body_kind(media)
+                form = media_types.kind(media)
                 if form == "json" and ("schema" in entry or returns is None):
                     schema = self._schemas.convert(entry["schema"], place) if "schema" in entry else None
                     return (accept if "*" in media else f"{media}, */*;q=0.5"), schema or None
                 if returns is None and "*" not in media:
                     accept = f"{media}, */*;q=0.5"
+                    form = "text" if media_types.is_text(media) else form
                     returns = self._sequence(entry, place) if form == "lines" else _RETURNS.get(form)
         return accept, returns
 

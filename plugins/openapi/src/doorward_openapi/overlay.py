@@ -15,6 +15,7 @@ from doorward import ConfigError
 
 from doorward_openapi import document
 from doorward_openapi.refs import Bundle
+from doorward_openapi.servers import file_name
 from doorward_openapi.text import kind
 
 MOST_ACTIONS = 10_000
@@ -29,11 +30,11 @@ def applied(bundle: Bundle, overlays: Mapping[str, bytes]) -> tuple[Bundle, list
     """
     import msgspec
 
-    root = document.parse(bundle.files[bundle.root], bundle.root.rpartition("/")[2])
+    root = document.parse(bundle.files[bundle.root], file_name(bundle.root))
     root = msgspec.json.decode(msgspec.json.encode(root))  # aliases of YAML are values of their own from here on
     warnings: list[str] = []
     for uri, raw in overlays.items():
-        name = uri.partition("?")[0].rpartition("/")[2]
+        name = file_name(uri)
         for place, action in _actions(document.parse(raw, name), name):
             if told := _apply(root, action, place):
                 warnings.append(f"overlay {place}: {told}")

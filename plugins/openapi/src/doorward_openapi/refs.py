@@ -10,7 +10,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 from doorward import ConfigError
 
-from doorward_openapi import document
+from doorward_openapi import document, servers
 
 
 class BadRef(Exception):
@@ -51,7 +51,7 @@ class Documents:
 
     def parsed(self, file: str) -> Any:
         if file not in self._parsed:
-            self._parsed[file] = document.parse(self.bundle.files[file], file.rpartition("/")[2])
+            self._parsed[file] = document.parse(self.bundle.files[file], servers.file_name(file))
         return self._parsed[file]
 
     def find(self, ref: str, file: str) -> Place:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+
+import httpx2
 
 from doorward_openapi.failures import untrusted
-
-if TYPE_CHECKING:
-    import httpx2
 
 _STATUSES = (429, 502, 503, 504)
 _FIRST = 0.25
@@ -30,8 +28,6 @@ def after_answer(status: int, retry_after: float | None, attempt: int, *, idempo
 def after_error(error: httpx2.TransportError, attempt: int, *, idempotent: bool) -> float | None:
     """Seconds until the next attempt; `None` if there is none: a request that may have been sent is repeated only where
     that changes nothing, and one that took too long is not."""
-    import httpx2
-
     if isinstance(error, httpx2.ConnectError):
         return None if untrusted(str(error)) else _pause(attempt)
     if isinstance(error, httpx2.ConnectTimeout):

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from doorward_openapi.refs import BadRef, Documents, Place
+from doorward_openapi.servers import file_name
 from doorward_openapi.text import line
 from doorward_openapi.values import matching, number, small
 
@@ -26,8 +27,8 @@ _ALSO_CALLED = {
     **dict.fromkeys(("int", "int32", "int64", "long", "short"), "integer"),
     **dict.fromkeys(("float", "double", "decimal"), "number"),
     **dict.fromkeys(("date", "datetime", "date-time", "uuid", "email", "password", "uri", "url", "enum", "file", "text", "byte"), "string"),
-    **dict.fromkeys(("bool",), "boolean"),
-    **dict.fromkeys(("list",), "array"),
+    "bool": "boolean",
+    "list": "array",
 }
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _FLAGS = ("deprecated", "readOnly", "writeOnly")
@@ -138,7 +139,7 @@ class Schemas:
     def _name(self, place: Place) -> str:
         key = (place.file, place.pointer)
         if key not in self._names:
-            last = place.pointer.rpartition("/")[2] or place.file.rpartition("/")[2].partition(".")[0]
+            last = place.pointer.rpartition("/")[2] or file_name(place.file).partition(".")[0]
             name = base = re.sub(r"[^A-Za-z0-9_.-]+", "_", last.replace("~1", "_").replace("~0", "_"))[:100] or "schema"
             while name in self.definitions:
                 self._counts[base] = self._counts.get(base, 1) + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -32,6 +32,11 @@ def same_origin(one: str, other: str) -> bool:
         return False
 
 
+def among(url: str, places: Iterable[str | None]) -> bool:
+    """Whether a URL has the origin of one of these."""
+    return any(same_origin(url, place) for place in places if place)
+
+
 def shown(url: str) -> str:
     """A URL as it may be told: without user, password, query and fragment."""
     try:
@@ -40,6 +45,11 @@ def shown(url: str) -> str:
     except ValueError:
         return "(not a URL)"
     return f"{parts.scheme}://{host}{parts.path}" if parts.scheme else url
+
+
+def file_name(uri: str) -> str:
+    """The last part of a URI's path. What stands behind it may be a key."""
+    return uri.partition("?")[0].rpartition("/")[2]
 
 
 class Variables:

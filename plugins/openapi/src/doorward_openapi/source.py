@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -18,6 +17,10 @@ if TYPE_CHECKING:
 
 _LOCAL = "http://localhost"
 """What a request over a Unix socket says of its host, if nothing else is configured."""
+
+
+def _is_url(place: str) -> bool:
+    return place.startswith(("http:", "https:"))
 
 
 class OpenAPISettings(Settings):
@@ -40,10 +43,12 @@ class OpenAPISettings(Settings):
 
     @field_validator("base_url", "spec", "overlay")
     @classmethod
-    def _without_credentials(cls, value: Any) -> Any:
+    def _urls(cls, value: Any) -> Any:
         for url in value if isinstance(value, list) else [value]:
-            if url and url.startswith(("http:", "https:")) and "@" in urlsplit(url).netloc:
-                raise ValueError("must not hold a user or a password; use `auth`")
+            if url and _is_url(url):
+                servers.origin(url)
+                if "@" in urlsplit(url).netloc:
+                    raise ValueError("must not hold a user or a password; use `auth`")
         return value
 
     @field_validator("base_url")
@@ -126,22 +131,21 @@ class OpenAPI:
         timeout = min(self._settings.timeout, call.time_left)
         answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=function.idempotent)
         if answer.status >= 400:
-            raise answers.error_of(what, answer.status, answer.reason, answer.media, answer.retry_after, answer.body)
-        value = answers.value_of(what, answer.media, answer.charset, answer.body, disposition=answer.disposition, cut=answer.cut)
+            raise answers.error_of(what, answer)
+        value = answers.value_of(what, answer)
         following = pages.following(function, call.arguments, answer.headers, value)
-        if following is None:
-            return value
-        return replace(value, next=following) if isinstance(value, Reply) else Reply(value, next=following)
+        return value if following is None else Reply(value, next=following)
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._opened is not None:
-            await self._opened.close()
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.close()
 
     def _base(self, data: Any) -> str:
         """Where the requests of a function go: never to another origin than the configured ones."""
         settings, named = self._settings, data.get("base")
-        if named and any(servers.same_origin(named, known) for known in (settings.base_url or "", *settings.origins)):
+        if named and servers.among(named, (settings.base_url, *settings.origins)):
             return str(named)
         if named and settings.base_url is None:
             return f"{_LOCAL}{urlsplit(named).path}" if settings.socket else self._taken_at_its_word(str(named))
@@ -153,9 +157,9 @@ class OpenAPI:
     def _taken_at_its_word(self, named: str) -> str:
         """The server that a document names. One that was downloaded may not send credentials elsewhere than where it is from."""
         spec = self._settings.spec
-        if named in self._known or not spec.startswith(("http:", "https:")):
+        if named in self._known or not _is_url(spec):
             return named
-        elsewhere = not any(servers.same_origin(named, known) for known in (spec, *self._settings.origins))
+        elsewhere = not servers.among(named, (spec, *self._settings.origins))
         if elsewhere and (self._settings.headers or self._server.auth() is not None):
             raise ServerError(
                 f"the document of {self._server.name} names {servers.shown(named)}, which is not where it comes from; "
@@ -176,7 +180,7 @@ class OpenAPI:
         from doorward_openapi.client import Reach
 
         settings = self._settings
-        documents = tuple(url for url in (settings.spec, *settings.overlay) if url.startswith(("http:", "https:")))
+        documents = tuple(url for url in (settings.spec, *settings.overlay) if _is_url(url))
         api = settings.base_url or (_LOCAL if settings.socket else settings.spec if settings.spec in documents else None)
         return Reach(api, tuple(settings.origins), documents, settings.socket, settings.retries)
 

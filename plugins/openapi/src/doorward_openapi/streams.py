@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from doorward_openapi import media_types
+
 Read = Callable[[bytes], Any]
 """Reads one JSON value, or raises ValueError or RecursionError."""
 
@@ -13,22 +15,12 @@ MOST_VALUES = 10_000
 """Values of one answer; the rest is cut."""
 
 
-def kind(media: str) -> str:
-    """`events`, `sequence` or `lines`; "" for what is one value."""
-    bare = media.partition(";")[0].strip().lower()
-    if bare == "text/event-stream":
-        return "events"
-    if bare.endswith("json-seq"):
-        return "sequence"
-    return "lines" if any(name in bare for name in ("ndjson", "jsonl", "json-lines", "stream+json")) else ""
-
-
 def patience(media: str, length: str | None, time_left: float) -> float:
     """Seconds to wait for the end of an answer: half of the time for streams, so that a program can use what came of one
     that never ends; almost all for JSON of unknown length, which may be one (Docker's events)."""
-    if kind(media):
+    if media_types.stream(media):
         return time_left / 2
-    return time_left * 0.95 if length is None and media.partition(";")[0].strip().lower().endswith("json") else math.inf
+    return time_left * 0.95 if length is None and media_types.bare(media).endswith("json") else math.inf
 
 
 def values(form: str, body: bytes, read: Read, cut: str = "") -> list[Any]:

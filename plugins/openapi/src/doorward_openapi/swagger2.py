@@ -32,7 +32,6 @@ def upgraded(
             "required": body.get("required") is True,
             "description": body.get("description"),
             "content": {m: {"schema": body.get("schema", {})} for m in media},
-            "x-name": body.get("name"),
         }
     elif fields:
         out["requestBody"] = _form(fields, consumes)

@@ -19,11 +19,6 @@ _FUEL = 300
 """Schemas that are looked at for one body."""
 
 
-def is_xml(media: str) -> bool:
-    bare = media.partition(";")[0].strip().lower()
-    return bare in ("application/xml", "text/xml") or bare.endswith("+xml")
-
-
 class Plans:
     """Makes the plan by which a value of a schema is written: `name`, `ns`, `prefix`, `attr`, `wrapped`, `text` where
     they are not the usual ones, `props` and `items`."""
@@ -73,9 +68,9 @@ def _about(given: Any) -> dict[str, Any]:
     """An `xml` keyword; 3.2 says by `nodeType` what `attribute` and `wrapped` said before."""
     given = given if isinstance(given, dict) else {}
     out: dict[str, Any] = {}
-    for key, short in (("name", "name"), ("prefix", "prefix")):
+    for key in ("name", "prefix"):
         if isinstance(text := given.get(key), str) and _NAME.fullmatch(text):
-            out[short] = text
+            out[key] = text
     if isinstance(namespace := given.get("namespace"), str) and len(namespace) <= 500 and not _FORBIDDEN.search(namespace):
         out["ns"] = namespace
     kind = given.get("nodeType")
