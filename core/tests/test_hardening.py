@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward import Compiled, Function, InvalidArguments, LimitExceeded, ServerError, Unsupported, hookimpl
+from doorward import ApiError, Call, Compiled, Function, InvalidArguments, LimitExceeded, ServerError, Unsupported, hookimpl
 from doorward.artefacts import Artefacts
 from doorward.catalog import Catalog
 from doorward.programs import awaited, parameters
 from doorward.results import as_text
+from doorward.secrets import MOST_OF_BODY
 
 from .conftest import CONFIG, InProcess, Weather
 from .test_gateway import MemoryCache
@@ -346,3 +347,23 @@ async def test_numbers_and_more_encodings_are_scrubbed(doorward_host: Any) -> No
     long = "pässword-" + "x" * 80
     for text in (long.upper(), encodebytes(long.encode()).decode(), "".join(f"&#{ord(c)};" for c in long), long.encode().decode("latin-1")):
         assert "[secret]" in secrets.scrub(text)
+
+
+class Verbose(Weather):
+    """A source whose API repeats the credential where a cut would halve it."""
+
+    async def call(self, call: Call) -> Any:
+        assert self.settings.token
+        token = self.settings.token.reveal()
+        raise ApiError("no", status=401, body="x" * (MOST_OF_BODY - len(token) // 2) + token)
+
+
+async def test_a_body_is_cut_behind_what_was_removed(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The body of an error is cut once credentials are gone from it, so that no half of one is left. CONTRACT: AUT-12."""
+    monkeypatch.setenv("TOKEN", CANARY)
+    doorward_host.install("source", "verbose", Verbose)
+    async with doorward_host.gateway(CONFIG.replace('"fake"', '"verbose"') + 'token = "${TOKEN}"\n') as gate:
+        with pytest.raises(ApiError) as raised:
+            await gate.call("weather.fail")
+    assert "canary" not in raised.value.body
+    assert len(raised.value.body) < MOST_OF_BODY + 100

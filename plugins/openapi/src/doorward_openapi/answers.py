@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import json
 import math
@@ -19,9 +20,13 @@ from doorward_openapi.values import finite
 _BOM = b"\xef\xbb\xbf"
 _MEDIA = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}")
 _XML_MESSAGE = re.compile(r"<message>([^<>]{1,2000})</message>", re.IGNORECASE)
-_KEPT = 200_000
-"""Characters of what an error says. Far more than anybody is shown: the broker cuts, after it has removed credentials, for one that is
+_KEPT = 2 * 2**20
+"""Bytes of what an error says. Far more than anybody is shown: the core cuts, after it has removed credentials, for one that is
 cut in two would not be found."""
+_MOST_PARTS = 2_000_000
+"""Separators of values in one answer: 50 MB can hold values of several gigabytes. With more it is text."""
+_SLOW = ("punycode", "idna")
+"""Codecs that take time with the square of the length."""
 
 
 def value_of(what: str, media: str, charset: str | None, body: bytes, *, disposition: str = "", cut: str = "") -> Any:
@@ -35,7 +40,12 @@ def value_of(what: str, media: str, charset: str | None, body: bytes, *, disposi
     if not body:
         return None
     bare = media.partition(";")[0].strip().lower()
-    if form := streams.kind(bare):
+    form = streams.kind(bare)
+    if (form or bare.endswith("json") or not bare) and _crowded(body):
+        if cut:
+            raise ServerError(f"{what}: {cut}", hint="Ask for less: pages, filters, fields.")
+        return _text(body, charset)
+    if form:
         return streams.values(form, body, _json, cut)
     if bare.endswith("json") or not bare:
         try:
@@ -69,17 +79,23 @@ def file_name(disposition: str) -> str:
     try:
         message["Content-Disposition"] = disposition
         name = message.get_filename("")
-    except (ValueError, LookupError, UnicodeError):
+    except (ValueError, LookupError, TypeError):  # of what is no header at all
         return ""
     last = re.split(r"[/\\]", name)[-1]
-    return "".join(c for c in last if c.isprintable()).strip(" .")[:200]
+    return "".join(c for c in last if c.isprintable()).strip(" .")
 
 
 def _text(body: bytes, charset: str | None) -> str:
     try:
+        if charset and codecs.lookup(charset).name in _SLOW:
+            charset = None
         return body.decode(charset or "utf-8", "replace").removeprefix("\ufeff")
     except (LookupError, ValueError):  # some codecs are none for text
         return body.decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def _crowded(body: bytes) -> bool:
+    return len(body) > _MOST_PARTS and sum(map(body.count, (b",", b"[", b"{"))) > _MOST_PARTS
 
 
 def _json(body: bytes, charset: str | None = None) -> Any:
@@ -98,17 +114,20 @@ def _json(body: bytes, charset: str | None = None) -> Any:
     return json.loads(text, parse_constant=lambda _: None, parse_float=finite)
 
 
-def error_of(what: str, status: int, reason: str, media: str, retry_after: str | None, body: bytes) -> ApiError:
+def error_of(what: str, status: int, reason: str, media: str, retry_after: str | None, body: bytes, cut: str = "") -> ApiError:
     """The error that an answer of 400 and above stands for."""
-    value = _error_body(media, body)
+    value = _error_body(media, body, cut)
     told = _told(value, 0)
     after = seconds(retry_after) if retry_after else None
     message = f"{what} answered {status} {reason}".rstrip() + (f": {told}" if told else "")
     return ApiError(message, status=status, body=value, retry_after=after, hint=_hint(status, after))
 
 
-def _error_body(media: str, body: bytes) -> Any:
-    value = value_of("it", media, None, body) if len(body) <= _KEPT else body[:_KEPT].decode("utf-8", "replace")
+def _error_body(media: str, body: bytes, cut: str) -> Any:
+    """What is cut is left out, but for the whole values of a stream: half of a credential would not be found in it."""
+    if cut and not streams.kind(media):
+        return None
+    value = value_of("it", media, None, body, cut=cut) if len(body) <= _KEPT else body[:_KEPT].decode("utf-8", "replace")
     return value.value.decode("utf-8", "replace") if isinstance(value, Reply) else value
 
 

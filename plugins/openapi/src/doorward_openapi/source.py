@@ -126,7 +126,7 @@ class OpenAPI:
         timeout = min(self._settings.timeout, call.time_left)
         answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=function.idempotent)
         if answer.status >= 400:
-            raise answers.error_of(what, answer.status, answer.reason, answer.media, answer.retry_after, answer.body)
+            raise answers.error_of(what, answer.status, answer.reason, answer.media, answer.retry_after, answer.body, answer.cut)
         value = answers.value_of(what, answer.media, answer.charset, answer.body, disposition=answer.disposition, cut=answer.cut)
         following = pages.following(function, call.arguments, answer.headers, value)
         if following is None:
