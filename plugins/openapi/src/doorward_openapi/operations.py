@@ -54,7 +54,7 @@ def operations_of(path: str, item: Mapping[str, Any], file: str) -> Iterator[Ope
     more = item.get("additionalOperations")
     for method, node in more.items() if isinstance(more, dict) else ():
         if str(method).lower() not in METHODS:
-            yield Operation(str(method)[:30], path, item, node, file)
+            yield Operation(str(method), path, item, node, file)
 
 
 class Operations:
@@ -79,8 +79,8 @@ class Operations:
         method, path = operation.method, operation.path
         if len(path) > _LONGEST_PATH:
             raise Unusable("its path is too long")
-        if not method.isascii() or not method.isalpha():
-            raise Unusable(f"{method!r} is no HTTP method")
+        if not method.isascii() or not method.isalpha() or len(method) > 30:
+            raise Unusable(f"{method[:100]!r} is no HTTP method")
         node, file = self._documents.follow(operation.node, operation.file)
         if not isinstance(node, dict):
             raise Unusable(f"it is {kind(node)}, not an object")
