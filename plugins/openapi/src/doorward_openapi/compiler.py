@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -111,7 +111,13 @@ class _Compiler:
             if not isinstance(item, dict):
                 self._skip(path, f"is {kind(item)}, not an object")
                 continue
-            yield from operations_of(path if path.startswith("/") else f"/{path}", item, file)
+            for operation in operations_of(path if path.startswith("/") else f"/{path}", item, file):
+                try:
+                    node, home = self._documents.follow(operation.node, file)  # which may be a file of its own
+                except BadRef as error:
+                    self._skip(operation.route, str(error))
+                    continue
+                yield operation if node is operation.node else replace(operation, node=node, home=home)
 
     def _item(self, entry: Any) -> tuple[Any, str]:
         """A path item; what stands beside its `$ref` counts as well (3.x section "Path Item Object")."""
