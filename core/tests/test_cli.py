@@ -229,6 +229,22 @@ def test_add_takes_every_key_of_a_server(cli: Cli, doorward_host: Any) -> None:
     )
 
 
+@pytest.mark.parametrize("table", ['{"A": "${B}"}', '{ A = "${B}" }', "{A='${B}'}"])
+def test_add_takes_tables_as_json_and_as_toml(cli: Cli, doorward_host: Any, table: str) -> None:
+    """As the file would have it, and as other tools print it; a secret's name is written, never its value."""
+    doorward_host.install("source", "spec", Spec)
+    (doorward_host.folder / ".env").write_text("B=hidden")
+    assert cli("add", "spec", "one", "https://x/y", "--headers", table).code == 0
+    assert (doorward_host.folder / "doorward.toml").read_text().endswith('spec = "https://x/y"\nheaders = {A = "${B}"}\n')
+
+
+def test_add_says_how_a_table_is_written(cli: Cli, doorward_host: Any) -> None:
+    """Text where a table belongs is answered with an example."""
+    doorward_host.install("source", "spec", Spec)
+    ended = cli("add", "spec", "one", "https://x/y", "--headers", "A: b")
+    assert (ended.code, 'headers: Input should be a table, for example { name = "value" }' in ended.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     "words",
     [["nope", "x", "y"], ["spec", "a.b", "y"], ["spec", "json", "y"], ["spec", "x"], ["spec", "x", "y", "--timeout", "soon"]],

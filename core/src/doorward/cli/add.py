@@ -121,10 +121,23 @@ def _block(name: str, options: Mapping[str, Any]) -> str:
 
 
 def _value(annotation: Any, given: str | tuple[str, ...]) -> Any:
-    """The value of a key: text where the key takes text, texts where it takes a list, else JSON."""
+    """The value of a key: text where the key takes text, texts where it takes a list, else JSON, or a table as the file has it."""
     if isinstance(given, tuple):
         return list(given)
-    return given if _takes_text(annotation) else parsed(given, lambda value: True)
+    if _takes_text(annotation):
+        return given
+    value = parsed(given, lambda value: True)
+    return _table(value) if isinstance(value, str) else value
+
+
+def _table(text: str) -> Any:
+    """`{ a = "b" }` as a table; any other text as it is."""
+    import tomllib
+
+    try:
+        return tomllib.loads(f"value = {text}")["value"] if text.startswith("{") else text
+    except tomllib.TOMLDecodeError:
+        return text
 
 
 def _takes_list(annotation: Any) -> bool:

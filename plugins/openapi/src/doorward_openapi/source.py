@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 import anyio
-from doorward import Call, Compiled, ConfigError, Reply, ServerContext, ServerError, Settings, Template
+from doorward import Call, Compiled, Reply, ServerContext, ServerError, Settings, Template
 from pydantic import Field, PositiveFloat, field_validator
 
 from doorward_openapi import servers
@@ -192,10 +192,6 @@ class OpenAPI:
         bundle = await fetch(settings.spec, server.folder, download, settings.origins)
         self._overlays = {}
         for overlay in settings.overlay:
-            try:
-                found = await fetch(overlay, server.folder, download, settings.origins)
-            except ConfigError as error:
-                why = f"the overlay {overlay.partition('?')[0]!r} cannot be read: {error}"
-                raise ConfigError(why, place="overlay", hint=error.hint) from None
+            found = await fetch(overlay, server.folder, download, settings.origins, key="overlay")
             self._overlays[found.root] = found.files[found.root]
         return bundle
