@@ -58,7 +58,7 @@ async def _functions(gate: Gateway, server: str) -> Any:
 @click.option("--read-only", is_flag=True, help="Only functions that change nothing.")
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50), help="How many to show.")
 def search(project: Project, words: tuple[str, ...], server: str | None, read_only: bool, limit: int) -> None:
-    """Find functions that fit the WORDS, best first."""
+    """Find functions that fit the WORDS, best first. "tag:NAME" among the words keeps those of a tag."""
     anyio.run(_search, project, " ".join(words), server, read_only or None, limit)
 
 
@@ -66,7 +66,11 @@ async def _search(project: Project, words: str, server: str | None, read_only: b
     async with project.gateway() as gate:
         found = await gate.search_functions(words, server=server, read_only=read_only, limit=limit)
     _tell_functions(project, found)
-    if not project.json and found["total"] > len(found["functions"]):
+    if project.json:
+        return
+    if not found["total"]:
+        say("no function fits; try other words, or `doorward list SERVER`", err=True)
+    elif found["total"] > len(found["functions"]):
         say(f"{found['total']} functions fit; --limit shows more", err=True)
 
 
