@@ -15,7 +15,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 import structlog
-from doorward import PluginContext, ServerError, Settings, hookimpl
+from doorward import Compiled, Function, PluginContext, ServerError, Settings, hookimpl
 from doorward.cli import COMMANDS, main
 from doorward.index import Index
 
@@ -419,6 +419,30 @@ def test_call_that_fails(project: Cli, doorward_host: Any, words: list[str], cod
     ended = project("call", *words)
     assert (ended.code, ended.out) == (code, "")
     assert says in ended.err
+
+
+class Post(Weather):
+    """Answers with what it was given."""
+
+    async def compile(self) -> Compiled:
+        properties = {"file": {"type": "string", "format": "binary"}, "text": {"type": "string"}}
+        return Compiled([Function(self.name, "send", "send", parameters={"type": "object", "properties": properties})])
+
+    async def call(self, call: Any) -> Any:
+        return call.arguments
+
+
+def test_call_with_a_file(cli: Cli, doorward_host: Any) -> None:
+    """`@FILE` is any file, with its name, where the function takes one; elsewhere its text."""
+    doorward_host.install("source", "post", Post)
+    doorward_host.write('[servers.post]\nsource = "post"\n')
+    (doorward_host.folder / "a.png").write_bytes(b"\x89PNG")
+    (doorward_host.folder / "a.txt").write_text("words")
+    sent = cli("call", "post.send", "file=@a.png", "text=@a.txt").json
+    assert sent == {"file": {"base64": "iVBORw==", "name": "a.png"}, "text": "words"}
+    ended = cli("call", "post.send", "file=@b.png")
+    assert (ended.code, "b.png cannot be read: No such file" in ended.err) == (2, True)
+    assert cli("call", "post.send", "text=@a.png").code == 2
 
 
 def test_call_for_bytes(project: Cli, doorward_host: Any) -> None:

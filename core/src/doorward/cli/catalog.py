@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from functools import partial
 from pathlib import Path
@@ -114,7 +115,8 @@ async def _show(project: Project, functions: tuple[str, ...]) -> int:
 def call(project: Project, function: str, arguments: tuple[str, ...], table_: str, output: Path | None) -> None:
     """Call one function through the door: credentials, policy, guards and limits apply.
 
-    A VALUE is JSON if it parses as such and fits the parameter, else text; @FILE is the content of a file. The result is printed as JSON.
+    A VALUE is JSON if it parses as such and fits the parameter, else text; @FILE is the content of a file, whatever it holds where
+    the function takes a file. The result is printed as JSON.
     """
     result, content = anyio.run(_call, project, function, _object(table_), pairs(arguments), output is not None)
     if output is not None:
@@ -128,12 +130,25 @@ def call(project: Project, function: str, arguments: tuple[str, ...], table_: st
 async def _call(project: Project, name: str, given: dict[str, Any], texts: dict[str, str], whole: bool) -> tuple[Any, bytes]:
     """The result, and if `whole` is wanted, all its bytes."""
     async with project.gateway() as gate:
-        from doorward.arguments import fits
+        from doorward.arguments import fits, takes_file
 
         function = gate.broker.find(name)
-        values = {key: parsed(text, partial(fits, function, key, catalog=gate.catalog)) for key, text in texts.items()}
+        values = {
+            key: _file(text[1:])
+            if text.startswith("@") and takes_file(function, key)
+            else parsed(text, partial(fits, function, key, catalog=gate.catalog))
+            for key, text in texts.items()
+        }
         result = await gate.call(function.qualified, given | values)
         return result, _content(gate, result) if whole else b""
+
+
+def _file(name: str) -> dict[str, str]:
+    """A file as an argument: any bytes, and its name."""
+    try:
+        return {"base64": base64.b64encode(Path(name).read_bytes()).decode(), "name": Path(name).name}
+    except OSError as error:
+        raise click.UsageError(f"{name} cannot be read: {error.strerror}") from None
 
 
 def _content(gate: Gateway, result: Any) -> bytes:
