@@ -598,6 +598,7 @@ def test_doctor_when_not(project: Cli, doorward_host: Any, monkeypatch: pytest.M
     ended = project("doctor", "--json")
     assert (ended.code, ended.json["ok"]) == (1, False)
     checks = {c["check"]: c for c in ended.json["checks"]}
+    assert len(checks) == len(ended.json["checks"])  # nothing is told twice
     wrong = {name: c["advice"] for name, c in checks.items() if not c["ok"]}
     assert wrong["the moon"] == "Wait."
     assert "chmod 700" in wrong[f"state folder {doorward_host.folder / 'state'} is open to other users"]

@@ -131,6 +131,17 @@ async def test_openapi_from_a_url(tmp_path, upstream, operation):
     assert list(made.functions[0].parameters["properties"]) == ["q"]
 
 
+@pytest.mark.parametrize(("settings", "warned"), [({}, True), ({"socket": "/x.sock"}, False), ({"base_url": "http://127.0.0.1:9"}, False)])
+async def test_openapi_a_url_that_says_where_calls_go(tmp_path, upstream, document, settings, warned):
+    """It is told that a document from elsewhere decides that, unless the operator has: by `base_url`, or by a socket."""
+    described = document({"/a": {"get": {}}}, servers=[{"url": "https://api.example"}])
+    upstream.answers["/d.json"] = (200, {}, json.dumps(described).encode())
+    server = source(tmp_path, spec=f"{upstream.url}/d.json", **settings)
+    made = await server.compile()
+    await server.close()
+    assert any("calls go to" in warning for warning in made.warnings) is warned
+
+
 @pytest.mark.parametrize(
     ("base_url", "refuses", "sent"),
     [("same", False, [True]), ("https://other.test", False, [False]), (None, False, [False]), (None, True, [False, True])],
