@@ -18,6 +18,7 @@ import structlog
 from doorward import Compiled, Function, PluginContext, ServerError, Settings, hookimpl
 from doorward.cli import COMMANDS, main
 from doorward.index import Index
+from pydantic import Field
 
 from .conftest import CONFIG, InProcess, Weather
 
@@ -177,6 +178,7 @@ def test_init_writes_what_can_be_used(cli: Cli, doorward_host: Any) -> None:
 
 class SpecSettings(Settings):
     spec: str
+    fixes: list[str] = Field([], json_schema_extra={"format": "path"})
     base_url: str | None = None
     headers: dict[str, str] | None = None
     timeout: float = 30
@@ -215,8 +217,24 @@ def test_add_keeps_the_file(cli: Cli, doorward_host: Any) -> None:
 def test_add_takes_every_key_of_a_server(cli: Cli, doorward_host: Any) -> None:
     """Core's keys beside the source's; a list is given word by word, and files are found from where one stands."""
     doorward_host.install("source", "spec", Spec)
-    (doorward_host.folder / "guide.md").write_text("# Guide")
-    given = ["--include", "get_*", "--include", "tag:x", "--exclude", "a", "--expose", "get_a", "--skills", "guide.md"]
+    for name in ("guide.md", "fix.yaml"):
+        (doorward_host.folder / name).write_text("")
+    given = [
+        "--fixes",
+        "fix.yaml",
+        "--fixes",
+        "https://x/fix",
+        "--include",
+        "get_*",
+        "--include",
+        "tag:x",
+        "--exclude",
+        "a",
+        "--expose",
+        "get_a",
+        "--skills",
+        "guide.md",
+    ]
     ended = cli("add", "spec", "one", "https://x/y", *given, "--auth", '{"type": "fake"}', "--config", "conf/doorward.toml")
     assert "broken one" in ended.out  # there is no such auth
     assert (
@@ -224,7 +242,7 @@ def test_add_takes_every_key_of_a_server(cli: Cli, doorward_host: Any) -> None:
         .read_text()
         .endswith(
             '[servers.one]\nsource = "spec"\nauth = {type = "fake"}\ninclude = ["get_*", "tag:x"]\nexclude = ["a"]\nexpose = ["get_a"]\n'
-            'skills = "../guide.md"\nspec = "https://x/y"\n'
+            'skills = "../guide.md"\nspec = "https://x/y"\nfixes = ["../fix.yaml", "https://x/fix"]\n'
         )
     )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 import anyio
 from doorward import Call, Compiled, Reply, ServerContext, ServerError, Settings, Template
-from pydantic import Field, PositiveFloat, field_validator
+from pydantic import Field, JsonValue, PositiveFloat, field_validator
 
 from doorward_openapi import servers
 
@@ -20,16 +21,21 @@ _LOCAL = "http://localhost"
 """What a request over a Unix socket says of its host, if nothing else is configured."""
 
 
+_PATH: dict[str, JsonValue] = {"format": "path"}
+
+
 class OpenAPISettings(Settings):
     """The keys of `[servers.NAME]` with `source = "openapi"`."""
 
     spec: str = Field(min_length=1, description="The document: a path, relative to the configuration file, or a URL")
-    overlay: list[str] = Field([], description="OpenAPI Overlay documents that correct it, in this order: paths or URLs")
+    overlay: list[str] = Field(
+        [], description="OpenAPI Overlay documents that correct it, in this order: paths or URLs", json_schema_extra=_PATH
+    )
     base_url: str | None = Field(None, description="Where the API is; the document's first server if it is not set")
     headers: dict[str, Template] = Field({}, description="Headers of every request")
     origins: list[str] = Field([], description="Other origins that belong to this API, for example https://uploads.example.com")
     variables: dict[str, str] = Field({}, description="Values of server variables, for example { region = 'eu' }")
-    socket: str | None = Field(None, description="The path of a Unix socket that carries the requests")
+    socket: str | None = Field(None, description="The path of a Unix socket that carries the requests", json_schema_extra=_PATH)
     retries: int = Field(2, ge=0, le=5, description="How often a request may be repeated that failed for the moment")
     timeout: PositiveFloat = Field(30.0, description="Seconds that one request may take")
 
@@ -178,7 +184,8 @@ class OpenAPI:
         settings = self._settings
         document = settings.spec if settings.spec.startswith(("http:", "https:")) else None
         api = settings.base_url or (_LOCAL if settings.socket else document)
-        return Reach(api, tuple(settings.origins), document, settings.socket, settings.retries)
+        socket = str(self._server.folder / Path(settings.socket).expanduser()) if settings.socket else None
+        return Reach(api, tuple(settings.origins), document, socket, settings.retries)
 
     async def _fetch(self) -> Bundle:
         from doorward_openapi.downloads import Downloads, Kept
