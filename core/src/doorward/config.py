@@ -273,6 +273,8 @@ def _explain(model: type[BaseModel], error: Mapping[str, Any], also: Iterable[st
     key = ".".join(str(part) for part in path)
     if error["type"] != "extra_forbidden":
         why = str(error["msg"]).removeprefix("Value error, ")
+        if error["type"] == "dict_type":
+            why = 'Input should be a table, for example { name = "value" }'
         return f"{key}: {why}" if key else why
     known = sorted({*known_keys(model, path[:-1]), *(also if len(path) == 1 else ())})
     near = difflib.get_close_matches(str(path[-1]), known, n=1)

@@ -11,7 +11,7 @@ import mcp_types as t
 
 from doorward.gateway import Gateway
 from doorward.results import as_text
-from doorward.schemas import Definitions, kinds, table
+from doorward.schemas import BYTES, Definitions, kinds, table
 from doorward.signatures import prose
 from doorward.types import Function, Outcome, Schema
 from doorward.values import dump, plain
@@ -62,7 +62,7 @@ class Direct:
             name=name,
             title=function.summary[:100] or function.name,
             description=_described(function),
-            input_schema=_input(plain(function.parameters), definitions),
+            input_schema=_with_files(_input(plain(function.parameters), definitions)),
             output_schema=_output(function, definitions),
             annotations=t.ToolAnnotations(
                 read_only_hint=function.read_only,
@@ -141,6 +141,18 @@ def _with_definitions(schema: dict[str, Any], definitions: Definitions) -> dict[
         elif isinstance(node, list):
             todo.extend(node)
     return {**schema, "$defs": defined} if defined else schema
+
+
+def _with_files(schema: Any) -> Any:
+    """The schema with every form in which a file may be given, where it wants bytes."""
+    if isinstance(schema, list):
+        return [_with_files(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("format") == "binary" and schema.get("type") == "string":
+        about = f"{schema.get('description', '')} (a file: text, the handle of a result, or base64 with a name)".strip()
+        return {"description": about, "anyOf": BYTES["binary"]}
+    return {key: _with_files(value) for key, value in schema.items()}
 
 
 def _structured(outcome: Outcome) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -111,7 +111,13 @@ class _Compiler:
             if not isinstance(item, dict):
                 self._skip(path, f"is {kind(item)}, not an object")
                 continue
-            yield from operations_of(path if path.startswith("/") else f"/{path}", item, file)
+            for operation in operations_of(path if path.startswith("/") else f"/{path}", item, file):
+                try:
+                    node, home = self._documents.follow(operation.node, file)  # which may be a file of its own
+                except BadRef as error:
+                    self._skip(operation.route, str(error))
+                    continue
+                yield operation if node is operation.node else replace(operation, node=node, home=home)
 
     def _item(self, entry: Any) -> tuple[Any, str]:
         """A path item; what stands beside its `$ref` counts as well (3.x section "Path Item Object")."""
@@ -197,6 +203,10 @@ class _Compiler:
                 kept.append(function)
         return kept
 
+    def _of_the_document(self) -> bool:
+        """Whether a document from elsewhere decides where calls go."""
+        return not (self._choices.base_url or self._choices.local) and self._url.startswith("http")
+
     def _skip(self, where: str, why: str) -> None:
         self._skipped.append(Skipped(where[:300], why[:500]))
 
@@ -205,7 +215,7 @@ class _Compiler:
         where = []
         if functions and not self._base:
             where.append("the document names no server; set base_url, or no call can be made")
-        elif self._base and not self._choices.base_url and self._url.startswith("http") and not servers.same_origin(self._base, self._url):
+        elif self._base and self._of_the_document() and not servers.same_origin(self._base, self._url):
             where.append(f"calls go to {servers.shown(self._base)}, which the document names; set base_url to be sure of it")
         for url, count in self._elsewhere.items():
             named = f"{count} operation{'s name' if count > 1 else ' names'} the server {url}, of another origin"
