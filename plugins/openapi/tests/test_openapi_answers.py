@@ -13,6 +13,7 @@ import anyio
 import pytest
 from doorward import ApiError, Reply, ServerError
 from doorward_openapi import answers, streams
+from doorward_openapi.answers import Answer
 
 pytestmark = pytest.mark.anyio
 
@@ -240,7 +241,7 @@ def test_openapi_answers_cannot_exhaust_the_host(media, body):
     """Tens of megabytes that stand for gigabytes of values, or for hours of decoding, stop nobody else for long."""
     charset = media.partition("charset=")[2] or None
     before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-    value = answers.value_of("it", media, charset, body)
+    value = answers.value_of("it", Answer(200, "", media, charset, body))
     assert isinstance(value, str) or len(value) <= streams.MOST_VALUES + 1
     assert time.process_time() - started < 5
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # KiB
@@ -258,5 +259,5 @@ async def test_openapi_deep_answers_are_not_lost(api, operation, upstream):
 def test_openapi_errors_are_not_cut_in_the_middle(media):
     """Of an error nothing is cut before the core has removed credentials: half of one would not be found."""
     body = b"data: " + b"x" * 199_990 + b"the-credential-of-the-call" + b"y" * 100
-    assert "the-credential-of-the-call" in str(answers.error_of("it", 401, "", media, None, body).body)
-    assert "the-cred" not in str(answers.error_of("it", 401, "", media, None, body[:200_010], cut="it did not end").body)
+    assert "the-credential-of-the-call" in str(answers.error_of("it", Answer(401, "", media, None, body)).body)
+    assert "the-cred" not in str(answers.error_of("it", Answer(401, "", media, None, body[:200_010], cut="it did not end")).body)

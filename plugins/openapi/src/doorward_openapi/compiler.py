@@ -28,6 +28,9 @@ _ALIKE = 5
 _KIND = re.compile(r"'[^']*'|[a-z]+://[^\s,]*|\b[A-Z]+ /\S*|\d+")
 """What differs between warnings that say the same."""
 
+_KNOWN = re.compile(r"openapi 3\.[0-2]|openapi 3$|swagger 2")
+"""Versions of documents, as `_version` writes them."""
+
 _OPAQUE = re.compile(r"[0-9a-fA-F-]*[0-9][0-9a-fA-F-]{15,}")
 """An id that tells nobody anything: a digest or a UUID."""
 
@@ -223,6 +226,8 @@ class _Compiler:
         where += [f"variables: no server of the document has {name!r}" for name in sorted(self._variables.unused)]
         if not functions and not self._skipped:
             where.append("the document has no operations")
+        if not _KNOWN.match(said := _version(self._root)):
+            where.append(f"the document says {said}, which is not known; it is read like the versions that are")
         kinds: dict[str, list[str]] = {}
         for warning in [*where, *self._warnings, *self._schemas.warnings]:
             kinds.setdefault(_KIND.sub("…", warning), []).append(warning)
@@ -238,6 +243,11 @@ def _root(documents: Documents) -> dict[str, Any]:
     if not isinstance(root, dict) or not any(isinstance(root.get(k), (str, float, int)) for k in ("openapi", "swagger")):
         raise ConfigError("is no OpenAPI document: it has neither `openapi` nor `swagger`", place=name)
     return root
+
+
+def _version(root: Mapping[str, Any]) -> str:
+    key = "openapi" if "openapi" in root else "swagger"
+    return f"{key} {str(root[key])[:20]}"
 
 
 def _used(schema: Any) -> Iterator[str]:
