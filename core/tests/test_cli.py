@@ -15,9 +15,10 @@ from typing import Any
 import jsonschema_rs
 import pytest
 import structlog
-from doorward import PluginContext, ServerError, Settings, hookimpl
+from doorward import Compiled, Function, PluginContext, ServerError, Settings, hookimpl
 from doorward.cli import COMMANDS, main
 from doorward.index import Index
+from pydantic import Field
 
 from .conftest import CONFIG, InProcess, Weather
 
@@ -177,6 +178,7 @@ def test_init_writes_what_can_be_used(cli: Cli, doorward_host: Any) -> None:
 
 class SpecSettings(Settings):
     spec: str
+    fixes: list[str] = Field([], json_schema_extra={"format": "path"})
     base_url: str | None = None
     headers: dict[str, str] | None = None
     timeout: float = 30
@@ -215,8 +217,24 @@ def test_add_keeps_the_file(cli: Cli, doorward_host: Any) -> None:
 def test_add_takes_every_key_of_a_server(cli: Cli, doorward_host: Any) -> None:
     """Core's keys beside the source's; a list is given word by word, and files are found from where one stands."""
     doorward_host.install("source", "spec", Spec)
-    (doorward_host.folder / "guide.md").write_text("# Guide")
-    given = ["--include", "get_*", "--include", "tag:x", "--exclude", "a", "--expose", "get_a", "--skills", "guide.md"]
+    for name in ("guide.md", "fix.yaml"):
+        (doorward_host.folder / name).write_text("")
+    given = [
+        "--fixes",
+        "fix.yaml",
+        "--fixes",
+        "https://x/fix",
+        "--include",
+        "get_*",
+        "--include",
+        "tag:x",
+        "--exclude",
+        "a",
+        "--expose",
+        "get_a",
+        "--skills",
+        "guide.md",
+    ]
     ended = cli("add", "spec", "one", "https://x/y", *given, "--auth", '{"type": "fake"}', "--config", "conf/doorward.toml")
     assert "broken one" in ended.out  # there is no such auth
     assert (
@@ -224,9 +242,25 @@ def test_add_takes_every_key_of_a_server(cli: Cli, doorward_host: Any) -> None:
         .read_text()
         .endswith(
             '[servers.one]\nsource = "spec"\nauth = {type = "fake"}\ninclude = ["get_*", "tag:x"]\nexclude = ["a"]\nexpose = ["get_a"]\n'
-            'skills = "../guide.md"\nspec = "https://x/y"\n'
+            'skills = "../guide.md"\nspec = "https://x/y"\nfixes = ["../fix.yaml", "https://x/fix"]\n'
         )
     )
+
+
+@pytest.mark.parametrize("table", ['{"A": "${B}"}', '{ A = "${B}" }', "{A='${B}'}"])
+def test_add_takes_tables_as_json_and_as_toml(cli: Cli, doorward_host: Any, table: str) -> None:
+    """As the file would have it, and as other tools print it; a secret's name is written, never its value."""
+    doorward_host.install("source", "spec", Spec)
+    (doorward_host.folder / ".env").write_text("B=hidden")
+    assert cli("add", "spec", "one", "https://x/y", "--headers", table).code == 0
+    assert (doorward_host.folder / "doorward.toml").read_text().endswith('spec = "https://x/y"\nheaders = {A = "${B}"}\n')
+
+
+def test_add_says_how_a_table_is_written(cli: Cli, doorward_host: Any) -> None:
+    """Text where a table belongs is answered with an example."""
+    doorward_host.install("source", "spec", Spec)
+    ended = cli("add", "spec", "one", "https://x/y", "--headers", "A: b")
+    assert (ended.code, 'headers: Input should be a table, for example { name = "value" }' in ended.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -358,7 +392,8 @@ def test_search_and_show(project: Cli) -> None:
     found = project("search", "forecast", "city", "--json", "--limit", "1").json
     assert [f["function"] for f in found["functions"]] == ["weather.get_forecast"]
     assert "weather.add_station\tAdd a station\n" in project("search", "station").out
-    assert project("search", "station", "--read-only").out == ""
+    nothing = project("search", "station", "--read-only")
+    assert (nothing.out, "no function fits" in nothing.err) == ("", True)
     ended = project("show", "weather.getForecast", "weather.nope")
     assert ended.code == 1
     assert ended.out.startswith("from weather import get_forecast\n")
@@ -402,6 +437,30 @@ def test_call_that_fails(project: Cli, doorward_host: Any, words: list[str], cod
     ended = project("call", *words)
     assert (ended.code, ended.out) == (code, "")
     assert says in ended.err
+
+
+class Post(Weather):
+    """Answers with what it was given."""
+
+    async def compile(self) -> Compiled:
+        properties = {"file": {"type": "string", "format": "binary"}, "text": {"type": "string"}}
+        return Compiled([Function(self.name, "send", "send", parameters={"type": "object", "properties": properties})])
+
+    async def call(self, call: Any) -> Any:
+        return call.arguments
+
+
+def test_call_with_a_file(cli: Cli, doorward_host: Any) -> None:
+    """`@FILE` is any file, with its name, where the function takes one; elsewhere its text."""
+    doorward_host.install("source", "post", Post)
+    doorward_host.write('[servers.post]\nsource = "post"\n')
+    (doorward_host.folder / "a.png").write_bytes(b"\x89PNG")
+    (doorward_host.folder / "a.txt").write_text("words")
+    sent = cli("call", "post.send", "file=@a.png", "text=@a.txt").json
+    assert sent == {"file": {"base64": "iVBORw==", "name": "a.png"}, "text": "words"}
+    ended = cli("call", "post.send", "file=@b.png")
+    assert (ended.code, "b.png cannot be read: No such file" in ended.err) == (2, True)
+    assert cli("call", "post.send", "text=@a.png").code == 2
 
 
 def test_call_for_bytes(project: Cli, doorward_host: Any) -> None:
@@ -557,6 +616,7 @@ def test_doctor_when_not(project: Cli, doorward_host: Any, monkeypatch: pytest.M
     ended = project("doctor", "--json")
     assert (ended.code, ended.json["ok"]) == (1, False)
     checks = {c["check"]: c for c in ended.json["checks"]}
+    assert len(checks) == len(ended.json["checks"])  # nothing is told twice
     wrong = {name: c["advice"] for name, c in checks.items() if not c["ok"]}
     assert wrong["the moon"] == "Wait."
     assert "chmod 700" in wrong[f"state folder {doorward_host.folder / 'state'} is open to other users"]

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import http.server
 import json
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward import Compiled, Function, InvalidArguments, LimitExceeded, ServerError, Unsupported, hookimpl
+from doorward import ApiError, Call, Compiled, Function, InvalidArguments, LimitExceeded, ServerError, Unsupported, hookimpl
 from doorward.artefacts import Artefacts
 from doorward.catalog import Catalog
 from doorward.programs import awaited, parameters
 from doorward.results import as_text
+from doorward.secrets import MOST_OF_BODY
 
 from .conftest import CONFIG, InProcess, Weather
 from .test_gateway import MemoryCache
@@ -346,3 +349,56 @@ async def test_numbers_and_more_encodings_are_scrubbed(doorward_host: Any) -> No
     long = "pässword-" + "x" * 80
     for text in (long.upper(), encodebytes(long.encode()).decode(), "".join(f"&#{ord(c)};" for c in long), long.encode().decode("latin-1")):
         assert "[secret]" in secrets.scrub(text)
+
+
+class Verbose(Weather):
+    """A source whose API repeats the credential where a cut would halve it."""
+
+    async def call(self, call: Call) -> Any:
+        assert self.settings.token
+        token = self.settings.token.reveal()
+        raise ApiError("no", status=401, body="x" * (MOST_OF_BODY - len(token) // 2) + token)
+
+
+async def test_a_body_is_cut_behind_what_was_removed(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The body of an error is cut once credentials are gone from it, so that no half of one is left. CONTRACT: AUT-12."""
+    monkeypatch.setenv("TOKEN", CANARY)
+    doorward_host.install("source", "verbose", Verbose)
+    async with doorward_host.gateway(CONFIG.replace('"fake"', '"verbose"') + 'token = "${TOKEN}"\n') as gate:
+        with pytest.raises(ApiError) as raised:
+            await gate.call("weather.fail")
+    assert "canary" not in raised.value.body
+    assert len(raised.value.body) < MOST_OF_BODY + 100
+
+
+class _Redirecting(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        port = self.server.server_address[1]
+        to = {
+            "/elsewhere": f"http://localhost:{port}/guide",
+            "/metadata": "http://169.254.169.254/latest",
+            "/circle": "/circle",
+            "/odd": "http://[",
+            "/moved": "/guide",
+        }.get(self.path)
+        self.send_response(302 if to else 200)
+        self.send_header("Location" if to else "X-Here", to or "")
+        self.end_headers()
+        self.wfile.write(b"the guide")
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize("path", ["elsewhere", "metadata", "circle", "odd", "moved"])
+async def test_a_guide_is_not_followed_to_another_host(doorward_host: Any, path: str) -> None:
+    """Agents read what a guide says: who keeps it cannot make Doorward read what is in its own network. CONTRACT: SKL-03."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Redirecting) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        config = CONFIG + f'skills = "http://127.0.0.1:{server.server_port}/{path}"\n'
+        async with doorward_host.gateway(config) as gate:
+            report = (await gate.compile(force=True))["weather"]
+            names = gate.skills.names()
+        server.shutdown()
+    assert names == (["weather"] if path == "moved" else [])
+    assert any("guide" in warning for warning in report.warnings) == (path != "moved")

@@ -429,7 +429,8 @@ def test_the_rest_of_a_card_is_there_on_request() -> None:
 def test_parameters_that_a_card_leaves_out_are_there_on_request() -> None:
     """A card of very many parameters names those that it has no place for, and how to see the whole signature."""
     properties = {f"parameter_{i}": {"type": "string", "description": "word " * 30} for i in range(80)}
-    one = Function("s", "many", parameters={"type": "object", "properties": properties, "required": ["parameter_79"]})
+    taken = {"type": "object", "properties": properties, "required": ["parameter_79"]}
+    one = Function("s", "many", parameters=taken, returns={"type": "object", "properties": {f"field_{i}": {} for i in range(400)}})
     card = describe(one, {}.get, module="s")
     ast.parse(card)
     assert len(card) <= CARD

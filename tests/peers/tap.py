@@ -29,8 +29,8 @@ class Tap:
         await asyncio.wait([task])
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, out = await asyncio.open_connection("127.0.0.1", self._port)
-        with contextlib.suppress(OSError):
+        with contextlib.closing(writer), contextlib.suppress(OSError):
+            there, out = await asyncio.open_connection("127.0.0.1", self._port)
             await asyncio.gather(_copy(reader, out, self._sent), _copy(there, writer, self._received))
 
     async def close(self) -> None:

@@ -147,7 +147,7 @@ async def test_an_image_and_a_container(gate: Gateway, engine: Engine) -> None:
     code = """
 import api
 made = api.container_create(
-    name="first", body={"Image": "door/ward:1", "Cmd": ["cat", "/in.txt"], "HostConfig": {"NetworkMode": "none"}, "Labels": {"a b": "é"}}
+    name="first", Image="door/ward:1", Cmd=["cat", "/in.txt"], HostConfig={"NetworkMode": "none"}, Labels={"a b": "é"}
 )
 result = made["Id"]
 """
@@ -188,7 +188,7 @@ async def test_an_archive_goes_from_one_container_to_another(gate: Gateway, engi
     code = """
 import api
 for name in ("from", "to"):
-    api.container_create(name=name, body={"Image": "copy:1", "HostConfig": {"NetworkMode": "none"}})
+    api.container_create(name=name, Image="copy:1", HostConfig={"NetworkMode": "none"})
 file = api.container_archive(id="from", path="/bin/busybox")
 api.put_container_archive(id="to", path="/", body=file)
 result = file
@@ -204,7 +204,7 @@ result = file
 async def test_what_the_engine_refuses_is_told(gate: Gateway, engine: Engine) -> None:
     """The engine's own message comes with its status, and a missing argument never reaches it."""
     with pytest.raises(ApiError, match="No such image: none:1") as error:
-        await gate.call("api.container_create", {"body": {"Image": "none:1"}})
+        await gate.call("api.container_create", {"Image": "none:1"})
     assert error.value.status == 404
     outcome = await gate.execute("import api\napi.container_start()")
     assert outcome.error

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import http.server
 import json
+import re
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -181,3 +184,80 @@ async def test_a_catalog_that_is_made_anew_is_served(project: Project) -> None:
         assert not (await agent.run("import shelf\nresult = shelf.get_item(id=1)['id']"))["ok"]
         assert (await asyncio.to_thread(project.run, "compile")).returncode == 0
         assert await agent.value("import shelf\nresult = shelf.get_item(id=1)['id']") == 1
+
+
+async def test_a_document_that_changes_while_it_is_served_is_compiled_again(project: Project, api: Api) -> None:
+    """CONTRACT: SRC-21."""
+    document = api.get("/openapi.json")
+    spec = project.folder / "shelf.json"
+    spec.write_text(json.dumps(document))
+    project.change(f'spec = "{api.url}/openapi.json"', f'spec = "shelf.json"\nbase_url = "{api.url}"', first="refresh = 0.2\n")
+    async with project.stdio() as agent:
+        assert (await agent.call("list_servers"))["servers"][0]["functions"] == 12
+        del document["paths"]["/slow"]
+        spec.write_text(json.dumps(document))
+        async with asyncio.timeout(20):
+            while (await agent.call("list_servers"))["servers"][0]["functions"] == 12:
+                await asyncio.sleep(0.1)
+
+
+class _Answers(http.server.BaseHTTPRequestHandler):
+    """What takes for ever to check against the schemas of `_hostile`; anything else is the path."""
+
+    def do_GET(self) -> None:
+        answers = {"/circle": [[1]], "/slow": {"e": "a" * 40 + "!"}}
+        content = json.dumps(answers.get(self.path, {"path": self.path})).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+def _hostile() -> dict[str, Any]:
+    """A document whose functions would break who lists or calls them as tools."""
+    parts = {"A": {"allOf": [{"$ref": "#/components/schemas/A"}]}}
+    parts["B"] = {"anyOf": [{"$ref": "#/components/schemas/B"}, {"$ref": "#/components/schemas/A"}]}
+    slow = {"type": "object", "properties": {"e": {"type": "string", "pattern": "^(a+)+$"}}}
+    huge = {"type": "string", "enum": [f"{'v' * 490}{i}" for i in range(900)]}
+
+    def operation(name: str, answer: Any = None, **query: Any) -> dict[str, Any]:
+        content = {"application/json": {"schema": answer or {"type": "object"}}}
+        parameters = [{"name": n, "in": "query", "required": n[0] == "x", "schema": s} for n, s in query.items()]
+        return {"get": {"operationId": name, "parameters": parameters, "responses": {"200": {"description": "", "content": content}}}}
+
+    paths = {
+        "/circle": operation("circle", {"$ref": "#/components/schemas/B"}),
+        "/slow": operation("slow", slow),
+        "/huge": operation(
+            "huge", {"type": "object", "properties": {f"p{i}": huge for i in range(9)}}, **{f"a{i}": huge for i in range(9)}
+        ),
+        "/long": operation("long", None, **{"x" * 90: {"type": "string"}}),
+        "/functions": operation("functions"),
+    }
+    return {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": paths, "components": {"schemas": parts}}
+
+
+async def test_no_exposed_function_breaks_the_tools_of_a_client(tmp_path: Path) -> None:
+    """Schemas that are huge, circular or take for ever, names that makers of models refuse or that are ours: all tools can be listed
+    and called."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        settings = f'source = "openapi"\nspec = "evil.json"\nbase_url = "http://127.0.0.1:{server.server_port}"\nexpose = ["*"]\n'
+        project = Project(tmp_path, LIMITS + f"[servers.search]\n{settings}")
+        (tmp_path / "evil.json").write_text(json.dumps(_hostile()))
+        async with project.stdio() as agent:
+            tools = (await agent.client.list_tools()).tools
+            names = [tool.name for tool in tools]
+            assert len(names) == len(set(names)) == 10
+            assert all(re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", key) for tool in tools for key in tool.input_schema.get("properties", {}))
+            assert all(len(tool.model_dump_json()) < 100_000 for tool in tools)
+            assert "functions" in await agent.call("search_functions", query="long")
+            assert await agent.call("search_circle") == {"result": [[1]]}
+            assert (await agent.call("search_slow"))["e"].startswith("a")
+            long = next(tool for tool in tools if tool.name == "search_long").input_schema["required"]
+            assert (await agent.call("search_long", **{long[0]: "1"}))["path"] == f"/long?{'x' * 90}=1"
+        server.shutdown()

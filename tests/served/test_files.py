@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
 from .conftest import LIMITS
@@ -97,3 +98,16 @@ async def test_events_are_a_list(photos: Project) -> None:
     """Server-sent events come as a list of their data."""
     async with photos.stdio() as agent:
         assert (await agent.run("import photos\nresult = photos.get_events()"))["value"] == [{"n": 1}, {"n": 2}]
+
+
+async def test_a_direct_tool_tells_how_a_file_is_given(photos: Project) -> None:
+    """Its schema allows text, a handle and base64, each of which the call takes."""
+    photos.change(last='expose = ["getImage", "upload"]\n')
+    async with photos.stdio() as agent:
+        tools = {tool.name: tool for tool in (await agent.client.list_tools()).tools}
+        schema = jsonschema_rs.validator_for(tools["photos_upload"].input_schema)
+        image = await agent.call("photos_get_image")
+        for file, same in ((image, True), ({"base64": "AAEC", "name": "a.bin"}, False), ("text", False)):
+            assert schema.is_valid({"file": file})
+            assert [part[3] for part in (await agent.call("photos_upload", file=file))["parts"]] == [same]
+    assert not schema.is_valid({"file": 1})

@@ -119,6 +119,16 @@ async def test_errors_say_where_and_what_to_do(agent: Agent) -> None:
     assert [frame["line"] for frame in failed["frames"]] == [6, 4]
 
 
+async def test_a_server_of_another_name_gets_advice(project: Project) -> None:
+    """A module that is no server is told with the servers of such a name; one that is broken with what is wrong."""
+    project.change(last='[servers.gone]\nsource = "openapi"\nspec = "gone.json"\n')
+    async with project.stdio() as agent:
+        near, gone, none = [(await agent.run(f"import {name}"))["error"]["hint"] for name in ("shelff", "gone", "pandas")]
+    assert near.startswith("Near: shelf.")
+    assert gone.startswith("The server 'gone' is broken: spec = 'gone.json'")
+    assert none.startswith("There is no server 'pandas' either")
+
+
 async def test_parameters_are_checked(stdio: Agent) -> None:
     """A misspelt parameter and one of a wrong type are refused, and nothing runs. CONTRACT: CAC-02, CAC-06."""
     kept = (await stdio.run('import shelf\nname = "a"\nshelf.mark(name="p-" + name)\nresult = name'))["cache_id"]

@@ -56,7 +56,7 @@ def opened(call: Call, open: Callable[[str], File]) -> dict[str, Any]:
     `open` gets the file of a URI, which has a name and another type if the handle says so.
     """
     properties = call.function.parameters.get("properties", {})
-    return {name: _opened(value, open, _takes_bytes(properties.get(name)), 0) for name, value in call.arguments.items()}
+    return {name: _opened(value, open, _bytes_there(properties.get(name)), 0) for name, value in call.arguments.items()}
 
 
 def _opened(value: Any, open: Callable[[str], File], bytes_there: bool, depth: int) -> Any:
@@ -73,7 +73,13 @@ def _opened(value: Any, open: Callable[[str], File], bytes_there: bool, depth: i
     return value
 
 
-def _takes_bytes(schema: Any) -> bool:
+def takes_file(function: Function, name: str) -> bool:
+    """Whether this parameter of the function, as such, is a file."""
+    schema = function.parameters.get("properties", {}).get(name)
+    return isinstance(schema, Mapping) and schema.get("format") == "binary"
+
+
+def _bytes_there(schema: Any) -> bool:
     parts = [schema, schema.get("items")] if isinstance(schema, Mapping) else []
     return any(isinstance(part, Mapping) and part.get("format") == "binary" for part in parts)
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 TOLD = 1000
 """Characters of an error's message. Cut only once it is scrubbed: half a secret would not be found."""
 
+_NAME = 200
+"""Characters of a file's name."""
+
 MOST_VALUES = 1_000_000
 """In one answer of an upstream."""
 
@@ -141,9 +144,9 @@ class Broker:
         if isinstance(result, bytes):
             self._bounded(call, len(result), run)
             content = self._secrets.scrub_value(result)
-            artefact = run.keep(content, reply.type or "application/octet-stream")
+            artefact = run.keep(content, self._secrets.scrub(reply.type) or "application/octet-stream")
             handle = {"artefact": artefact.uri, "type": artefact.type, "bytes": artefact.bytes}
-            return handle | ({"name": self._secrets.scrub(reply.name)[:TOLD]} if reply.name else {}), len(result)
+            return handle | ({"name": self._secrets.scrub(reply.name)[:_NAME]} if reply.name else {}), len(result)
         if exceeds(result, MOST_VALUES):
             raise LimitExceeded(
                 f"{call.function.qualified} answered more than {MOST_VALUES:,} values", hint="Ask for less: pages, filters."

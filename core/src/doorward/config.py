@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, ByteSize, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError, field_validator
+from pydantic import BaseModel, ByteSize, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
 from doorward import types
@@ -130,6 +130,7 @@ class Config(Settings):
     plugins: list[str] = []
     state: Path = Path()
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
+    refresh: NonNegativeFloat = Field(86400.0, description="Seconds after which a gateway that is open compiles what has changed; 0: never")
     limits: LimitSettings = LimitSettings()
     policy: PolicySettings = PolicySettings()
     http: HttpSettings = HttpSettings()
@@ -272,6 +273,8 @@ def _explain(model: type[BaseModel], error: Mapping[str, Any], also: Iterable[st
     key = ".".join(str(part) for part in path)
     if error["type"] != "extra_forbidden":
         why = str(error["msg"]).removeprefix("Value error, ")
+        if error["type"] == "dict_type":
+            why = 'Input should be a table, for example { name = "value" }'
         return f"{key}: {why}" if key else why
     known = sorted({*known_keys(model, path[:-1]), *(also if len(path) == 1 else ())})
     near = difflib.get_close_matches(str(path[-1]), known, n=1)

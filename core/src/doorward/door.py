@@ -38,6 +38,9 @@ class RunDoor:
         self._room = program.limits.output
         self._counts: dict[tuple[str, bool], list[float]] = {}
 
+    def servers(self) -> list[dict[str, Any]]:
+        return self._discovery.servers()
+
     def members(self, server: str) -> Sequence[str] | None:
         return self._discovery.members(server, self.program)
 

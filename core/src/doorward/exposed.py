@@ -20,6 +20,11 @@ ADVISED = 3
 MOST = 100
 """Tools altogether."""
 
+OURS = frozenset(
+    ["list_servers", "search_functions", "get_functions", "execute_code", "run_cached_code", "list_skills", "get_server_skills"]
+)
+"""Doorward's own tools."""
+
 _LONGEST = 64
 """Characters of a tool's name that all clients take."""
 
@@ -52,6 +57,6 @@ class Exposed:
 
     def _tool_name(self, function: Function) -> str:
         name = f"{function.server}_{function.name}"
-        if len(name) <= _LONGEST and name not in self._tools:
+        if len(name) <= _LONGEST and name not in self._tools and name not in OURS:
             return name
         return f"{name[: _LONGEST - 7]}_{hashlib.sha256(function.qualified.encode()).hexdigest()[:6]}"

@@ -98,7 +98,7 @@ class Gateway:
         try:
             async with anyio.create_task_group() as background:
                 if compile:
-                    background.start_soon(gate._compile_changed)
+                    background.start_soon(gate.servers.keep_compiled, gate._compiled.set, gate.config.refresh)
                     background.start_soon(gate._sweep)
                 else:
                     gate._compiled.set()
@@ -278,18 +278,6 @@ class Gateway:
             with anyio.move_on_after(PATIENCE):
                 await self._compiled.wait()
         self.catalog.refresh()
-
-    async def _compile_changed(self) -> None:
-        """First what has no compile under this configuration, which callers wait for; then what may have changed."""
-        stale = self.servers.stale()
-        try:
-            async with anyio.create_task_group() as group:
-                for name in stale:
-                    group.start_soon(self.servers.compile_one, name)
-        finally:
-            self._compiled.set()
-        for name in self.servers.configured.keys() - set(stale):
-            await self.servers.compile_one(name)
 
     async def _sweep(self) -> None:
         while True:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _NO_ATTRIBUTE = re.compile(r"module '(\w+)' has no attribute '(\w+)'")
 _NO_IMPORT = re.compile(r"cannot import name '(\w+)' from '(\w+)'")
-_NO_MODULE = re.compile(r"No module named '(\w+)")
+_NO_MODULE = re.compile(r"(?:No module named|has no module) '(\w+)")
 
 
 def complete(error: Failure, door: RunDoor, program: Program) -> Failure:
@@ -37,8 +37,8 @@ def _hint(error: Failure, door: RunDoor) -> str | None:
         return _near(door, match[1], match[2])
     if match := _NO_IMPORT.search(text):
         return _near(door, match[2], match[1])
-    if match := _NO_MODULE.search(text):
-        return f"There is no server {match[1]!r} either; see list_servers (or doorward.servers())."
+    if hint := no_server(text, door):
+        return hint
     if error.type == "AttributeError" and "'dict' object has no attribute" in text:
         return 'Answers are plain dictionaries here: write value["name"].'
     if "'ApiError' object has no attribute" in text:
@@ -48,6 +48,20 @@ def _hint(error: Failure, door: RunDoor) -> str | None:
     if "can't be awaited" in text or "can't be used in 'await'" in text:
         return "The call was made and its value is there already: leave out `await`."
     return None
+
+
+def no_server(text: str, door: RunDoor) -> str | None:
+    """What to say of a module that is not there: whether a server of that name is broken, or which there are."""
+    import difflib
+
+    if not (match := _NO_MODULE.search(text)):
+        return None
+    servers = {server["name"]: server for server in door.servers()}
+    if why := servers.get(match[1], {}).get("broken"):
+        return f"The server {match[1]!r} is broken: {why}"
+    if near := difflib.get_close_matches(match[1], servers, n=3):
+        return f"Near: {', '.join(near)}."
+    return f"There is no server {match[1]!r} either; see list_servers (or doorward.servers())."
 
 
 def _near(door: RunDoor, server: str, name: str) -> str | None:

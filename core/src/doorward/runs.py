@@ -106,7 +106,8 @@ class Runs:
                 declined.append((name, error))
                 if door.made or len(self._executors.names) == 1:
                     raise
-        hints_given = [e.hint for _, e in declined if e.hint]
+        hints_given = list(filter(None, [hints.no_server(str(error), door) for _, error in declined[:1]]))
+        hints_given += [e.hint for _, e in declined if e.hint]
         lines = [e.line for _, e in declined if isinstance(e, Unsupported) and e.line]
         message = "; ".join(f"{name}: {error}" for name, error in declined) or "no executor is configured"
         raise Unsupported(message, hint=" ".join([*hints_given, self._executors.advice()]), line=lines[0] if lines else None)

@@ -185,7 +185,7 @@ _INNER = {
     **dict.fromkeys(("items", "additionalProperties"), Mapping),
     **dict.fromkeys(("prefixItems", "allOf", "anyOf"), list),
 }
-_BYTES = {
+BYTES = {
     form: [{"type": "string"}, *({"type": "object", "required": [k], "properties": {k: {"type": "string"}}} for k in keys)]
     for form, keys in (("binary", ("artefact", "base64")), ("byte", ("artefact",)))
 }
@@ -215,7 +215,7 @@ def unfolded(schema: Any, definitions: Definitions) -> Any:
         if fuel < 0 or not isinstance(node, Mapping):
             continue
         if node.get("format") in ("binary", "byte") and kinds(node) in (["string"], ["string", "null"], ["null", "string"]):
-            out["anyOf"] = [*_BYTES[node["format"]], *({"type": k} for k in kinds(node) if k == "null")]
+            out["anyOf"] = [*BYTES[node["format"]], *({"type": k} for k in kinds(node) if k == "null")]
             continue
         for key, value in node.items():
             key = "anyOf" if key == "oneOf" and "anyOf" not in node else key

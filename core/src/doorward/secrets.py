@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
 from doorward.errors import ConfigError, DoorwardError, MissingSecret
-from doorward.values import plain
+from doorward.values import cut, plain
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
     from pydantic_core.core_schema import CoreSchema, ValidationInfo
 
 REDACTED = "[secret]"
+MOST_OF_BODY = 200_000
+"""Characters of an error's body that a program sees."""
 SHORTEST = 6
 """Revealed values of fewer characters are not scrubbed: removing `test` would ruin ordinary answers."""
 
@@ -128,7 +130,7 @@ class Secrets:
         error.hint = self.scrub(error.hint) if error.hint else None
         error.args = (error.message,)
         if getattr(error, "body", None) is not None:
-            error.body = self.scrub_value(plain(error.body))  # type: ignore[attr-defined]
+            error.body = cut(self.scrub_value(plain(error.body)), MOST_OF_BODY)  # type: ignore[attr-defined]
 
     def scrub_value(self, value: Any, dumped: bytes | None = None) -> Any:
         """A JSON value (or bytes) scrubbed in keys and strings. `dumped`, its JSON, saves the walk when clean."""

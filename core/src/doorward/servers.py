@@ -139,6 +139,23 @@ class Servers:
                 reports[name] = report
         return reports
 
+    async def keep_compiled(self, done: Callable[[], None], refresh: float) -> None:
+        """Compile what has no compile under this configuration, which callers wait for until `done` is called; then what may have changed,
+        and that again every `refresh` seconds (0: once)."""
+        stale = self.stale()
+        try:
+            async with anyio.create_task_group() as group:
+                for name in stale:
+                    group.start_soon(self.compile_one, name)
+        finally:
+            done()
+        for name in self.configured.keys() - set(stale):
+            await self.compile_one(name)
+        while refresh:
+            await anyio.sleep(refresh)
+            for name in self.configured:
+                await self.compile_one(name)
+
     async def compile_one(self, name: str, *, force: bool = False, dry_run: bool = False) -> Report | None:
         """Compile one server if its document or its configuration has changed, and see to its guide in any case.
         `None`: it is broken."""

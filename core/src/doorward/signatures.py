@@ -101,7 +101,7 @@ def describe(function: Function, definitions: Definitions, *, module: str) -> st
             break
     _, answer = _result(function, reader, depth=2, room=max(CARD - used - _REST, 300))
     results = answer.classes()
-    more = _rest(f"{module}.{_name(function)}", [*answer.cut, *types.cut, *([PARAMETERS] if others else [])])
+    more = _rest(f"{module}.{_name(function)}", [*([PARAMETERS] if others else []), *answer.cut, *types.cut])
     return "\n\n".join(filter(None, [start, body, classes, results, more, end]))
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -10,12 +13,16 @@ from doorward import files
 from doorward.config import Loaded, module_name
 from doorward.errors import ConfigError, ServerError, UnknownName
 
+if TYPE_CHECKING:
+    import httpx2
+
 MOST = 256 * 2**10
 """Bytes of one guide."""
 
 _PATIENCE = 20.0
 """Seconds that a download may take."""
 
+_REDIRECTS = 5
 _URL = ("http://", "https://")
 
 
@@ -86,6 +93,27 @@ class Skills:
         return ConfigError(why, place=f"{self._loaded.file} [servers.{name}] skills = {place!r}", hint="It is a path, or a URL.")
 
 
+@contextlib.asynccontextmanager
+async def _answer(client: httpx2.AsyncClient, url: str) -> AsyncIterator[httpx2.Response]:
+    """The answer, redirects of the same host followed: agents read what it says, and whoever keeps a guide must not be able
+    to show them what only this host can reach.
+
+    Raises: ServerError, httpx2.HTTPError.
+    """
+    for _ in range(_REDIRECTS):
+        async with client.stream("GET", url) as answer:
+            if not answer.has_redirect_location:
+                yield answer
+                return
+            before, to = answer.url, answer.url.join(answer.headers["location"])
+        upgraded = (before.scheme, before.port, to.scheme, to.port) == ("http", None, "https", None)
+        if to.host != before.host or not (upgraded or (to.scheme, to.port) == (before.scheme, before.port)):
+            why = f"the guide {str(before).partition('?')[0]} is redirected to {to.scheme}://{to.host}, which is not followed"
+            raise ServerError(why, hint="If the guide is there, set `skills` of the server to that URL.")
+        url = str(to.copy_with(username=None, password=None))
+    raise ServerError(f"the guide is redirected more than {_REDIRECTS} times", hint="Check `skills` of the server.")
+
+
 async def _download(url: str, file: Path) -> None:
     """Raises: ServerError, ConfigError. Then the copy of before is still there."""
     import httpx2
@@ -94,8 +122,7 @@ async def _download(url: str, file: Path) -> None:
     content = b""
     try:
         with anyio.fail_after(_PATIENCE):
-            client = httpx2.AsyncClient(follow_redirects=True, max_redirects=5)
-            async with client, client.stream("GET", url) as answer:
+            async with httpx2.AsyncClient() as client, _answer(client, url) as answer:
                 answer.raise_for_status()
                 async for part in answer.aiter_bytes():
                     content += part

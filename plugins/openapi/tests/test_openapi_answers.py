@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import resource
+import time
 import zlib
 
 import anyio
 import pytest
 from doorward import ApiError, Reply, ServerError
 from doorward_openapi import answers, streams
+from doorward_openapi.answers import Answer
 
 pytestmark = pytest.mark.anyio
 
@@ -79,7 +82,8 @@ async def test_openapi_no_content_is_none(api, operation, upstream, status):
         ('attachment; filename=".."', ""),
         ("inline", ""),
         ("", ""),
-        ("attachment; filename=" + "a" * 1000, "a" * 200),
+        ("attachment; filename=" + "a" * 1000, "a" * 1000),  # cut by the core, which first removes credentials
+        ("attachment; filename*=a; filename*0*=b", ""),
         ("x" * 5000, ""),
     ],
 )
@@ -216,3 +220,46 @@ async def test_openapi_errors_keep_the_body(api, operation, upstream, media, bod
     error = raised.value
     assert (error.status, error.body, error.retry_after) == (422, kept, 3.0)
     assert str(error).partition("answered 422 Unprocessable Entity")[2] == (f": {told}" if told else "")
+
+
+@pytest.mark.parametrize(
+    ("media", "body"),
+    [
+        ("text/plain; charset=punycode", b"-" + b"a" * 4_000_000),
+        ("text/plain; charset=IDNA", b"xn--a." * 400_000),
+        ("application/json", b"[" + b"[]," * 10_000_000 + b"[]]"),
+        ("application/json", b"[" + b'{"a":1},' * 5_000_000 + b"1]"),
+        ("application/x-ndjson", (b"[" + b"[]," * 1000 + b"1]\n") * 10_000),
+        (EVENTS, b"data:\n\n" * 5_000_000),
+        (EVENTS, b"\n" * 40_000_000),
+        (EVENTS, b"data\n" * 8_000_000),
+        (EVENTS, b":\n\n" * 12_000_000),
+        ("application/x-ndjson", b"1\n" * 20_000_000),
+        ("application/x-ndjson", b" \n" * 20_000_000),
+        ("application/json-seq", b"\x1e1\n" * 12_000_000),
+    ],
+)
+def test_openapi_answers_cannot_exhaust_the_host(media, body):
+    """Tens of megabytes that stand for gigabytes of values, or for hours of decoding, stop nobody else for long."""
+    charset = media.partition("charset=")[2] or None
+    before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    value = answers.value_of("it", Answer(200, "", media, charset, body))
+    assert isinstance(value, str) or len(value) <= streams.MOST_VALUES + 1
+    assert time.process_time() - started < 5
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # KiB
+
+
+async def test_openapi_deep_answers_are_not_lost(api, operation, upstream):
+    """What tells of a next page is not looked for in any depth."""
+    body = b'{"data":' * 400 + b"1" + b"}" * 400
+    upstream.answers["/x"] = (200, {"Content-Type": "application/json"}, body)
+    value = await (await api(operation(parameters=[{"name": "page", "in": "query"}]))).call("op")
+    assert list(value) == ["data"]
+
+
+@pytest.mark.parametrize("media", ["application/json", "text/plain", EVENTS])
+def test_openapi_errors_are_not_cut_in_the_middle(media):
+    """Of an error nothing is cut before the core has removed credentials: half of one would not be found."""
+    body = b"data: " + b"x" * 199_990 + b"the-credential-of-the-call" + b"y" * 100
+    assert "the-credential-of-the-call" in str(answers.error_of("it", Answer(401, "", media, None, body)).body)
+    assert "the-cred" not in str(answers.error_of("it", Answer(401, "", media, None, body[:200_010], cut="it did not end")).body)

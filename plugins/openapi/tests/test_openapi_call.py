@@ -378,7 +378,7 @@ async def test_openapi_unreachable_server(api, operation):
     with pytest.raises(ServerError, match=r"http://127\.0\.0\.1:9 cannot be reached") as raised:
         await made.call("op", secret="do-not-tell")
     assert "do-not-tell" not in str(raised.value) + str(raised.value.hint)
-    assert "base_url" in raised.value.hint
+    assert "[servers.api]" in raised.value.hint
 
 
 async def test_openapi_timeout(api, operation):
@@ -391,3 +391,11 @@ async def test_openapi_timeout(api, operation):
     with pytest.raises(ServerError, match="within 0 seconds"):
         await made.source.call(Call(made.functions["op"], {}, deadline=0.0))
     await listener.aclose()
+
+
+async def test_openapi_a_whole_answer_is_preferred_to_events(api, operation, upstream):
+    """Where an answer can be had as a file or as a stream of events (OpenAI's speech), the file is asked for."""
+    content = {"text/event-stream": {"schema": {}}, "audio/mpeg": {"schema": {"type": "string", "format": "binary"}}}
+    made = await api(operation("post", responses={"200": {"description": "", "content": content}}))
+    await made.call("op")
+    assert upstream.header("Accept") == ["audio/mpeg, */*;q=0.5"]

@@ -529,3 +529,19 @@ async def test_openapi_yaml_line_breaks(api, newline):
     """YAML with the line breaks of any system."""
     made = await api("openapi: 3.0.0\npaths:\n  /x:\n    get:\n      operationId: op\n".replace("\n", newline), name="openapi.yaml")
     assert list(made.functions) == ["op"]
+
+
+@pytest.mark.parametrize(
+    ("version", "known"),
+    [
+        *((("openapi", v), True) for v in ("3.0.0", "3.0.4", "3.1.1", "3.2.0", "3.1.0-rc0", 3.0)),
+        *((("swagger", v), True) for v in ("2.0", 2.0, 2)),
+        *((pair, False) for pair in (("openapi", "4.0.0"), ("openapi", "3.9.0"), ("swagger", "1.2"))),
+    ],
+)
+async def test_openapi_an_unknown_version_is_told(api, version, known):
+    """A document of a version that is not known is read as far as it goes, and the operator is told."""
+    key, value = version
+    made = await api({key: value, "info": {"title": "t", "version": "1"}, "paths": {"/a": {"get": {"operationId": "a"}}}})
+    assert list(made.functions) == ["a"]
+    assert any("is not known" in warning for warning in made.compiled.warnings) is not known

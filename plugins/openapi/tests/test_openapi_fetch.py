@@ -94,6 +94,21 @@ async def test_openapi_several_files(tmp_path):
     assert made.definitions[made.functions[0].returns["$ref"].removeprefix("#/$defs/")] == {"type": "object"}
 
 
+async def test_openapi_an_operation_in_a_file_of_its_own(tmp_path):
+    """Its id is its name, its server is seen, its references start where it stands; one that is nowhere is skipped alone."""
+    (tmp_path / "parts").mkdir()
+    listed = {"operationId": "droplets_list", "servers": [{"url": "https://other.example"}], "parameters": [{"$ref": "page.json"}]}
+    (tmp_path / "parts" / "list.json").write_text(json.dumps(listed))
+    (tmp_path / "parts" / "page.json").write_text(json.dumps({"name": "page", "in": "query", "schema": {"type": "integer"}}))
+    paths = {"/droplets": {"get": {"$ref": "parts/list.json"}, "post": {"$ref": "parts/nowhere.json"}}}
+    api = {"openapi": "3.0.3", "servers": [{"url": "https://api.example"}], "paths": paths}
+    (tmp_path / "api.json").write_text(json.dumps(api))
+    made = await source(tmp_path, spec="api.json").compile()
+    assert [(f.name, f.id, list(f.parameters["properties"])) for f in made.functions] == [("droplets_list", "droplets_list", ["page"])]
+    assert [s.where for s in made.skipped] == ["POST /droplets"]
+    assert any("https://other.example" in warning for warning in made.warnings)
+
+
 async def test_openapi_fingerprint_covers_all_files(tmp_path):
     """CONTRACT: SRC-12 The fingerprint changes with the document and with each file it refers to, and only then."""
     first = await several(tmp_path).fingerprint()
@@ -114,6 +129,17 @@ async def test_openapi_from_a_url(tmp_path, upstream, operation):
     await server.close()
     assert made.functions[0].data["base"] == f"{upstream.url}/v2"
     assert list(made.functions[0].parameters["properties"]) == ["q"]
+
+
+@pytest.mark.parametrize(("settings", "warned"), [({}, True), ({"socket": "/x.sock"}, False), ({"base_url": "http://127.0.0.1:9"}, False)])
+async def test_openapi_a_url_that_says_where_calls_go(tmp_path, upstream, document, settings, warned):
+    """It is told that a document from elsewhere decides that, unless the operator has: by `base_url`, or by a socket."""
+    described = document({"/a": {"get": {}}}, servers=[{"url": "https://api.example"}])
+    upstream.answers["/d.json"] = (200, {}, json.dumps(described).encode())
+    server = source(tmp_path, spec=f"{upstream.url}/d.json", **settings)
+    made = await server.compile()
+    await server.close()
+    assert any("calls go to" in warning for warning in made.warnings) is warned
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ async def test_openapi_wrong_overlays_are_told(corrected, wrong, told):
 
 async def test_openapi_overlay_that_is_not_there(api, document):
     """A missing overlay is told as such, by its name."""
-    with pytest.raises(ConfigError, match=r"overlay.*'none\.yaml'"):
+    with pytest.raises(ConfigError, match=r"^overlay = 'none\.yaml': there is no file '/"):
         await api(document({}), overlay="none.yaml")
 
 
@@ -126,6 +127,27 @@ async def test_openapi_overlay_of_a_deep_document(api, operation, tmp_path):
     (tmp_path / "fix.json").write_text(json.dumps(overlay({"target": "$..nothing", "remove": True})))
     with pytest.raises(ConfigError, match="recursion"):
         await api({**operation(), "x-deep": nested}, overlay="fix.json")
+
+
+@pytest.mark.parametrize(
+    ("action", "told"),
+    [
+        ({"target": "$..[?count($..*) == 0]", "update": {}}, "for ever"),
+        ({"target": "$..[?$..nothing]", "update": {}}, "for ever"),
+        ({"target": "$..[?match('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!', '(a+)+')]", "update": {}}, "for ever"),
+        ({"target": "$..*..*..*..nothing", "update": {}}, "for ever"),
+        ({"target": "$..get", "update": {"x": ["y" * 1000] * 100}}, "too large"),
+    ],
+)
+async def test_openapi_hostile_overlays_end(api, document, tmp_path, action, told):
+    """An overlay of somebody else can neither compute for ever nor make a document of gigabytes."""
+    (tmp_path / "fix.json").write_text(json.dumps(overlay(*[action] * 20)))
+    started = time.process_time()
+    with pytest.raises(ConfigError, match=told):
+        await api(document({f"/p{i}": {"get": {}} for i in range(1000)}), overlay="fix.json")
+    assert time.process_time() - started < 10
+    (tmp_path / "fix.json").write_text(json.dumps(overlay({"target": "$..[?@['a..b'] == '..match(']", "update": {}})))
+    await api(document({"/p": {"get": {}}}), overlay="fix.json")
 
 
 async def test_openapi_overlay_does_not_change_twins(api, tmp_path):

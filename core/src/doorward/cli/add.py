@@ -48,12 +48,11 @@ def _command(source: str, model: Any) -> click.Command:
     @click.option("--force", is_flag=True, help="Replace the server if there is one of that name.")
     def command(project: Project, name: str, read_only: bool, force: bool, **given: str | tuple[str, ...] | None) -> int:
         both = {key: _value(field.annotation, text) for key, field in {**core, **fields}.items() if (text := given[key])}
+        for key in both:
+            if key in (first, "skills") or _names_files(fields.get(key)):
+                both[key] = _beside(project.config, both[key])
         options = {key: value for key, value in both.items() if key in fields}
-        if first is not None:
-            options[first] = _beside(project.config, options[first])
         common = {"source": source} | ({"read_only": True} if read_only else {}) | {k: both[k] for k in both if k not in fields}
-        if "skills" in common:
-            common["skills"] = _beside(project.config, common["skills"])
         _add(project, name, common, options, model, force)
         return compile_now(project, (name,))
 
@@ -123,10 +122,23 @@ def _block(name: str, options: Mapping[str, Any]) -> str:
 
 
 def _value(annotation: Any, given: str | tuple[str, ...]) -> Any:
-    """The value of a key: text where the key takes text, texts where it takes a list, else JSON."""
+    """The value of a key: text where the key takes text, texts where it takes a list, else JSON, or a table as the file has it."""
     if isinstance(given, tuple):
         return list(given)
-    return given if _takes_text(annotation) else parsed(given, lambda value: True)
+    if _takes_text(annotation):
+        return given
+    value = parsed(given, lambda value: True)
+    return _table(value) if isinstance(value, str) else value
+
+
+def _table(text: str) -> Any:
+    """`{ a = "b" }` as a table; any other text as it is."""
+    import tomllib
+
+    try:
+        return tomllib.loads(f"value = {text}")["value"] if text.startswith("{") else text
+    except tomllib.TOMLDecodeError:
+        return text
 
 
 def _takes_list(annotation: Any) -> bool:
@@ -145,8 +157,16 @@ def _takes_text(annotation: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, (str, Path, Template))
 
 
+def _names_files(field: Any) -> bool:
+    """Whether a key says of itself that it holds paths: `Field(json_schema_extra={"format": "path"})`."""
+    extra = getattr(field, "json_schema_extra", None)
+    return isinstance(extra, dict) and extra.get("format") == "path"
+
+
 def _beside(config: Path, value: Any) -> Any:
     """A path that exists, as seen from the configuration's folder; anything else as it is."""
+    if isinstance(value, list):
+        return [_beside(config, each) for each in value]
     if not isinstance(value, str) or not Path(value).exists():
         return value
     return Path(os.path.relpath(value, config.resolve().parent)).as_posix()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from functools import partial
 from pathlib import Path
@@ -58,7 +59,7 @@ async def _functions(gate: Gateway, server: str) -> Any:
 @click.option("--read-only", is_flag=True, help="Only functions that change nothing.")
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50), help="How many to show.")
 def search(project: Project, words: tuple[str, ...], server: str | None, read_only: bool, limit: int) -> None:
-    """Find functions that fit the WORDS, best first."""
+    """Find functions that fit the WORDS, best first. "tag:NAME" among the words keeps those of a tag."""
     anyio.run(_search, project, " ".join(words), server, read_only or None, limit)
 
 
@@ -66,7 +67,11 @@ async def _search(project: Project, words: str, server: str | None, read_only: b
     async with project.gateway() as gate:
         found = await gate.search_functions(words, server=server, read_only=read_only, limit=limit)
     _tell_functions(project, found)
-    if not project.json and found["total"] > len(found["functions"]):
+    if project.json:
+        return
+    if not found["total"]:
+        say("no function fits; try other words, or `doorward list SERVER`", err=True)
+    elif found["total"] > len(found["functions"]):
         say(f"{found['total']} functions fit; --limit shows more", err=True)
 
 
@@ -110,7 +115,8 @@ async def _show(project: Project, functions: tuple[str, ...]) -> int:
 def call(project: Project, function: str, arguments: tuple[str, ...], table_: str, output: Path | None) -> None:
     """Call one function through the door: credentials, policy, guards and limits apply.
 
-    A VALUE is JSON if it parses as such and fits the parameter, else text; @FILE is the content of a file. The result is printed as JSON.
+    A VALUE is JSON if it parses as such and fits the parameter, else text; @FILE is the content of a file, whatever it holds where
+    the function takes a file. The result is printed as JSON.
     """
     result, content = anyio.run(_call, project, function, _object(table_), pairs(arguments), output is not None)
     if output is not None:
@@ -124,12 +130,25 @@ def call(project: Project, function: str, arguments: tuple[str, ...], table_: st
 async def _call(project: Project, name: str, given: dict[str, Any], texts: dict[str, str], whole: bool) -> tuple[Any, bytes]:
     """The result, and if `whole` is wanted, all its bytes."""
     async with project.gateway() as gate:
-        from doorward.arguments import fits
+        from doorward.arguments import fits, takes_file
 
         function = gate.broker.find(name)
-        values = {key: parsed(text, partial(fits, function, key, catalog=gate.catalog)) for key, text in texts.items()}
+        values = {
+            key: _file(text[1:])
+            if text.startswith("@") and takes_file(function, key)
+            else parsed(text, partial(fits, function, key, catalog=gate.catalog))
+            for key, text in texts.items()
+        }
         result = await gate.call(function.qualified, given | values)
         return result, _content(gate, result) if whole else b""
+
+
+def _file(name: str) -> dict[str, str]:
+    """A file as an argument: any bytes, and its name."""
+    try:
+        return {"base64": base64.b64encode(Path(name).read_bytes()).decode(), "name": Path(name).name}
+    except OSError as error:
+        raise click.UsageError(f"{name} cannot be read: {error.strerror}") from None
 
 
 def _content(gate: Gateway, result: Any) -> bytes:

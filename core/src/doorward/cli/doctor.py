@@ -96,15 +96,20 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
     settings = gate.servers.settings()
     await gate.servers.compile()
     reports = gate.catalog.reports()
+    told = set()
     for name in gate.servers.configured:
         for check in _secrets(name, settings.get(name, ())):
+            told.add(check.check)
             yield check
-    for name in gate.servers.configured.keys() - gate.servers.broken.keys():
+    for name in gate.servers.configured:
+        if name in gate.servers.broken:
+            continue
         count = f"server {name}: {reports[module_name(name)].functions} functions"
         behind = gate.servers.behind.get(name)
         yield Check(count, True) if behind is None else _wrong(f"{count} of the last compile", behind)
     for name, error in gate.servers.broken.items():
-        yield _wrong(f"server {name}", error)
+        if (wrong := _wrong(f"server {name}", error)).check not in told:
+            yield wrong
 
 
 def _secrets(server: str, settings: Iterable[Any]) -> Iterator[Check]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,11 +11,17 @@ import mcp_types as t
 
 from doorward.gateway import Gateway
 from doorward.results import as_text
-from doorward.schemas import Definitions, kinds, table
+from doorward.schemas import BYTES, Definitions, kinds, table
 from doorward.signatures import prose
 from doorward.types import Function, Outcome, Schema
 from doorward.values import dump, plain
 
+_LARGEST = 32 * 2**10
+"""Bytes of the schema of what a tool takes, without definitions."""
+
+_FEW = 100
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_ODD = re.compile(r"[^A-Za-z0-9_.-]")
 _DEFINED = 16 * 2**10
 """Bytes of the definitions that go along with one schema; what is beyond may be anything."""
 
@@ -40,7 +48,8 @@ class Direct:
         function = self._gate.exposed.tools().get(name)
         if function is None:
             return None
-        outcome = await self._gate.answer(function.qualified, arguments)
+        real = {_spoken(name): name for name in function.parameters.get("properties", {})}
+        outcome = await self._gate.answer(function.qualified, {real.get(name, name): value for name, value in arguments.items()})
         if not outcome.ok:
             return t.CallToolResult(content=[t.TextContent(text=as_text(outcome))], is_error=True)
         return t.CallToolResult(content=[t.TextContent(text=as_text(outcome))], structured_content=_structured(outcome))
@@ -53,7 +62,7 @@ class Direct:
             name=name,
             title=function.summary[:100] or function.name,
             description=_described(function),
-            input_schema=_with_definitions(plain(function.parameters), definitions),
+            input_schema=_with_files(_input(plain(function.parameters), definitions)),
             output_schema=_output(function, definitions),
             annotations=t.ToolAnnotations(
                 read_only_hint=function.read_only,
@@ -69,12 +78,32 @@ def _described(function: Function) -> str:
     return "\n\n".join(dict.fromkeys(filter(None, [summary, more]))) or function.qualified
 
 
+def _input(schema: dict[str, Any], definitions: Definitions) -> dict[str, Any]:
+    """What the tool takes, by names that models are given; of what is too large the types only, or what is required."""
+    properties = {_spoken(name): value for name, value in schema.get("properties", {}).items()}
+    required = [_spoken(name) for name in schema.get("required", ())]
+    whole = {**schema, "type": "object", "properties": properties} | ({"required": required} if required else {})
+    types = {name: {"type": kinds(value)[0]} if kinds(value) else {} for name, value in properties.items()}
+    few = {name: types.get(name, {}) for name in required[:_FEW]}
+    for smaller in (whole, {**whole, "properties": types}, {"type": "object", "properties": few, "required": list(few)}):
+        if len(dump(smaller)) <= _LARGEST:
+            break
+    return _with_definitions(smaller, definitions)
+
+
+def _spoken(name: str) -> str:
+    """The name of a parameter as the makers of models allow it: they refuse all tools for one that is other."""
+    if _PLAIN.fullmatch(name):
+        return name
+    return f"{_ODD.sub('_', name)[:57]}_{hashlib.sha256(name.encode()).hexdigest()[:6]}"
+
+
 def _output(function: Function, definitions: Definitions) -> dict[str, Any] | None:
     """What the tool answers. An answer may differ from what its document promises, and must not be refused for it by a
     client that checks: so anything else is allowed beside it."""
-    if not function.returns:
+    if not function.returns or len(dump(plain(function.returns))) > _LARGEST:
         return None
-    promised = {"anyOf": [plain(function.returns), {}]}
+    promised = {"anyOf": [{}, plain(function.returns)]}  # in this order no checker looks at a schema that could take it for ever
     shape = promised if _is_object(function.returns, definitions) else {"properties": {"result": promised}}
     schema = _with_definitions({"type": "object", **shape}, definitions)
     try:
@@ -112,6 +141,18 @@ def _with_definitions(schema: dict[str, Any], definitions: Definitions) -> dict[
         elif isinstance(node, list):
             todo.extend(node)
     return {**schema, "$defs": defined} if defined else schema
+
+
+def _with_files(schema: Any) -> Any:
+    """The schema with every form in which a file may be given, where it wants bytes."""
+    if isinstance(schema, list):
+        return [_with_files(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("format") == "binary" and schema.get("type") == "string":
+        about = f"{schema.get('description', '')} (a file: text, the handle of a result, or base64 with a name)".strip()
+        return {"description": about, "anyOf": BYTES["binary"]}
+    return {key: _with_files(value) for key, value in schema.items()}
 
 
 def _structured(outcome: Outcome) -> dict[str, Any]:

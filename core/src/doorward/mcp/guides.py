@@ -13,15 +13,16 @@ STANDARD = """\
 Doorward gives you functions of APIs and MCP servers to use from Python, in a sandbox without network or credentials.
 1. search_functions(query) finds functions (list_servers shows what there is).
 2. get_functions(["server.function"]) shows signature, response type and example. Always look before you call.
-3. execute_code runs Python: `import server`, call `server.function(name=value)`, loop, filter, combine; `await` and \
-asyncio.gather run calls in parallel. Set `result` (or end with an expression) to what you need, small.
+3. execute_code runs Python: `import server`, call `server.function(name=value)`, loop, filter, combine; asyncio.gather runs calls in \
+parallel, `doorward.pages(server.function)` gets all pages, `except doorward.ApiError as e` knows e.status. Set `result`, small.
 4. The answer has a cache_id: run_cached_code(cache_id, params) runs the program again with other values for its \
 top-level literals, so write inputs as such: `city = "Oslo"`.
-Do many steps in one program rather than many programs."""
+Do many steps in one program rather than many."""
 
 MINIMAL = """\
 execute_code runs Python in a sandbox without network or credentials. In it, `import doorward`: doorward.servers(), \
-doorward.search("words"), doorward.describe("server.function"), doorward.call("server.function", {...}), doorward.capabilities(). \
+doorward.search("words"), doorward.describe("server.function"), doorward.call("server.function", {...}), \
+doorward.pages("server.function", {...}), doorward.capabilities(); doorward.ApiError has status, body. \
 Search and describe first, then `import server` and call server.function(name=value). Set `result` to what you need, small."""
 
 REUSE = """\

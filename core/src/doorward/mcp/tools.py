@@ -48,7 +48,8 @@ SEARCH = t.Tool(
     name="search_functions", title="Search functions", annotations=_READS,
     description="Find functions by what they do. Best first.",
     input_schema=_object(
-        "query", query=_STRING, server=_STRING, read_only={"type": "boolean"}, limit={"type": "integer", "default": 10}, cursor=_STRING
+        "query", query=_STRING | {"description": "In words; tag:NAME narrows"}, server=_STRING, read_only={"type": "boolean"},
+        limit={"type": "integer", "default": 10}, cursor=_STRING,
     ),
     output_schema=_object("functions total", functions={"type": "array", "items": _FOUND}, total={"type": "integer"}, cursor=_STRING),
 )  # fmt: skip

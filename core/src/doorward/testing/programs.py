@@ -69,6 +69,17 @@ except doorward.ApiError as e:
 """,
     """
 import calc, doorward
+try:
+\tcalc.fail(status=429)
+except doorward. \\
+    ApiError as e:
+\tresult = ["äöü😀" and e. \\
+        status, (e
+            .retry_after)]
+""",
+    "\ufeffimport calc, doorward\ntry: calc.fail(status=429)\nexcept doorward.ApiError as e: result = [e.status, e.retry_after]\n",
+    """
+import calc, doorward
 class Row:
     def __init__(self):
         self.status = 429

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import json
 import math
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from email.message import Message
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -21,9 +22,13 @@ from doorward_openapi.values import finite
 _BOM = b"\xef\xbb\xbf"
 _MEDIA = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}")
 _XML_MESSAGE = re.compile(r"<message>([^<>]{1,2000})</message>", re.IGNORECASE)
-_KEPT = 200_000
-"""Characters of what an error says. Far more than anybody is shown: the broker cuts, after it has removed credentials, for one that is
+_KEPT = 2 * 2**20
+"""Bytes of what an error says. Far more than anybody is shown: the core cuts, after it has removed credentials, for one that is
 cut in two would not be found."""
+_MOST_PARTS = 2_000_000
+"""Separators of values in one answer: 50 MB can hold values of several gigabytes. With more it is text."""
+_SLOW = ("punycode", "idna")
+"""Codecs that take time with the square of the length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,12 @@ def value_of(what: str, answer: Answer) -> Any:
     if not body:
         return None
     bare = media_types.bare(answer.media)
-    if form := media_types.stream(bare):
+    form = media_types.stream(bare)
+    if (form or bare.endswith("json") or not bare) and _crowded(body):
+        if cut:
+            raise ServerError(f"{what}: {cut}", hint="Ask for less: pages, filters, fields.")
+        return _text(body, charset)
+    if form:
         return streams.values(form, body, _json, cut)
     if bare.endswith("json") or not bare:
         try:
@@ -88,17 +98,23 @@ def file_name(disposition: str) -> str:
     try:
         message["Content-Disposition"] = disposition
         name = message.get_filename("")
-    except (ValueError, LookupError, UnicodeError):
+    except (ValueError, LookupError, TypeError):  # of what is no header at all
         return ""
     last = re.split(r"[/\\]", name)[-1]
-    return "".join(c for c in last if c.isprintable()).strip(" .")[:200]
+    return "".join(c for c in last if c.isprintable()).strip(" .")
 
 
 def _text(body: bytes, charset: str | None) -> str:
     try:
+        if charset and codecs.lookup(charset).name in _SLOW:
+            charset = None
         return body.decode(charset or "utf-8", "replace").removeprefix("\ufeff")
     except (LookupError, ValueError):  # some codecs are none for text
         return body.decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def _crowded(body: bytes) -> bool:
+    return len(body) > _MOST_PARTS and sum(map(body.count, (b",", b"[", b"{"))) > _MOST_PARTS
 
 
 def _json(body: bytes, charset: str | None = None) -> Any:
@@ -127,9 +143,10 @@ def error_of(what: str, answer: Answer) -> ApiError:
 
 
 def _error_body(answer: Answer) -> Any:
-    if len(answer.body) > _KEPT:
-        return answer.body[:_KEPT].decode("utf-8", "replace")
-    value = value_of("it", replace(answer, cut=""))
+    """What is cut is left out, but for the whole values of a stream: half of a credential would not be found in it."""
+    if answer.cut and not media_types.stream(media_types.bare(answer.media)):
+        return None
+    value = value_of("it", answer) if len(answer.body) <= _KEPT else answer.body[:_KEPT].decode("utf-8", "replace")
     return value.value.decode("utf-8", "replace") if isinstance(value, Reply) else value
 
 

@@ -31,19 +31,19 @@ MOST_RECEIVED = 50 * 2**20
 class Reach:
     """What the operator configured of a server's network.
 
-    `api` is where the API is, `origins` what else belongs to it, `document` where its document comes from: these may
-    have any address. `socket` is the Unix socket that carries what goes to `api`; `retries` how often a request may be
+    `api` is where the API is, `origins` what else belongs to it, `documents` where its document and overlays come from:
+    these may have any address. `socket` is the Unix socket that carries what goes to `api`; `retries` how often a request may be
     repeated.
     """
 
     api: str | None = None
     origins: tuple[str, ...] = ()
-    document: str | None = None
+    documents: tuple[str, ...] = ()
     socket: str | None = None
     retries: int = 2
 
     def known(self) -> list[str]:
-        return [url for url in (self.api, *self.origins, self.document) if url]
+        return [url for url in (self.api, *self.origins, *self.documents) if url]
 
     def belongs(self, url: str) -> bool:
         """Whether credentials may go there."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -27,6 +27,9 @@ _MOST_WARNINGS = 50
 _ALIKE = 5
 _KIND = re.compile(r"'[^']*'|[a-z]+://[^\s,]*|\b[A-Z]+ /\S*|\d+")
 """What differs between warnings that say the same."""
+
+_KNOWN = re.compile(r"openapi 3\.[0-2]|openapi 3$|swagger 2")
+"""Versions of documents, as `_version` writes them."""
 
 _OPAQUE = re.compile(r"[0-9a-fA-F-]*[0-9][0-9a-fA-F-]{15,}")
 """An id that tells nobody anything: a digest or a UUID."""
@@ -111,7 +114,13 @@ class _Compiler:
             if not isinstance(item, dict):
                 self._skip(path, f"is {kind(item)}, not an object")
                 continue
-            yield from operations_of(path if path.startswith("/") else f"/{path}", item, file)
+            for operation in operations_of(path if path.startswith("/") else f"/{path}", item, file):
+                try:
+                    node, home = self._documents.follow(operation.node, file)  # which may be a file of its own
+                except BadRef as error:
+                    self._skip(operation.route, str(error))
+                    continue
+                yield operation if node is operation.node else replace(operation, node=node, home=home)
 
     def _item(self, entry: Any) -> tuple[Any, str]:
         """A path item; what stands beside its `$ref` counts as well (3.x section "Path Item Object")."""
@@ -197,6 +206,10 @@ class _Compiler:
                 kept.append(function)
         return kept
 
+    def _of_the_document(self) -> bool:
+        """Whether a document from elsewhere decides where calls go."""
+        return not (self._choices.base_url or self._choices.local) and self._url.startswith("http")
+
     def _skip(self, where: str, why: str) -> None:
         self._skipped.append(Skipped(where[:300], why[:500]))
 
@@ -205,7 +218,7 @@ class _Compiler:
         where = []
         if functions and not self._base:
             where.append("the document names no server; set base_url, or no call can be made")
-        elif self._base and not self._choices.base_url and self._url.startswith("http") and not servers.same_origin(self._base, self._url):
+        elif self._base and self._of_the_document() and not servers.same_origin(self._base, self._url):
             where.append(f"calls go to {servers.shown(self._base)}, which the document names; set base_url to be sure of it")
         for url, count in self._elsewhere.items():
             named = f"{count} operation{'s name' if count > 1 else ' names'} the server {url}, of another origin"
@@ -213,6 +226,8 @@ class _Compiler:
         where += [f"variables: no server of the document has {name!r}" for name in sorted(self._variables.unused)]
         if not functions and not self._skipped:
             where.append("the document has no operations")
+        if not _KNOWN.match(said := _version(self._root)):
+            where.append(f"the document says {said}, which is not known; it is read like the versions that are")
         kinds: dict[str, list[str]] = {}
         for warning in [*where, *self._warnings, *self._schemas.warnings]:
             kinds.setdefault(_KIND.sub("…", warning), []).append(warning)
@@ -228,6 +243,11 @@ def _root(documents: Documents) -> dict[str, Any]:
     if not isinstance(root, dict) or not any(isinstance(root.get(k), (str, float, int)) for k in ("openapi", "swagger")):
         raise ConfigError("is no OpenAPI document: it has neither `openapi` nor `swagger`", place=name)
     return root
+
+
+def _version(root: Mapping[str, Any]) -> str:
+    key = "openapi" if "openapi" in root else "swagger"
+    return f"{key} {str(root[key])[:20]}"
 
 
 def _used(schema: Any) -> Iterator[str]:

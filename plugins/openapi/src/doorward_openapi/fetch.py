@@ -26,21 +26,22 @@ _ROOT = re.compile(rb"""^(?:openapi|swagger)\s*:|["'](?:openapi|swagger)["']\s*:
 Download = Callable[[str], Awaitable[Downloaded]]
 
 
-async def fetch(spec: str, folder: Path, download: Download, origins: Sequence[str] = ()) -> Bundle:
+async def fetch(spec: str, folder: Path, download: Download, origins: Sequence[str] = (), *, key: str = "spec") -> Bundle:
     """The document that `spec` names (a path, relative to `folder`, or an http(s) URL; of a folder, the document in it), and what it
-    refers to of its own folder or origin, and of `origins`.
+    refers to of its own folder or origin, and of `origins`. `key` is the setting that names it.
 
     Raises: ConfigError if it is not there or too large, ServerError if it can't be downloaded.
     """
+    place = f"{key} = {spec.partition('?')[0]!r}"
     if spec.startswith(("http://", "https://")):
         url = urldefrag(spec)[0]
         root, body = await download(url)
         bundle = Bundle(root, {root: decompress(body, file_name(root))}, {url: root}, _and_of(url, origins))
     else:
-        bundle = Bundle(*await anyio.to_thread.run_sync(_read_all, spec, folder), {}, origins)
+        bundle = Bundle(*await anyio.to_thread.run_sync(_read_all, spec, folder, place), {}, origins)
         if not origins:
             return bundle
-    await _download_all(bundle, download, spec)
+    await _download_all(bundle, download, place)
     return bundle
 
 
@@ -60,14 +61,14 @@ def _and_of(url: str, origins: Sequence[str]) -> list[str]:
     return [*origins, f"{parts.scheme}://{parts.netloc}"]
 
 
-def _read_all(spec: str, folder: Path) -> tuple[str, dict[str, bytes]]:
+def _read_all(spec: str, folder: Path, place: str) -> tuple[str, dict[str, bytes]]:
     path = (folder / Path(spec).expanduser()).resolve()
     if path.is_dir():
-        path = _document_in(path, spec)
-    raw = _read(path, spec)
+        path = _document_in(path, place)
+    raw = _read(path, place)
     if raw is None:
-        hint = "`spec` is a path, relative to the configuration file, or a URL."
-        raise ConfigError(f"there is no file {str(path)!r}", place=f"spec = {spec!r}", hint=hint)
+        hint = "It is a path, relative to the configuration file, or a URL."
+        raise ConfigError(f"there is no file {str(path)!r}", place=place, hint=hint)
     root = path.as_uri()
     files = {root: raw}
     todo, size = [root], len(raw)
@@ -77,16 +78,16 @@ def _read_all(spec: str, folder: Path) -> tuple[str, dict[str, bytes]]:
             other = _joined(uri, ref)
             if other in files or not inside(other, root):
                 continue
-            found = _read_inside(other, path.parent, spec)
+            found = _read_inside(other, path.parent, place)
             if found is not None:
                 files[other] = found
                 todo.append(other)
                 size += len(found)
-                _bounded(size, spec)
+                _bounded(size, place)
     return root, files
 
 
-def _document_in(folder: Path, spec: str) -> Path:
+def _document_in(folder: Path, place: str) -> Path:
     """The document of a folder: `openapi.*`, else `swagger.*`, else the only file that says it is one.
 
     Raises: ConfigError if there is none, or more than one.
@@ -94,25 +95,25 @@ def _document_in(folder: Path, spec: str) -> Path:
     try:
         files = [f for f in sorted(folder.iterdir())[:MOST_FILES] if f.name.endswith(_ENDINGS) and f.is_file()]
     except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", place=f"spec = {spec!r}") from None
+        raise ConfigError(f"cannot be read: {error.strerror}", place=place) from None
     named = [[f for f in files if f.name.partition(".")[0] == name] for name in ("openapi", "swagger")]
-    found = named[0] or named[1] or [f for f in files if _ROOT.search(_read(f, spec) or b"")]
+    found = named[0] or named[1] or [f for f in files if _ROOT.search(_read(f, place) or b"")]
     if len(found) == 1:
         return found[0].resolve()
     listed = f"several documents: {', '.join(f.name for f in found[:10])}" if found else "no OpenAPI document"
-    raise ConfigError(f"the folder {str(folder)!r} has {listed}", place=f"spec = {spec!r}", hint="Set `spec` to the file that is meant.")
+    raise ConfigError(f"the folder {str(folder)!r} has {listed}", place=place, hint="Name the file that is meant.")
 
 
-def _read_inside(uri: str, folder: Path, spec: str) -> bytes | None:
+def _read_inside(uri: str, folder: Path, place: str) -> bytes | None:
     """A file below `folder`, wherever `..` or symbolic links in its path would lead."""
     try:
         path = Path(unquote(urlsplit(uri).path)).resolve()
-        return _read(path, spec) if path.is_relative_to(folder) else None
+        return _read(path, place) if path.is_relative_to(folder) else None
     except (OSError, ValueError):
         return None
 
 
-def _read(path: Path, spec: str) -> bytes | None:
+def _read(path: Path, place: str) -> bytes | None:
     """A regular file's bytes, decompressed; `None` if there is no such file.
 
     Raises: ConfigError.
@@ -123,11 +124,11 @@ def _read(path: Path, spec: str) -> bytes | None:
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", place=f"spec = {spec!r}") from None
+        raise ConfigError(f"cannot be read: {error.strerror}", place=place) from None
     return decompress(raw, path.name)
 
 
-async def _download_all(bundle: Bundle, download: Download, spec: str) -> None:
+async def _download_all(bundle: Bundle, download: Download, place: str) -> None:
     """Add to a bundle what its files refer to over HTTP."""
     files, moved = bundle.files, bundle.moved
     todo, size = list(files), sum(map(len, files.values()))
@@ -142,14 +143,14 @@ async def _download_all(bundle: Bundle, download: Download, spec: str) -> None:
                 continue
             tried.add(other)
             try:
-                place, body = await download(other)
-                files[place] = decompress(body, file_name(place))
+                found, body = await download(other)
+                files[found] = decompress(body, file_name(found))
             except (ServerError, ConfigError):
                 continue  # who refers to it is told that it is not there
-            moved[other] = place
-            todo.append(place)
-            size += len(files[place])
-            _bounded(size, spec)
+            moved[other] = found
+            todo.append(found)
+            size += len(files[found])
+            _bounded(size, place)
 
 
 def _joined(uri: str, ref: str) -> str:
@@ -159,6 +160,6 @@ def _joined(uri: str, ref: str) -> str:
         return ""
 
 
-def _bounded(size: int, spec: str) -> None:
+def _bounded(size: int, place: str) -> None:
     if size > 2 * MOST_BYTES:
-        raise ConfigError("the document and its files are too large altogether", place=f"spec = {spec.partition('?')[0]!r}")
+        raise ConfigError("the document and its files are too large altogether", place=place)

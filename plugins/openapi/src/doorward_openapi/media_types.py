@@ -70,8 +70,9 @@ def listed(content: Any, documents: Documents, file: str) -> list[tuple[str, dic
 
 
 @lru_cache(1000)
-def _rank(media: str) -> tuple[bool, int, int]:
-    """Exact types first, then JSON; of JSON, the plain one, and the patch that is written like what it changes."""
+def _rank(media: str) -> tuple[bool, bool, int, int]:
+    """Exact types first, whole answers before streams of events, then JSON; of JSON, the plain one, and the patch that is written like
+    what it changes."""
     special = ("application/json", "merge-patch+json", "", "json-patch+json")
     exact = next((i for i, name in enumerate(special) if name and media.lower().startswith("application/") and media.endswith(name)), 2)
-    return "*" in media, _KINDS.index(kind(media)), exact
+    return "*" in media, media.startswith("text/event-stream"), _KINDS.index(kind(media)), exact

@@ -27,13 +27,14 @@ _RETURNS: dict[str, dict[str, Any]] = {"text": {"type": "string"}, "binary": {"t
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation where it was found: `node`, in its path item, which stands in `file`."""
+    """An operation where it was found. `file` and `home` are where the path item and the operation stand."""
 
     method: str
     path: str
     item: Mapping[str, Any]
     node: Any
     file: str
+    home: str
 
     @property
     def route(self) -> str:
@@ -50,11 +51,11 @@ def operations_of(path: str, item: Mapping[str, Any], file: str) -> Iterator[Ope
     """The operations of a path item; those of `additionalOperations` (3.2) included."""
     for method in METHODS:
         if method in item:
-            yield Operation(method.upper(), path, item, item[method], file)
+            yield Operation(method.upper(), path, item, item[method], file, file)
     more = item.get("additionalOperations")
     for method, node in more.items() if isinstance(more, dict) else ():
         if str(method).lower() not in METHODS:
-            yield Operation(str(method)[:30], path, item, node, file)
+            yield Operation(str(method), path, item, node, file, file)
 
 
 class Operations:
@@ -79,9 +80,9 @@ class Operations:
         method, path = operation.method, operation.path
         if len(path) > _LONGEST_PATH:
             raise Unusable("its path is too long")
-        if not method.isascii() or not method.isalpha():
-            raise Unusable(f"{method!r} is no HTTP method")
-        node, file = self._documents.follow(operation.node, operation.file)
+        if not method.isascii() or not method.isalpha() or len(method) > 30:
+            raise Unusable(f"{method[:100]!r} is no HTTP method")
+        node, file = operation.node, operation.home
         if not isinstance(node, dict):
             raise Unusable(f"it is {kind(node)}, not an object")
         found = parameters.resolved(operation.item, node, operation.file, file, self._documents)

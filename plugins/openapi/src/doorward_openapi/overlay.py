@@ -7,6 +7,8 @@ objects that the target selects and appended to the lists.
 from __future__ import annotations
 
 import copy
+import re
+import time
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
@@ -14,9 +16,17 @@ from typing import Any
 from doorward import ConfigError
 
 from doorward_openapi import document
+from doorward_openapi.document import MOST_BYTES
 from doorward_openapi.refs import Bundle
 from doorward_openapi.servers import file_name
 from doorward_openapi.text import kind
+
+_PATIENCE = 60.0
+"""Seconds that all actions may take."""
+
+_QUOTED = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\"""")
+_SLOW = re.compile(r"\?.*\.\.|\b(?:count|match|search)\s*\(", re.DOTALL)
+"""What takes time that grows with the square of the document, or is a regular expression of somebody else."""
 
 MOST_ACTIONS = 10_000
 MOST_TARGETS = 100_000
@@ -33,10 +43,15 @@ def applied(bundle: Bundle, overlays: Mapping[str, bytes]) -> tuple[Bundle, list
     root = document.parse(bundle.files[bundle.root], file_name(bundle.root))
     root = msgspec.json.decode(msgspec.json.encode(root))  # aliases of YAML are values of their own from here on
     warnings: list[str] = []
+    added, until = 0, time.monotonic() + _PATIENCE
     for uri, raw in overlays.items():
         name = file_name(uri)
         for place, action in _actions(document.parse(raw, name), name):
-            if told := _apply(root, action, place):
+            found = _select(root, action["target"], place)
+            added += len(found) * len(msgspec.json.encode(action.get("update")))
+            if added > MOST_BYTES or time.monotonic() > until:
+                raise ConfigError("makes the document too large, or takes too long", place=place, hint="Select fewer places.")
+            if told := _apply(root, action, found, place):
                 warnings.append(f"overlay {place}: {told}")
     return Bundle(bundle.root, {**bundle.files, bundle.root: msgspec.json.encode(root)}), warnings
 
@@ -61,12 +76,10 @@ def _actions(overlay: Any, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]
         yield place, action
 
 
-def _apply(root: Any, action: Mapping[str, Any], place: str) -> str:
-    """Do what an action says. Returns: why it did nothing, or ""."""
-    target = action["target"]
-    found = _select(root, target, place)
+def _apply(root: Any, action: Mapping[str, Any], found: list[tuple[Any, ...]], place: str) -> str:
+    """Do what an action says, at the places that it selects. Returns: why it did nothing, or ""."""
     if not found:
-        return f"{target[:200]} is nowhere in the document"
+        return f"{action['target'][:200]} is nowhere in the document"
     if action.get("remove") is True:
         for parts in sorted(found, key=_order, reverse=True):  # of a list's items the last first
             if not parts:
@@ -84,6 +97,10 @@ def _select(root: Any, target: str, place: str) -> list[tuple[Any, ...]]:
     from jsonpath import JSONPathEnvironment
     from jsonpath.exceptions import JSONPathError
 
+    steps = _QUOTED.sub("''", target)
+    if steps.count("..") > 2 or _SLOW.search(steps):
+        why = f"the target {target[:200]!r} could take for ever: more than two `..`, one in or behind a filter, or a function that searches"
+        raise ConfigError(why, place=place, hint="Name the places, with `*` and plain filters.")
     try:
         matches = JSONPathEnvironment(strict=True).compile(target[:2000]).finditer(root)
         found = [match.parts for match in islice(matches, MOST_TARGETS + 1)]

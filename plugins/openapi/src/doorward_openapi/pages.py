@@ -230,9 +230,9 @@ def _counted(call: _Call, told: Mapping[str, Any], items: list[Any], more: bool 
     return None
 
 
-def _items(value: Any) -> list[Any] | None:
+def _items(value: Any, depth: int = 0) -> list[Any] | None:
     """The list that a page is made of."""
-    if isinstance(value, list) or not isinstance(value, dict):
+    if isinstance(value, list) or not isinstance(value, dict) or depth > 5:
         return value if isinstance(value, list) else None
     plain = {_plain(key): inner for key, inner in value.items()}
     for name in _ITEMS:
@@ -241,7 +241,7 @@ def _items(value: Any) -> list[Any] | None:
     lists = [inner for inner in value.values() if isinstance(inner, list)]
     if len(lists) == 1:
         return lists[0]
-    return next((_items(plain[name]) for name in ("data", "result", "embedded") if isinstance(plain.get(name), dict)), None)
+    return next((_items(plain[name], depth + 1) for name in ("data", "result", "embedded") if isinstance(plain.get(name), dict)), None)
 
 
 def _plain(name: str) -> str:

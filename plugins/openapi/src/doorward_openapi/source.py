@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 import anyio
-from doorward import Call, Compiled, ConfigError, Reply, ServerContext, ServerError, Settings, Template
-from pydantic import Field, PositiveFloat, field_validator
+from doorward import Call, Compiled, Reply, ServerContext, ServerError, Settings, Template
+from pydantic import Field, JsonValue, PositiveFloat, field_validator
 
 from doorward_openapi import servers
 
@@ -19,6 +20,9 @@ _LOCAL = "http://localhost"
 """What a request over a Unix socket says of its host, if nothing else is configured."""
 
 
+_PATH: dict[str, JsonValue] = {"format": "path"}
+
+
 def _is_url(place: str) -> bool:
     return place.startswith(("http:", "https:"))
 
@@ -27,12 +31,14 @@ class OpenAPISettings(Settings):
     """The keys of `[servers.NAME]` with `source = "openapi"`."""
 
     spec: str = Field(min_length=1, description="The document: a path, relative to the configuration file, or a URL")
-    overlay: list[str] = Field([], description="OpenAPI Overlay documents that correct it, in this order: paths or URLs")
+    overlay: list[str] = Field(
+        [], description="OpenAPI Overlay documents that correct it, in this order: paths or URLs", json_schema_extra=_PATH
+    )
     base_url: str | None = Field(None, description="Where the API is; the document's first server if it is not set")
     headers: dict[str, Template] = Field({}, description="Headers of every request")
     origins: list[str] = Field([], description="Other origins that belong to this API, for example https://uploads.example.com")
     variables: dict[str, str] = Field({}, description="Values of server variables, for example { region = 'eu' }")
-    socket: str | None = Field(None, description="The path of a Unix socket that carries the requests")
+    socket: str | None = Field(None, description="The path of a Unix socket that carries the requests", json_schema_extra=_PATH)
     retries: int = Field(2, ge=0, le=5, description="How often a request may be repeated that failed for the moment")
     timeout: PositiveFloat = Field(30.0, description="Seconds that one request may take")
 
@@ -180,9 +186,10 @@ class OpenAPI:
         from doorward_openapi.client import Reach
 
         settings = self._settings
-        document = settings.spec if _is_url(settings.spec) else None
-        api = settings.base_url or (_LOCAL if settings.socket else document)
-        return Reach(api, tuple(settings.origins), document, settings.socket, settings.retries)
+        documents = tuple(url for url in (settings.spec, *settings.overlay) if _is_url(url))
+        api = settings.base_url or (_LOCAL if settings.socket else settings.spec if settings.spec in documents else None)
+        socket = str(self._server.folder / Path(settings.socket).expanduser()) if settings.socket else None
+        return Reach(api, tuple(settings.origins), documents, socket, settings.retries)
 
     async def _fetch(self) -> Bundle:
         from doorward_openapi.downloads import Downloads, Kept
@@ -196,10 +203,6 @@ class OpenAPI:
         bundle = await fetch(settings.spec, server.folder, download, settings.origins)
         self._overlays = {}
         for overlay in settings.overlay:
-            try:
-                found = await fetch(overlay, server.folder, download, settings.origins)
-            except ConfigError as error:
-                why = f"the overlay {overlay.partition('?')[0]!r} cannot be read: {error}"
-                raise ConfigError(why, place="overlay", hint=error.hint) from None
+            found = await fetch(overlay, server.folder, download, settings.origins, key="overlay")
             self._overlays[found.root] = found.files[found.root]
         return bundle

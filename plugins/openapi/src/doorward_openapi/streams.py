@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from doorward_openapi import media_types
@@ -13,6 +15,12 @@ Read = Callable[[bytes], Any]
 
 MOST_VALUES = 10_000
 """Values of one answer; the rest is cut."""
+
+_MOST_LINES = 1_000_000
+"""That are looked at: most of them can be empty."""
+_LINE = re.compile(rb"[^\r\n]+")
+_RECORD = re.compile(rb"[^\x1e]+")
+_EVENT_LINE = re.compile(r"[^\n]+|\n+")
 
 
 def patience(media: str, length: str | None, time_left: float) -> float:
@@ -30,15 +38,17 @@ def values(form: str, body: bytes, read: Read, cut: str = "") -> list[Any]:
     """
     body = body.removeprefix(b"\xef\xbb\xbf")
     if form == "events":
-        found: Iterator[Any] = iter(_events(body, read, whole=not cut))
+        found = _events(body, read, whole=not cut)
     else:
-        parts = body.split(b"\x1e") if form == "sequence" else body.splitlines()
-        half = bool(cut) and not body.endswith((b"\n", b"\r"))
-        found = (_value(part, read) for part in (parts[:-1] if half else parts) if part.strip())
-    some = [value for _, value in zip(range(MOST_VALUES), found, strict=False)]
-    if next(found, None) is not None:
-        cut = f"there are more than {MOST_VALUES} values"
-    return [*some, {"cut": cut}] if cut else some
+        part = _RECORD if form == "sequence" else _LINE
+        if cut and not body.endswith((b"\n", b"\r")):
+            ends = (b"\x1e",) if form == "sequence" else (b"\n", b"\r")
+            body = body[: max(map(body.rfind, ends)) + 1]
+        parts = (match[0] for match in islice(part.finditer(body), _MOST_LINES))
+        found = [_value(part, read) for part in islice(filter(bytes.strip, parts), MOST_VALUES + 1)]
+    if len(found) > MOST_VALUES:
+        found, cut = found[:MOST_VALUES], f"there are more than {MOST_VALUES} values"
+    return [*found, {"cut": cut}] if cut else found
 
 
 def lines(body: bytes, read: Read, cut: str = "") -> list[Any] | None:
@@ -66,8 +76,9 @@ def _value(text: bytes, read: Read) -> Any:
 def _events(body: bytes, read: Read, *, whole: bool) -> list[Any]:
     """The data of each event, JSON as its value. Where events have names or ids, all of them are objects with `event`,
     `id` and `data`. OpenAI's `[DONE]` is no event."""
-    found = [event for event in _fields(body, whole=whole) if event["data"].strip() != "[DONE]"]
-    for event in found[: MOST_VALUES + 1]:
+    fields = (event for event in _fields(body, whole=whole) if event["data"].strip() != "[DONE]")
+    found = list(islice(fields, MOST_VALUES + 1))
+    for event in found:
         event["data"] = _value(event["data"].encode(), read)
     return found if any(len(event) > 1 for event in found) else [event["data"] for event in found]
 
@@ -76,11 +87,13 @@ def _fields(body: bytes, *, whole: bool) -> Iterator[dict[str, Any]]:
     event: dict[str, str] = {}
     data: list[str] = []
     text = body.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
-    for line in [*text.split("\n"), *([""] if whole else [])]:
-        if not line:
-            if data:
-                yield {**event, "data": "\n".join(data)}
-            event, data = {}, []
+    for match in islice(_EVENT_LINE.finditer(f"{text}\n\n" if whole else text), _MOST_LINES):
+        line = match[0]
+        if line[0] == "\n":
+            if len(line) > 1:  # an empty line
+                if data:
+                    yield {**event, "data": "\n".join(data)}
+                event, data = {}, []
             continue
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")

@@ -40,7 +40,7 @@ def {GET}(value: Any, name: str, *default: Any) -> Any:
 
 _FIELDS = ("status", "body", "retry_after")
 _MENTIONED = re.compile(r"ApiError|\.\s*(?:status|body|retry_after)\b|\bgetattr\b")
-_READ = re.compile(rb"([\s)\\]*)\.(\s*)(\w+)")
+_READ = re.compile(rb"([\s)\\]*)\.([\s\\]*)(\w+)")
 _MOST = 100
 
 Edit = tuple[int, int, bytes]
@@ -64,6 +64,7 @@ class Errors:
 
 def rewritten(code: str) -> str:
     """The program as Monty can run it with `PRELUDE` before it; the same text if it needs nothing of that."""
+    code = code.removeprefix("\ufeff")  # it has no place in the syntax tree
     if not _MENTIONED.search(code):
         return code
     try:
