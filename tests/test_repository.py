@@ -248,3 +248,9 @@ def test_the_examples_are_tested() -> None:
     examples = [file for file in (ROOT / "examples").iterdir() if file.suffix in (".py", ".toml")]
     assert examples
     assert [file.name for file in examples if file.name not in tests and file.stem not in tests] == []
+
+
+def test_nothing_is_left_of_a_merge() -> None:
+    """No file holds a line by which git marks a conflict."""
+    marks = re.compile(r"^(<{7}|>{7}|\|{7}) ", re.MULTILINE)
+    assert [named(file) for file in tracked() if file.is_file() and marks.search(file.read_text(errors="replace"))] == []
