@@ -48,6 +48,8 @@ EVENTS = "text/event-stream"
         ("text/plain; charset=shift_jis", "日本".encode("shift_jis"), "日本"),
         ("application/xml", b"<a/>", "<a/>"),
         ("image/svg+xml", b"<svg/>", "<svg/>"),
+        ("application/javascript", b"f()", "f()"),
+        ("application/x-shockwave-flash", b"CWS", Reply(b"CWS", type="application/x-shockwave-flash")),
         ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", b"PK\x03",
          Reply(b"PK\x03", type="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")),
         ("", b"\xff\xfe\x00", Reply(b"\xff\xfe\x00", type="application/octet-stream")),

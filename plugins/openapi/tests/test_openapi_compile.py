@@ -190,6 +190,8 @@ async def test_openapi_schemas(api, operation, schema, expected):
         ({"default": {"content": {"application/json": {"schema": {"type": "null"}}}}}, {"type": "null"}),
         ({"204": {}, "default": {"content": {"application/json": {"schema": {"type": "object"}}}}}, None),
         ({"200": {"content": {"text/csv": {"schema": {"type": "object"}}}}}, {"type": "string"}),
+        ({"200": {"content": {"application/javascript": {}}}}, {"type": "string"}),
+        ({"200": {"content": {"application/stream+json": {"schema": {"type": "object"}}}}}, {"type": "array"}),
         ({"404": {"content": {"application/json": {"schema": {"type": "object"}}}}}, None),
         (None, None),
     ],

@@ -520,9 +520,11 @@ async def test_openapi_http2_over_one_connection(api: Any, operation: Any, names
     server = await asyncio.get_running_loop().create_server(Http2, "127.0.0.1", 0, ssl=context)
     port = server.sockets[0].getsockname()[1]
     names |= {"api.example": [["127.0.0.1"]], "other.example": [["127.0.0.1"]]}
-    made = await api(operation(), base_url=f"https://api.example:{port}")
-    assert sorted(await asyncio.gather(*[made.call("op") for _ in range(50)])) == list(range(1, 51))
-    made = await api(operation(), base_url=f"https://other.example:{port}")
-    with pytest.raises(ServerError, match="certificate"):
-        await made.call("op")
-    server.close()
+    try:
+        made = await api(operation(), base_url=f"https://api.example:{port}")
+        assert sorted(await asyncio.gather(*[made.call("op") for _ in range(50)])) == list(range(1, 51))
+        made = await api(operation(), base_url=f"https://other.example:{port}")
+        with pytest.raises(ServerError, match="certificate"):
+            await made.call("op")
+    finally:
+        server.close()
