@@ -137,9 +137,9 @@ class Catalog:
 
     def _function(self, server: str, name: str) -> Function | None:
         row = self._db.execute(
-            "SELECT server, name, record FROM functions WHERE server = ?1 AND name = ?2 "
-            "UNION ALL SELECT server, name, record FROM functions WHERE server = ?1 AND original = ?2 AND ?2 <> '' LIMIT 1",
-            (server, name),
+            "SELECT server, name, record FROM functions WHERE server = :server AND name = :name "
+            "UNION ALL SELECT server, name, record FROM functions WHERE server = :server AND original = :name AND :name <> '' LIMIT 1",
+            {"server": server, "name": name},
         ).fetchone()
         return _restore(*row) if row else None
 
@@ -200,8 +200,8 @@ class Catalog:
             return set()
         bare = query.rpartition(".")[2] or query
         names = [plain(name) for name in (query, bare, python_name(bare))]
-        by_name = "SELECT id FROM functions WHERE server = ?1 AND (name IN (?2, ?3, ?4) OR original IN (?2, ?3, ?4))"
-        return {i for server in servers for (i,) in self._db.execute(by_name, [server, *names])}
+        by_name = "SELECT id FROM functions WHERE server = ? AND (name IN (?, ?, ?) OR original IN (?, ?, ?))"
+        return {i for server in servers for (i,) in self._db.execute(by_name, [server, *names, *names])}
 
     def _listed(self, only: str, limit: int, offset: int) -> tuple[list[int], int]:
         where, values = ("WHERE id IN (SELECT rowid FROM search WHERE search MATCH ?)", [only]) if only else ("", [])

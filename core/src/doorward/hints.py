@@ -58,7 +58,7 @@ def no_server(text: str, door: RunDoor) -> str | None:
         return None
     servers = {server["name"]: server for server in door.servers()}
     if why := servers.get(match[1], {}).get("broken"):
-        return f"The server {match[1]!r} is broken: {why}"
+        return f"The server {match[1]!r} is broken: {why.rstrip('.')}."
     if near := difflib.get_close_matches(match[1], servers, n=3):
         return f"Near: {', '.join(near)}."
     return f"There is no server {match[1]!r} either; see list_servers (or doorward.servers())."

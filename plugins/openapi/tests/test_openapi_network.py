@@ -528,3 +528,12 @@ async def test_openapi_http2_over_one_connection(api: Any, operation: Any, names
             await made.call("op")
     finally:
         server.close()
+
+
+async def test_openapi_a_redirect_to_who_does_not_answer_is_told_as_that(api: Any, operation: Any, upstream: Any) -> None:
+    """The error names the host that cannot be reached, not the one that redirected, and the request is not made again."""
+    upstream.answers["/x"] = (302, {"Location": "http://127.0.0.1:9/file"}, b"")
+    made = await api(operation(), origins=["http://127.0.0.1:9"])
+    with pytest.raises(ServerError, match=r"redirected: http://127\.0\.0\.1:9 cannot be reached"):
+        await made.call("op")
+    assert len(upstream.seen) == 1

@@ -133,12 +133,19 @@ class Client:
 
     async def _exchange(self, what: str, hop: Hop, timeout: float, auth: httpx2.Auth | None, most: int) -> Answer:
         """A request and the redirects that its answer leads to."""
+        first = hop
         with anyio.fail_after(timeout):
             for _ in range(redirects.MOST_REDIRECTS + 1):
                 await self._checked(what, hop)
                 headers = [(name.encode(), value) for name, value in hop.headers.items()]
                 request = self._client.build_request(hop.method, hop.url, headers=headers, content=hop.content, timeout=timeout)
-                response = await self._client.send(request, auth=auth if hop.home else None, stream=True)
+                try:
+                    response = await self._client.send(request, auth=auth if hop.home else None, stream=True)
+                except httpx2.TransportError:
+                    if hop is first:
+                        raise
+                    with failures.explained(self._server, f"{what}, redirected", hop.url, timeout, self._reach.by_socket(hop.url)):
+                        raise
                 try:
                     further = redirects.following(what, hop, response.status_code, response.headers.get("location"), self._reach.belongs)
                     if further is None:
