@@ -7,9 +7,10 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from doorward import hookimpl
+from doorward import exposed, hookimpl
 from doorward.mcp import RawTool, guides
 from doorward.mcp.server import build
+from doorward.mcp.tools import SKILL, SKILLS, SURFACES
 from doorward.types import Function
 from mcp import MCPError
 from mcp.client.client import Client
@@ -153,3 +154,8 @@ def test_instructions_are_not_cut() -> None:
     """Clients cut instructions at 2,048 characters."""
     assert len(guides.STANDARD) <= guides.MOST
     assert len(guides.MINIMAL) <= guides.MOST
+
+
+def test_no_direct_tool_is_called_as_one_of_ours() -> None:
+    """What exposed functions may not be called is every tool that there is."""
+    assert {tool.name for tool in [*SURFACES["standard"], SKILLS, SKILL]} == exposed.OURS

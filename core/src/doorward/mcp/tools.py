@@ -88,7 +88,7 @@ SKILL = t.Tool(
     description="The guide to a server, written by its owner. Read it before you use the server.",
     input_schema=_object("server", server=_STRING), output_schema=_object("server guide", server=_STRING, guide=_STRING),
 )  # fmt: skip
-SURFACES = {"standard": [LIST, SEARCH, GET, EXECUTE, CACHED], "minimal": [EXECUTE]}
+SURFACES = {"standard": [LIST, SEARCH, GET, EXECUTE, CACHED], "minimal": [EXECUTE.model_copy(update={"description": MINIMAL})]}
 
 
 class Tools:
@@ -100,8 +100,6 @@ class Tools:
         surface = SURFACES[gate.config.surface]
         if gate.config.surface == "standard" and gate.skills.configured:
             surface = [*surface, SKILLS, SKILL]
-        if gate.config.surface == "minimal":
-            surface = [t.Tool.model_validate({**EXECUTE.model_dump(), "description": MINIMAL})]
         self._tools = surface
         run: dict[str, Callable[..., Awaitable[Answer]]] = {
             "list_servers": self._list, "search_functions": self._search, "get_functions": self._get,
