@@ -392,7 +392,7 @@ class _Redirecting(http.server.BaseHTTPRequestHandler):
 
 @pytest.mark.parametrize("path", ["elsewhere", "metadata", "circle", "odd", "moved"])
 async def test_a_guide_is_not_followed_to_another_host(doorward_host: Any, path: str) -> None:
-    """Agents read what a guide says: who keeps it cannot make Doorward read what is in its own network. CONTRACT: SKL-03."""
+    """Agents read what a guide says: who keeps it cannot make Doorward read what is in its own network. CONTRACT: SEC-05."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Redirecting) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         config = CONFIG + f'skills = "http://127.0.0.1:{server.server_port}/{path}"\n'
@@ -402,3 +402,13 @@ async def test_a_guide_is_not_followed_to_another_host(doorward_host: Any, path:
         server.shutdown()
     assert names == (["weather"] if path == "moved" else [])
     assert any("guide" in warning for warning in report.warnings) == (path != "moved")
+
+
+async def test_a_program_of_wrong_names_does_not_keep_the_host_busy(doorward_host: Any) -> None:
+    """To find near names takes up to a second: a run that only guesses is told them a few times."""
+    code = "seen = []\nfor i in range(60):\n    try:\n        await doorward.call(f'weather.get_forecas{i}')\n"
+    code += "    except Exception as e:\n        seen.append(e.hint)\nresult = sum('get_forecast' in hint for hint in seen)"
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute(code)
+    assert outcome.ok, outcome.error
+    assert 10 < outcome.value < 30

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 TOLD = 1000
 """Characters of an error's message. Cut only once it is scrubbed: half a secret would not be found."""
 
+_HELPED = 20
+"""Failed calls of a run after which unknown names are not explained any more."""
+
 _NAME = 200
 """Characters of a file's name."""
 
@@ -44,20 +47,19 @@ class Broker:
         self._plugins = plugins
         self._secrets = secrets
 
-    def find(self, name: str) -> Function:
+    def find(self, name: str, *, near: bool = True) -> Function:
         """The function that a name means: `server.name`, `server.original-id`, `mcp__server__name`.
 
-        Raises: UnknownName with near names.
+        Raises: UnknownName, with near names if they are wanted: to find them can take a second.
         """
         text = qualified(str(name)[:2200])  # an id may be a route
         server, _, bare = text.partition(".")
         usable = self._servers.names()
         function = self._catalog.function(server, bare) if server in usable else None
         if function is None:
-            near = self._catalog.near(text, usable)
-            raise UnknownName(
-                f"there is no function {text[:300]!r}", hint=f"Near: {', '.join(near)}." if near else "Use search_functions to find one."
-            )
+            likely = self._catalog.near(text, usable) if near else []
+            hint = f"Near: {', '.join(likely)}." if likely else "Use search_functions to find one."
+            raise UnknownName(f"there is no function {text[:300]!r}", hint=hint)
         return function
 
     async def call(self, run: RunDoor, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Reply:
@@ -66,7 +68,7 @@ class Broker:
         Returns: a plain JSON value, scrubbed, bounded in size; and what the source says of a next page.
         Raises: DoorwardError; what an upstream says in it is scrubbed.
         """
-        function = self.find(name)
+        function = self.find(name, near=len(run.failures) < _HELPED)
         started = time.perf_counter()
         call = Call(function, {}, run.program.run, run.program.principal, run.program.deadline)
         error: BaseException | None = None

@@ -80,6 +80,17 @@ except doorward. \\
     "\ufeffimport calc, doorward\ntry: calc.fail(status=429)\nexcept doorward.ApiError as e: result = [e.status, e.retry_after]\n",
     """
 import calc, doorward
+errors = []
+for word in ("a", "b", "a"):
+    try:
+        calc.fail(word, status=429)
+    except doorward.ApiError as e:
+        errors.append(e)
+same = [e.body["args"] for e in errors] == [["a"], ["b"], ["a"]] and hasattr(errors[1], "status")
+result = [errors[0].status, errors[1].retry_after] if same else errors
+""",
+    """
+import calc, doorward
 class Row:
     def __init__(self):
         self.status = 429

@@ -21,6 +21,7 @@ RAISED = "_csv.Error"
 """Monty's word for the class (`ExternalExceptionData`)."""
 
 GET = "doorward__get"
+HAS = "doorward__has"
 _CLASS = "doorward__ApiError"
 MODULE = "__doorward__"
 ERROR = f"{MODULE}.error"
@@ -36,10 +37,12 @@ def {GET}(value: Any, name: str, *default: Any) -> Any:
     if isinstance(value, {_CLASS}):
         return doorward__error(str(value))[name]
     return getattr(value, name, *default)  # type: ignore
+def {HAS}(value: Any, name: str) -> bool:
+    return isinstance(value, {_CLASS}) or hasattr(value, name)
 """
 
 _FIELDS = ("status", "body", "retry_after")
-_MENTIONED = re.compile(r"ApiError|\.\s*(?:status|body|retry_after)\b|\bgetattr\b")
+_MENTIONED = re.compile(r"ApiError|\.\s*(?:status|body|retry_after)\b|\b(?:get|has)attr\b")
 _READ = re.compile(rb"([\s)\\]*)\.([\s\\]*)(\w+)")
 _MOST = 100
 
@@ -52,11 +55,16 @@ class Errors:
     def __init__(self) -> None:
         self._raised: OrderedDict[str, dict[str, Any]] = OrderedDict()
 
-    def keep(self, error: ApiError) -> None:
-        self._raised[error.message] = {name: getattr(error, name) for name in _FIELDS}
-        self._raised.move_to_end(error.message)
+    def keep(self, error: ApiError) -> str:
+        """Keep what an error says. Returns: its message, with spaces behind it where another error has the same one."""
+        fields, message = {name: getattr(error, name) for name in _FIELDS}, error.message
+        while self._raised.get(message, fields) != fields:
+            message += " "
+        self._raised[message] = fields
+        self._raised.move_to_end(message)
         if len(self._raised) > _MOST:
             self._raised.popitem(last=False)
+        return message
 
     def told(self, message: Any) -> dict[str, Any]:
         return self._raised.get(str(message)) or dict.fromkeys(_FIELDS)
@@ -80,7 +88,7 @@ def rewritten(code: str) -> str:
 
 def needed(code: str) -> bool:
     """Whether a rewritten program uses `PRELUDE`."""
-    return GET in code or _CLASS in code
+    return any(name in code for name in (GET, HAS, _CLASS))
 
 
 def meant(inner: BaseException, code: str) -> bool:
@@ -129,6 +137,8 @@ def _edits(tree: ast.Module, places: _Places) -> Iterator[Edit]:
                 yield from _read(node, places)
             case ast.Call(func=ast.Name(id="getattr") as function, args=[_, ast.Constant(value=name), *_]) if name in _FIELDS:
                 yield *places.of(function), GET.encode()
+            case ast.Call(func=ast.Name(id="hasattr") as function, args=[_, ast.Constant(value=name)]) if name in _FIELDS:
+                yield *places.of(function), HAS.encode()
         todo += ast.iter_child_nodes(node)
 
 

@@ -186,8 +186,7 @@ class _Calls:
             await asyncio.wait([task])
             return {"return_value": task.result()}
         except ApiError as error:
-            self.errors.keep(error)
-            return {"exc_type": api_errors.RAISED, "message": error.message}
+            return {"exc_type": api_errors.RAISED, "message": self.errors.keep(error)}
         except DoorwardError as error:
             kind = "TypeError" if isinstance(error, InvalidArguments) else "RuntimeError"
             return {"exc_type": kind, "message": error.message}
@@ -245,6 +244,7 @@ def _ended(error: monty.MontyError, code: str, *, made: bool) -> Ended:
     name = "ApiError" if api_errors.meant(inner, code) else type(inner).__name__
     message = error.display("msg") if isinstance(error, (monty.MontyRuntimeError, monty.MontySyntaxError)) else str(error)
     message = message.replace("'_csv.Error' object", "'ApiError' object")
+    message = message.rstrip(" ") if name == "ApiError" else message
     if name == "NotImplementedError" and "monty" in message and not made:
         hint = "Write it plainly: lists in place of generators, functions in place of subclasses."
         raise Unsupported(message.replace("The monty syntax parser", "monty"), hint=hint, line=line)
