@@ -214,12 +214,12 @@ async def test_openapi_response_mismatch_never_hides_the_data(api, operation, up
 )  # fmt: skip
 async def test_openapi_errors_keep_the_body(api, operation, upstream, media, body, told, kept):
     """An error has the status, what the body says (RFC 9457 `title` and `detail`), the body with extensions, and `retry_after`."""
-    upstream.answers["/x"] = (422, {"Content-Type": media, "Retry-After": "3"}, body)
+    upstream.answers["/x"] = (409, {"Content-Type": media, "Retry-After": "3"}, body)
     with pytest.raises(ApiError) as raised:
         await (await api(operation())).call("op")
     error = raised.value
-    assert (error.status, error.body, error.retry_after) == (422, kept, 3.0)
-    assert str(error).partition("answered 422 Unprocessable Entity")[2] == (f": {told}" if told else "")
+    assert (error.status, error.body, error.retry_after) == (409, kept, 3.0)
+    assert str(error).partition("answered 409 Conflict")[2] == (f": {told}" if told else "")
 
 
 @pytest.mark.parametrize(
