@@ -15,7 +15,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 import structlog
-from doorward import Compiled, Function, PluginContext, ServerError, Settings, hookimpl
+from doorward import Compiled, ConfigError, Function, PluginContext, ServerError, Settings, hookimpl
 from doorward.cli import COMMANDS, main
 from doorward.index import Index
 from pydantic import Field
@@ -357,6 +357,23 @@ def test_compile_says_what_is_behind(project: Cli, monkeypatch: pytest.MonkeyPat
     }  # fmt: skip
     assert "not compiled anew weather: cannot be reached. Is it up?" in project("compile").out
     assert project("list", "weather").code == 0
+
+
+def test_a_document_that_turns_bad_leaves_the_last_compile_in_use(
+    project: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a file, or an HTML page where the document was: a server goes on, unless its own configuration has changed as well."""
+    assert project("compile").code == 0
+
+    async def unreadable(self: Any) -> str:
+        raise ConfigError("is neither JSON nor YAML", place="weather.json")
+
+    monkeypatch.setattr(Weather, "fingerprint", unreadable)
+    assert "not compiled anew weather: weather.json: is neither JSON nor YAML" in project("compile").out
+    assert project("search", "forecast").out
+    file = doorward_host.folder / "doorward.toml"
+    file.write_text(file.read_text().replace("[servers.weather]", "[servers.weather]\nread_only = true"))
+    assert "broken weather: weather.json: is neither JSON nor YAML" in project("compile").out
 
 
 def test_clean(project: Cli, doorward_host: Any) -> None:

@@ -54,12 +54,15 @@ class Discovery:
     def servers(self) -> list[dict[str, Any]]:
         """Every configured server: how many functions, some of their names, or what is wrong with it."""
         reports = self._catalog.reports()
+        behind = {module_name(name): error for name, error in self._servers.behind.items()}
         found: list[dict[str, Any]] = []
         for name in self._servers.names():
             report = reports.get(name)
             names = self._catalog.names(name)
             shown = {"name": name, "functions": len(names), "first": list(names[:10])}
             shown |= {} if report else {"note": "not compiled yet"}
+            if error := behind.get(name):
+                shown["note"] = f"as compiled before: {error}"
             found.append(shown | ({"about": report.description[:200]} if report and report.description else {}))
         found += [
             {"name": name, "functions": 0, "broken": f"{error}{f'. {error.hint}' if error.hint else ''}"}

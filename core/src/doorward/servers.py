@@ -170,10 +170,12 @@ class Servers:
         self.behind.pop(name, None)
         async with self._locks.setdefault(name, anyio.Lock()):
             before = self._catalog.reports().get(module)
+            reading = False
             try:
                 source = self.source(module)
                 if self.configured[name].settings.auth is not None:
                     self._auth_driver(self.configured[name])  # one that cannot be had takes its server out of use, before any call
+                reading = True
                 fingerprint = await source.fingerprint()
                 if before and not force and (before.fingerprint, before.settings) == (fingerprint, settings):
                     self.broken.pop(name, None)
@@ -194,7 +196,7 @@ class Servers:
                 self._catalog.refresh()
                 return report
             except DoorwardError as error:
-                if before and before.settings == settings and isinstance(error, ServerError):
+                if before and before.settings == settings and reading:  # what is there cannot be read for the moment
                     self._loaded.secrets.scrub_error(error)
                     log.warning("compile_failed", server=name, why=str(error), serving="the last compile")
                     self.behind[name] = error

@@ -38,7 +38,10 @@ async def _list(project: Project, server: str | None) -> None:
     else:
         table(
             ["server", "functions", ""],
-            [(s["name"], s["functions"], f"broken: {s['broken']}" if "broken" in s else s.get("about", "")) for s in found["servers"]],
+            [
+                (s["name"], s["functions"], f"broken: {s['broken']}" if "broken" in s else s.get("note", s.get("about", "")))
+                for s in found["servers"]
+            ],
         )
 
 

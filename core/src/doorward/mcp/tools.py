@@ -192,7 +192,9 @@ def _server_line(server: Mapping[str, Any]) -> str:
     if "broken" in server:
         return f"{server['name']}: {server['broken']}"
     more = ", …" if server["functions"] > len(server["first"]) else ""
-    return f"{server['name']}: {server['functions']} functions: {', '.join(server['first'])}{more}"
+    return f"{server['name']}: {server['functions']} functions: {', '.join(server['first'])}{more}" + (
+        f" ({server['note']})" if "note" in server else ""
+    )
 
 
 def _answer(outcome: Any) -> Answer:
