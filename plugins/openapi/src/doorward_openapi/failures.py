@@ -27,7 +27,7 @@ def explained(server: str, what: str, url: str, timeout: float, socket: str | No
             hint = "Install the certificate authority (SSL_CERT_FILE); verification is never turned off."
             raise ServerError(f"{what}: {why}", hint=hint) from None
         hint = f"Check `socket` of {server}: is it there, and may Doorward's user open it?" if socket else ""
-        hint = hint or f"Check `base_url` (or `spec`, of a document) of {server}, the network and the proxy."
+        hint = hint or f"Check `base_url` (or `spec`, of a document) of [servers.{server}], the network and the proxy."
         raise ServerError(f"{what}: {place} cannot be reached: {text[:200]}", hint=hint) from None
     except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
         why = f"the exchange with {place} failed: {type(error).__name__}"
