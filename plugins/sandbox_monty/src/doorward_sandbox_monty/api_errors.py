@@ -38,7 +38,7 @@ def {GET}(value: Any, name: str, *default: Any) -> Any:
         return doorward__error(str(value))[name]
     return getattr(value, name, *default)  # type: ignore
 def {HAS}(value: Any, name: str) -> bool:
-    return isinstance(value, {_CLASS}) or hasattr(value, name)
+    return isinstance(value, {_CLASS}) or hasattr(value, name)  # type: ignore
 """
 
 _FIELDS = ("status", "body", "retry_after")
