@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .product import Api, Project
+from .product import Api, Project, until
 
 pytestmark = pytest.mark.anyio
 
@@ -144,6 +144,6 @@ async def test_a_document_that_is_gone_goes_on_with_the_last_compile(tmp_path: P
         async with project.stdio() as agent:
             assert (await agent.call("list_servers"))["servers"][0]["functions"] == 12
             assert "cannot be reached" in (await agent.run("import shelf\nshelf.get_item(id=1)"))["error"]["message"]
+            assert until(lambda: "compile_failed" in project.said()), "the download is tried a few times before it has failed"
             api.start()
             assert (await agent.value("import shelf\nresult = shelf.get_item(id=1)"))["id"] == 1
-    assert "compile_failed" in project.said()
