@@ -9,10 +9,11 @@ import re
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from doorward.errors import LimitExceeded, UnknownName
+from doorward.errors import InvalidArguments, LimitExceeded, UnknownName
 from doorward.types import Artefact, File
 
 PREFIX = "doorward://results/"
@@ -50,6 +51,14 @@ def base_name(name: str) -> str:
     return "" if name.strip(". ") == "" else name[-200:]
 
 
+def handle(value: Any) -> str | None:
+    """The URI in `{"artefact": "doorward://results/…", "type": …, "bytes": …, "name": …}`; `None` if the value is no handle."""
+    match value:
+        case {"artefact": str() as uri, **about} if uri.startswith(PREFIX) and about.keys() <= {"type", "bytes", "name"}:
+            return uri
+    return None
+
+
 class Artefacts:
     """What is kept, bounded by bytes altogether and by seconds each; the oldest go first."""
 
@@ -79,6 +88,21 @@ class Artefacts:
         """
         kept = self._find(uri, principal)
         return File(kept.content.encode() if isinstance(kept.content, str) else kept.content, kept.type, kept.name)
+
+    def in_params(self, params: Mapping[str, Any], principal: str) -> dict[str, Any]:
+        """The parameters of a program, with the URI in place of each handle of a file.
+
+        Raises: InvalidArguments for one of nothing, or of what is not the principal's.
+        """
+        plain = dict(params)
+        for name, value in params.items():
+            if (uri := handle(value)) is not None:
+                try:
+                    self._find(uri, principal)
+                except UnknownName as error:
+                    raise InvalidArguments(f"parameter {name!r}: {error}", hint=error.hint) from None
+                plain[name] = uri
+        return plain
 
     def page(self, uri: str, principal: str) -> Page:
         """The page that `doorward://results/ID?offset=N` names.

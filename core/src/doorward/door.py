@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from doorward.artefacts import Artefacts
     from doorward.broker import Broker
     from doorward.discovery import Discovery
+    from doorward.sessions import Session
 
 IN_FLIGHT = 64
 """Calls of one run at once; more of them wait."""
@@ -29,10 +30,13 @@ _MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}(; ?charset=[\w-]{1,40})
 class RunDoor:
     """A `Door` for one run. Lives on the host; what it keeps survives the sandbox."""
 
-    def __init__(self, program: Program, broker: Broker, discovery: Discovery, artefacts: Artefacts) -> None:
+    def __init__(
+        self, program: Program, broker: Broker, discovery: Discovery, artefacts: Artefacts, session: Session | None = None
+    ) -> None:
         import anyio
 
         self.program = program
+        self.session = session
         self.made = 0
         self.failures: dict[str, DoorwardError] = {}
         self.artefacts: list[Artefact] = []

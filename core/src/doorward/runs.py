@@ -13,6 +13,7 @@ from doorward import hints, values
 from doorward.door import RunDoor
 from doorward.errors import DoorwardError, ExecutorError, LimitExceeded, SandboxDied, Unsupported
 from doorward.logs import log
+from doorward.sessions import gone
 from doorward.types import Ended, Failure, Outcome, Program
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ class Runs:
                     late = LimitExceeded(
                         f"the run took more than {program.limits.timeout:g} s", hint="Do less in one run, or ask for a longer `timeout`."
                     )
+                    if session and session.dead:
+                        late.hint = gone(late.hint)
                     return name, Ended(error=failure(late, type="TimeoutError"))
             except Unsupported as error:
                 declined.append((name, error))

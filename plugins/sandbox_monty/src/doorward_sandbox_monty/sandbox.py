@@ -70,6 +70,7 @@ class MontySandbox:
             self._open = False
             if self._running:
                 self._kill()
+                self._calls.cancel()
             self._workers.give_back(self._worker, next_too=not self._keeps)
 
     def _kill(self) -> None:
