@@ -22,7 +22,9 @@ from doorward import ApiError, Call, Compiled, Function, Outcome, ServerContext,
 from .attack import Attack
 
 SURVIVOR = "dw-survivor"
-VICTIM = "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *a: sys.exit(3))\nprint('up', flush=True)\nwhile True: time.sleep(1)"
+VICTIM = (
+    "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *a: sys.exit(3))\nprint('up', flush=True)\nwhile True: time.sleep(1)"
+)
 
 
 class Vault:

@@ -1,5 +1,5 @@
 # What the attacks share; it runs in the sandbox, before each of them.
-import ctypes, errno, os, platform, re, signal, socket, struct, subprocess, sys, threading, time  # noqa: E401, F401
+import ctypes, errno, os, platform, re, signal, socket, struct, subprocess, sys, threading, time
 
 result = reached = []
 libc = ctypes.CDLL(None, use_errno=True)
@@ -33,7 +33,10 @@ def syscall(name, *args):
     if number < 0:
         return -1, errno.ENOSYS
     ctypes.set_errno(0)
-    got = libc.syscall(ctypes.c_long(number), *(arg if isinstance(arg, (bytes, ctypes.Array)) else ctypes.c_long(arg) if isinstance(arg, int) else arg for arg in args))
+    got = libc.syscall(
+        ctypes.c_long(number),
+        *(arg if isinstance(arg, (bytes, ctypes.Array)) else ctypes.c_long(arg) if isinstance(arg, int) else arg for arg in args),
+    )
     return got, ctypes.get_errno()
 
 
