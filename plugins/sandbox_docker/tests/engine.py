@@ -270,7 +270,7 @@ def _fill(tar: tarfile.TarFile) -> None:
             link(f"bin/{name}", "busybox")
     text("etc/passwd", b"root:x:0:0::/:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n")
     text("etc/group", b"root:x:0:\nnogroup:x:65534:\n")
-    for name in ("proc", "sys", "dev", "work", "usr/bin"):
+    for name in ("proc", "sys", "dev", "usr/bin"):
         tar.addfile(_folder(name))
     tar.addfile(_folder("tmp", 0o1777))
 

@@ -35,14 +35,16 @@ def options(settings: DockerSettings, command: Sequence[str], limits: Limits, pr
     memory that the container's limit counts, and no right is left that could be used against the kernel.
     """
     memory = limits.memory + PRELOAD
-    inodes = "" if podman else f",nr_inodes={settings.inodes}"  # Podman 4 refuses it; the tmpfs of each sandbox has it in any case
-    scratch = f"rw,noexec,nosuid,nodev,size={int(settings.scratch)}{inodes},mode=1777"
+    scratch = f"rw,noexec,nosuid,nodev,size={int(settings.scratch)},mode=1777"
+    if not podman:  # Podman 4 refuses these; the tmpfs that each sandbox gets has them in any case
+        uid, _, gid = settings.user.partition(":")
+        scratch += f",nr_inodes={settings.inodes},uid={uid},gid={gid or uid}"
     return {
         "Image": settings.image,
         "Entrypoint": [settings.python],
         "Cmd": list(command),
         "User": settings.user,
-        "WorkingDir": "/work",
+        "WorkingDir": "/",
         "Hostname": "sandbox",
         "Labels": labels(),
         **({} if podman else {"Healthcheck": {"Test": ["NONE"]}}),

@@ -114,7 +114,7 @@ def _from_archive(client: APIClient, settings: DockerSettings, tell: Tell) -> No
                     layer.seek(0)
                     client.put_archive(made, about["place"], layer)
             _ran(client, made)
-        changes = [f"USER {settings.user}", "WORKDIR /work", f"CMD {json.dumps([settings.python])}"]
+        changes = [f"USER {settings.user}", f"CMD {json.dumps([settings.python])}"]
         changes.append(f"LABEL {MADE_FROM}={json.dumps(recipe(settings))}")
         repository, _, tag = settings.image.partition(":")
         client.commit(made, repository, tag or "latest", changes=changes)
