@@ -31,11 +31,12 @@ _TEXT = 8000
 class JailSandbox:
     """A `Sandbox` in a jail: one line to one sandbox."""
 
-    def __init__(self, line: Line, limits: Limits, left: Callable[[], None]) -> None:
+    def __init__(self, line: Line, limits: Limits, left: Callable[[Line], asyncio.Future[None]]) -> None:
         self._line = line
         self._limits = limits
         self._left = left
         self._open = True
+        self._clean = False
         self._door: Door
         self._asked: set[asyncio.Task[None]] = set()
         self._done: asyncio.Future[dict[str, Any]]
@@ -53,10 +54,12 @@ class JailSandbox:
             await first_of(self._done, line.gone)
             line.drain()
             if self._done.done():
+                self._clean = True
                 return await self._ended(self._done.result())
             raise await self._died(program.limits)
         except asyncio.CancelledError:
-            await asyncio.shield(self.close())
+            self._clean = False
+            await self.close()
             raise
         finally:
             line.heard, line.print = _deaf, _deaf
@@ -64,13 +67,12 @@ class JailSandbox:
                 task.cancel()
 
     async def close(self) -> None:
-        """End it and everything in it. Idempotent."""
+        """End it and everything in it. Idempotent. After a run that came to its end nobody waits for that."""
         if self._open:
             self._open = False
-            try:
-                await self._line.end()
-            finally:
-                self._left()
+            ending = self._left(self._line)
+            if not self._clean:
+                await asyncio.shield(ending)
 
     # What comes from the sandbox
 
