@@ -1,21 +1,20 @@
 """A real container engine for tests, and images for it that need no registry.
 
-Tests anywhere in the repository load this file by its path, for it belongs to no package:
+It belongs to no package; the tests of any folder load it by its path, in their `conftest.py`:
 
-    from importlib.util import module_from_spec, spec_from_file_location
-    spec = spec_from_file_location("docker_engine", ROOT / "plugins/sandbox_docker/tests/engine.py")
-    docker_engine = module_from_spec(spec)
-    sys.modules[spec.name] = docker_engine
-    spec.loader.exec_module(docker_engine)
+    def docker_engine() -> Any:
+        if "docker_engine" not in sys.modules:
+            spec = spec_from_file_location("docker_engine", ROOT / "plugins/sandbox_docker/tests/engine.py")
+            sys.modules["docker_engine"] = module = module_from_spec(spec)
+            spec.loader.exec_module(module)
+        return sys.modules["docker_engine"]
 
     @pytest.fixture(scope="session")
-    def engine() -> Iterator[docker_engine.Engine]:
-        with docker_engine.running() as engine:
-            engine.build()                            # the image "doorward-sandbox", of the Python that runs the tests
-            yield engine
+    def engine() -> Any:
+        return docker_engine().shared()                        # one for the whole run, with the image "doorward-sandbox"
 
-    settings = engine.settings()                      # for [executors.docker]: host and image
-    settings = engine.settings(packages=docker_engine.SCIENCE)   # after engine.build(packages=docker_engine.SCIENCE)
+    engine.settings(pool=1)                                    # for [executors.docker]: host, image and what else is given
+    engine.settings(engine.build(docker_engine().SCIENCE))     # the same with numpy, pandas, matplotlib and pillow
 
 It takes the engine that DOCKER_HOST names, or starts a `dockerd` of its own as root, which knows nothing of any other one. Where
 neither can be had, tests skip, and fail under DOORWARD_PEERS=required. It is driven without the Docker SDK, so that tests do not see
@@ -24,7 +23,10 @@ the engine through the eyes of what they test.
 
 from __future__ import annotations
 
+import asyncio
+import atexit
 import contextlib
+import functools
 import http.client
 import io
 import json
@@ -40,6 +42,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import quote
@@ -118,18 +121,18 @@ class Engine:
         name = f"{PLAIN}-{'-'.join(packages)}" if packages else PLAIN
         return {"host": self.host, "image": name, "rootfs": str(root_file_system()), "packages": list(packages), **more}
 
-    def build(self, packages: Sequence[str] = ()) -> None:
-        """Make the image, by our own `build`; one with packages comes out of the cache when it is there."""
-        import anyio
-
+    def build(self, packages: Sequence[str] = ()) -> Sequence[str]:
+        """Make the image of these packages, by our own `build`; one with packages comes out of the cache when it is there."""
         settings = self.settings(packages)
         kept = CACHE / f"{settings['image']}-{root_file_system().stem}.tar"
         if packages and kept.exists():
             self.load(kept)
         else:
-            anyio.run(self._build, settings)
+            with ThreadPoolExecutor(1) as thread:  # there may be a loop in this one
+                thread.submit(asyncio.run, self._build(settings)).result()
             if packages:
                 self.save(settings["image"], kept)
+        return packages
 
     async def _build(self, settings: dict[str, Any]) -> None:
         from doorward import PluginContext
@@ -208,6 +211,16 @@ def running(*, own: bool = False) -> Iterator[Engine]:
             yield engine
         finally:
             engine.stop()
+
+
+@functools.cache
+def shared() -> Engine:
+    """One engine for all tests of this process, with the plain image in it."""
+    stack = contextlib.ExitStack()
+    atexit.register(stack.close)
+    engine = stack.enter_context(running())
+    engine.build()
+    return engine
 
 
 def _program(name: str) -> str:

@@ -49,7 +49,7 @@ class Account:
     async def close(self) -> None:
         """Nothing is held."""
 
-    def _asked(self, client: APIClient) -> Iterable[list[str]]:
+    def _asked(self, client: APIClient) -> list[list[str]]:
         run = client.exec_create(self._container.id, [self._python, "-ISc", _READ], stderr=False)["Id"]
         return [line.split() for line in client.exec_start(run).decode(errors="replace").splitlines()]
 
@@ -69,10 +69,8 @@ def _here(pid: int, id: str) -> Iterator[tuple[str, Path]]:
                 yield limit, file
 
 
-def _lines(files: Iterable[tuple[str, Path]]) -> Iterator[list[str]]:
-    for limit, file in files:
-        for line in file.read_text().splitlines():
-            yield [limit, *line.split()]
+def _lines(files: Iterable[tuple[str, Path]]) -> list[list[str]]:
+    return [[limit, *line.split()] for limit, file in files for line in file.read_text().splitlines()]
 
 
 _READ = f"""
