@@ -161,8 +161,8 @@ class JailSandbox:
 
 def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
     """The frame that hands a program over."""
-    code, inputs = programs.bind(program.code, program.params)
-    words = set(re.findall(r"\w+", program.code))
+    code, inputs = programs.bind(program.code.removeprefix("\ufeff"), program.params)
+    words = set(re.findall(r"\w+", code))
     mentioned = {}
     for word in words:
         if (names := door.members(word)) is not None:
