@@ -83,6 +83,7 @@ class MontySandbox:
         self._worker.modules.begin(door, code)
         code = api_errors.rewritten(code)
         calls = self._calls = _Calls(door, _awaited(code))
+        self._worker.on_death = calls.drop
         try:
             if api_errors.needed(code) and not self._worker.prepared:
                 await self._drive(api_errors.PRELUDE, {}, calls, door)
@@ -92,7 +93,7 @@ class MontySandbox:
                 value = await self._drive("result", {}, calls, door, unless=(value,))
             return Ended(value=value)
         except monty.MontyCrashedError as error:
-            self._worker.pid = None
+            self._worker.died()
             if self._worker.ahead and not calls.made and not calls.over:
                 # It may have died while it waited for a program; one that has done nothing yet may start anew.
                 self._worker = await self._workers.check_out(program.limits)
@@ -168,6 +169,10 @@ class _Calls:
     def cancel(self) -> None:
         """End what is under way for a program that is over."""
         self.over = True
+        self.drop()
+
+    def drop(self) -> None:
+        """End what is under way: nobody waits for it any more."""
         for task in self._running:
             task.cancel()
 
