@@ -21,6 +21,7 @@ from doorward import (
     Frame,
     InvalidArguments,
     LimitExceeded,
+    Limits,
     Program,
     SandboxDied,
     Unsupported,
@@ -99,10 +100,10 @@ class MontySandbox:
                 self._worker = await self._workers.check_out(program.limits)
                 return await self._feed(program, door)
             if error.timed_out:
-                raise LimitExceeded("the program did not stop at its time limit and was killed") from None
+                raise _too_late(program.limits) from None
             raise SandboxDied(f"the sandbox died: {error}", hint="The program may have exhausted it; do less at once.") from None
         except monty.MontyError as error:
-            return _ended(error, code, made=calls.called)
+            return _ended(error, code, program.limits, made=calls.called)
         finally:
             calls.cancel()
 
@@ -209,7 +210,11 @@ def _awaited(code: str) -> set[tuple[int, int]]:
         return set()
 
 
-def _ended(error: monty.MontyError, code: str, *, made: bool) -> Ended:
+def _too_late(limits: Limits) -> LimitExceeded:
+    return LimitExceeded(f"the run took more than {limits.timeout:g} s", hint="Do less in one run, or ask for a longer `timeout`.")
+
+
+def _ended(error: monty.MontyError, code: str, limits: Limits, *, made: bool) -> Ended:
     """What a program raised; or `Unsupported`, if it is what Monty cannot run."""
     inner = error.exception()
     if isinstance(error, monty.MontyTypingError):
@@ -233,10 +238,10 @@ def _ended(error: monty.MontyError, code: str, *, made: bool) -> Ended:
     if name == "ModuleNotFoundError" and not made and (module := re.search(r"No module named '([\w.]+)'", message)):
         raise Unsupported(f"monty has no module {module[1]!r}", line=line)
     if name == "TimeoutError" and "time limit exceeded" in message:
-        raise LimitExceeded(
-            "the program computed for longer than its time limit", hint="Do less in one run, or ask for a longer `timeout`."
-        )
+        raise _too_late(limits)
     if name == "MemoryError" and "memory limit" in message:
-        raise LimitExceeded(f"the program needed more memory than its limit ({message})", hint="Work on smaller pieces.")
+        raise LimitExceeded(
+            f"the program needed more memory than its limit of {limits.memory // 2**20} MiB", hint="Work on smaller pieces."
+        )
     shown = tuple(Frame(f.line, getattr(f, "function_name", "") or "<module>") for f in frames[-20:])
     return Ended(error=Failure("program", name, message, line, shown))

@@ -27,6 +27,10 @@ _AFTER = 0.001
 """Seconds to let the answer out first."""
 
 
+_FLUSH = 0.001
+"""Seconds that a worker may hold what was printed: gone with it if it is killed. Each line at once would let a program that does
+nothing but print keep this process busy."""
+
 _SETTLE = 0.1
 """Seconds that the interpreter waits before it ends. Monty's threads still drop what they held of Python when the last
 run is over (pydantic-monty 1.4); one that does so in an interpreter that is being torn down aborts the process."""
@@ -128,6 +132,7 @@ class Workers:
                 },
                 type_check=self._settings.type_check,
                 type_check_format="concise",
+                print_flush_interval=_FLUSH,
                 os_policy={"sleep": "call_host"},
                 external_modules=modules,
             )
