@@ -63,8 +63,8 @@ async def test_handles_become_files(drive: Any) -> None:
         for written, given in (
             ("file=h", {"file": image}),
             ("file={**h, 'name': 'b.jpg', 'type': 'image/jpeg'}", {"file": File(image.content, "image/jpeg", "b.jpg")}),
-            ("file=h['artefact']", {"file": File(image.content, "image/png")}),
-            ("more=[h, 'text', b'x', h['artefact']]", {"more": [image, "text", b"x", File(image.content, "image/png")]}),
+            ("file=h['artefact']", {"file": image}),
+            ("more=[h, 'text', b'x', h['artefact']]", {"more": [image, "text", b"x", image]}),
             ("note={'deep': [h]}", {"note": {"deep": [image]}}),
         ):
             outcome = await gate.execute(f"h = await weather.get()\nawait weather.put({written})")

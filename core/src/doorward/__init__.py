@@ -19,14 +19,14 @@ _EXPORTS = {
     "drivers": ("Auth", "Cache", "Capabilities", "Door", "Executor", "PluginContext", "Sandbox", "ServerContext", "Source"),
     "errors": (
         "ApiError", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused", "InvalidArguments", "InvalidProgram",
-        "LimitExceeded", "MissingSecret", "PluginError", "Refused", "ServerError", "UnknownName", "Unsupported",
+        "LimitExceeded", "MissingSecret", "PluginError", "Refused", "SandboxDied", "ServerError", "UnknownName", "Unsupported",
     ),
     "gateway": ("Gateway",),
     "hookspecs": ("hookimpl",),
     "logs": ("log",),
     "mcp": ("RawTool",),
     "names": ("is_plain", "python_name", "unique_names"),
-    "programs": ("awaited", "bind", "parameters"),
+    "programs": ("awaited", "bind", "parameters", "sets_result"),
     "secrets": ("Secret", "Template"),
     "signatures": ("signature",),
     "types": (
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from doorward.programs import awaited as awaited
     from doorward.programs import bind as bind
     from doorward.programs import parameters as parameters
+    from doorward.programs import sets_result as sets_result
     from doorward.secrets import Secret as Secret
     from doorward.secrets import Template as Template
     from doorward.signatures import signature as signature

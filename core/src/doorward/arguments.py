@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from doorward.artefacts import PREFIX
+from doorward.artefacts import PREFIX, handle
 from doorward.errors import InvalidArguments
 from doorward.mistakes import mistakes
 from doorward.schemas import unfolded
@@ -60,10 +60,10 @@ def opened(call: Call, open: Callable[[str], File]) -> dict[str, Any]:
 
 
 def _opened(value: Any, open: Callable[[str], File], bytes_there: bool, depth: int) -> Any:
+    if (uri := handle(value)) is not None:
+        file = open(uri)
+        return replace(file, type=str(value.get("type") or file.type), name=str(value.get("name") or file.name))
     match value:
-        case {"artefact": str() as uri, **about} if uri.startswith(PREFIX) and about.keys() <= {"type", "bytes", "name"}:
-            file = open(uri)
-            return replace(file, type=str(about.get("type") or file.type), name=str(about.get("name") or file.name))
         case str() if bytes_there and value.startswith(PREFIX):
             return open(value)
         case dict() if depth < DEEPEST:

@@ -5,13 +5,15 @@ Memory, because they may hold what an API answered, and must be gone with the pr
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from doorward.errors import LimitExceeded, UnknownName
+from doorward.errors import InvalidArguments, LimitExceeded, UnknownName
 from doorward.types import Artefact, File
 
 PREFIX = "doorward://results/"
@@ -36,10 +38,25 @@ class _Kept:
     type: str
     principal: str
     until: float
+    name: str = ""
 
     @property
     def size(self) -> int:
         return len(self.content)
+
+
+def base_name(name: str) -> str:
+    """A file name that harms nobody who saves it: no folders, no control characters, at most 200 characters."""
+    name = "".join(c for c in re.split(r"[/\\]", name)[-1] if c.isprintable())
+    return "" if name.strip(". ") == "" else name[-200:]
+
+
+def handle(value: Any) -> str | None:
+    """The URI in `{"artefact": "doorward://results/…", "type": …, "bytes": …, "name": …}`; `None` if the value is no handle."""
+    match value:
+        case {"artefact": str() as uri, **about} if uri.startswith(PREFIX) and about.keys() <= {"type", "bytes", "name"}:
+            return uri
+    return None
 
 
 class Artefacts:
@@ -51,18 +68,18 @@ class Artefacts:
         self._clock = clock
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
-    def keep(self, content: str | bytes, type: str, principal: str) -> Artefact:
+    def keep(self, content: str | bytes, type: str, principal: str, name: str = "") -> Artefact:
         """Keep it and say where. The id cannot be guessed and works for its principal only."""
         if len(content) > self._most:
             raise LimitExceeded(f"a result of {len(content)} bytes is more than may be kept ({self._most})")
-        name = secrets.token_urlsafe(16)
-        self._kept[name] = _Kept(content, type, principal, self._clock() + self._seconds)
+        id = secrets.token_urlsafe(16)
+        self._kept[id] = _Kept(content, type, principal, self._clock() + self._seconds, name)
         total = sum(k.size for k in self._kept.values())
         for old in list(self._kept):
-            if old == name or (total <= self._most and self._kept[old].until > self._clock()):
+            if old == id or (total <= self._most and self._kept[old].until > self._clock()):
                 break
             total -= self._kept.pop(old).size
-        return Artefact(PREFIX + name, type, len(content.encode() if isinstance(content, str) else content))
+        return Artefact(PREFIX + id, type, len(content.encode() if isinstance(content, str) else content), name)
 
     def open(self, uri: str, principal: str) -> File:
         """All of what `doorward://results/ID` names, text as UTF-8.
@@ -70,7 +87,22 @@ class Artefacts:
         Raises: UnknownName if there is nothing of that name for that principal (any more).
         """
         kept = self._find(uri, principal)
-        return File(kept.content.encode() if isinstance(kept.content, str) else kept.content, kept.type)
+        return File(kept.content.encode() if isinstance(kept.content, str) else kept.content, kept.type, kept.name)
+
+    def in_params(self, params: Mapping[str, Any], principal: str) -> dict[str, Any]:
+        """The parameters of a program, with the URI in place of each handle of a file.
+
+        Raises: InvalidArguments for one of nothing, or of what is not the principal's.
+        """
+        plain = dict(params)
+        for name, value in params.items():
+            if (uri := handle(value)) is not None:
+                try:
+                    self._find(uri, principal)
+                except UnknownName as error:
+                    raise InvalidArguments(f"parameter {name!r}: {error}", hint=error.hint) from None
+                plain[name] = uri
+        return plain
 
     def page(self, uri: str, principal: str) -> Page:
         """The page that `doorward://results/ID?offset=N` names.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from doorward import arguments
+from doorward.artefacts import base_name
 from doorward.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, ServerError, UnknownName
 from doorward.logs import log
 from doorward.names import qualified
@@ -146,9 +147,10 @@ class Broker:
         if isinstance(result, bytes):
             self._bounded(call, len(result), run)
             content = self._secrets.scrub_value(result)
-            artefact = run.keep(content, self._secrets.scrub(reply.type) or "application/octet-stream")
+            name = self._secrets.scrub(reply.name)[:_NAME]
+            artefact = run.hold(content, self._secrets.scrub(reply.type) or "application/octet-stream", base_name(name))
             handle = {"artefact": artefact.uri, "type": artefact.type, "bytes": artefact.bytes}
-            return handle | ({"name": self._secrets.scrub(reply.name)[:_NAME]} if reply.name else {}), len(result)
+            return handle | ({"name": name} if name else {}), len(result)
         if exceeds(result, MOST_VALUES):
             raise LimitExceeded(
                 f"{call.function.qualified} answered more than {MOST_VALUES:,} values", hint="Ask for less: pages, filters."

@@ -49,6 +49,7 @@ class Discovery:
             "pages": self._help_pages,
             "capabilities": self._help_capabilities,
             "skills": self._help_skills,
+            "close_session": self._help_close_session,
         }
 
     def servers(self) -> list[dict[str, Any]]:
@@ -184,6 +185,11 @@ class Discovery:
 
     async def _help_skills(self, run: RunDoor, server: str | None = None) -> Any:
         return self._skills.names() if server is None else self._skills.read(module_name(str(server)))
+
+    async def _help_close_session(self, run: RunDoor) -> None:
+        if run.session is None:
+            raise InvalidArguments("this run has no session", hint="Only a run with a session_id can close its session.")
+        run.session.dead = True  # it ends with this run
 
 
 def _hit(function: Function) -> dict[str, Any]:

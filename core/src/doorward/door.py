@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from doorward.arguments import MOST_PARTS
+from doorward.artefacts import base_name
 from doorward.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName
 from doorward.types import Artefact, File, Program, Reply
 from doorward.values import exceeds
@@ -14,18 +16,27 @@ if TYPE_CHECKING:
     from doorward.artefacts import Artefacts
     from doorward.broker import Broker
     from doorward.discovery import Discovery
+    from doorward.sessions import Session
 
 IN_FLIGHT = 64
 """Calls of one run at once; more of them wait."""
+
+MOST_FILES = 100
+"""Files that one run may leave."""
+
+_MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}(; ?charset=[\w-]{1,40})?", re.ASCII)
 
 
 class RunDoor:
     """A `Door` for one run. Lives on the host; what it keeps survives the sandbox."""
 
-    def __init__(self, program: Program, broker: Broker, discovery: Discovery, artefacts: Artefacts) -> None:
+    def __init__(
+        self, program: Program, broker: Broker, discovery: Discovery, artefacts: Artefacts, session: Session | None = None
+    ) -> None:
         import anyio
 
         self.program = program
+        self.session = session
         self.made = 0
         self.failures: dict[str, DoorwardError] = {}
         self.artefacts: list[Artefact] = []
@@ -35,6 +46,8 @@ class RunDoor:
         self._store = artefacts
         self._slots = anyio.Semaphore(IN_FLIGHT, fast_acquire=True)
         self._printed: list[str] = []
+        self._files = 0
+        self._file_bytes = 0
         self._room = program.limits.output
         self._counts: dict[tuple[str, bool], list[float]] = {}
 
@@ -93,9 +106,19 @@ class RunDoor:
     def printed(self) -> str:
         return "".join(self._printed)
 
-    def keep(self, content: str | bytes, type: str) -> Artefact:
-        """Keep a large value of this run for its principal."""
-        artefact = self._store.keep(content, type, self.program.principal)
+    def keep(self, content: bytes, type: str, name: str = "") -> Artefact:
+        self._files += 1
+        self._file_bytes += len(content)
+        if self._files > MOST_FILES:
+            raise LimitExceeded(f"the run left more than {MOST_FILES} files", hint="Put them into one, an archive for example.")
+        if self._file_bytes > self.program.limits.result:
+            hint = "Leave what is needed, and compress it."
+            raise LimitExceeded(f"the run left files of more than {self.program.limits.result} bytes", hint=hint)
+        return self.hold(content, type if _MEDIA_TYPE.fullmatch(type) else "application/octet-stream", base_name(name))
+
+    def hold(self, content: str | bytes, type: str, name: str = "") -> Artefact:
+        """Keep for its principal what the host itself made of this run: the rest of a large value, an answer that is bytes."""
+        artefact = self._store.keep(content, type, self.program.principal, name)
         self.artefacts.append(artefact)
         return artefact
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from doorward.types import CachedProgram, Call, Compiled, Ended, Program
+from doorward.types import Artefact, CachedProgram, Call, Compiled, Ended, File, Program
 
 if TYPE_CHECKING:
     import httpx2
@@ -162,6 +162,20 @@ class Door(Protocol):
         """Keep printed output. False: the limit is reached, the rest is dropped."""
         ...
 
+    def open(self, uri: str) -> File:
+        """An artefact of the run's principal, by its URI `doorward://results/ID`.
+
+        Raises: InvalidArguments if there is none (any more).
+        """
+        ...
+
+    def keep(self, content: bytes, type: str, name: str = "") -> Artefact:
+        """Keep a file that the program made: its media type, and its name without folders.
+
+        Raises: LimitExceeded if it is too large, or the run has kept too many.
+        """
+        ...
+
 
 class Sandbox(Protocol):
     """One isolated place in which one client's programs run, one after the other."""
@@ -170,7 +184,7 @@ class Sandbox(Protocol):
         """Run one program to its end. Cancelled at the deadline or when the client goes: then everything that
         the program started must be gone before this returns, and the sandbox cannot be used again.
 
-        Raises: Unsupported if the program needs what this executor cannot do; ExecutorError if the sandbox
+        Raises: Unsupported if the program needs what this executor cannot do; SandboxDied if the sandbox
         died; LimitExceeded if a limit ended it. What the program itself raises is `Ended.error`.
         """
         ...

@@ -83,6 +83,11 @@ class ExecutorError(DoorwardError):
     kind = "executor"
 
 
+class SandboxDied(ExecutorError):
+    """The sandbox ended while a program ran in it: it crashed, or was killed from outside. The program may have had
+    effects, so it never moves on to another executor."""
+
+
 class Unsupported(ExecutorError):
     """This executor cannot run this program; another one may. Raised only for what it cannot do at all. `line` is
     where in the program."""

@@ -36,7 +36,7 @@ from doorward.runs import Runs, failure, succeeded
 from doorward.servers import Servers
 from doorward.sessions import Session, Sessions
 from doorward.skills import Skills
-from doorward.types import LOCAL, Limits, Outcome, Program
+from doorward.types import LOCAL, File, Limits, Outcome, Program
 from doorward.values import dump
 
 PATIENCE = 10.0
@@ -171,8 +171,8 @@ class Gateway:
         timeout: float | None = None,
         principal: str = LOCAL,
     ) -> Outcome:
-        """Run a program. `params` are values for its parameters; `functions` narrows what it may call; `session_id`
-        is that of an open session, or `"new"`. What goes wrong is in the outcome, never raised.
+        """Run a program. `params` are values for its parameters, files by their handles; `functions` narrows what it may
+        call; `session_id` is that of an open session, or `"new"`. What goes wrong is in the outcome, never raised.
         """
         try:
             self._admit(principal)
@@ -183,9 +183,10 @@ class Gateway:
                 )
             code = code.replace("\r\n", "\n").replace("\r", "\n")  # lines and places are counted alike everywhere
             known = programs.parameters_if_readable(code)
-            programs.check({k: v for k, v in (params or {}).items() if k in known}, known)
-            programs.check_names(params or {})
-            program = self._program(code, params or {}, description, functions, timeout, principal)
+            values = self._artefacts.in_params(params or {}, principal)
+            programs.check({k: v for k, v in values.items() if k in known}, known)
+            programs.check_names(values)
+            program = self._program(code, values, description, functions, timeout, principal)
             session = await self._sessions.get(session_id, principal) if session_id else None
         except DoorwardError as error:
             return self._refused(error, code, principal)
@@ -200,8 +201,9 @@ class Gateway:
             self._admit(principal)
             await self.ready()
             kept = await self._kept.get(cache_id, principal)
-            programs.check(params or {}, kept.params)
-            program = self._program(kept.code, {**kept.params, **(params or {})}, kept.description, kept.functions, timeout, principal)
+            values = self._artefacts.in_params(params or {}, principal)
+            programs.check(values, kept.params)
+            program = self._program(kept.code, {**kept.params, **values}, kept.description, kept.functions, timeout, principal)
         except DoorwardError as error:
             return self._refused(error, "", principal)
         outcome = await self._run(program, None, None)
@@ -227,12 +229,21 @@ class Gateway:
         """A page of an artefact. Raises: UnknownName."""
         return self._artefacts.page(uri, principal)
 
-    def _door(self, program: Program) -> RunDoor:
-        return RunDoor(program, self.broker, self.discovery, self._artefacts)
+    def file(self, uri: str, *, principal: str = LOCAL) -> File:
+        """The whole of an artefact. Raises: UnknownName."""
+        return self._artefacts.open(uri, principal)
+
+    async def close_session(self, session_id: str, *, principal: str = LOCAL) -> None:
+        """End a session, and a program that runs in it. Raises: UnknownName."""
+        await self._sessions.end(self._sessions.find(session_id, principal))
+
+    def _door(self, program: Program, session: Session | None = None) -> RunDoor:
+        return RunDoor(program, self.broker, self.discovery, self._artefacts, session)
 
     async def _run(self, program: Program, known: Mapping[str, Any] | None, session: Session | None) -> Outcome:
-        outcome = await self._runs.run(program, self._door(program), session)
+        outcome = await self._runs.run(program, self._door(program, session), session)
         if session is not None:
+            await self._sessions.leave(session)
             outcome = replace(outcome, session_id="" if session.dead else session.id)
         elif outcome.ok and known is not None:
             outcome = await self._kept.keep(program, known, outcome)

@@ -258,6 +258,30 @@ def _line_starts(text: bytes) -> list[int]:
     return starts
 
 
+def sets_result(code: str) -> bool:
+    """Whether the program may set the global `result`, in whatever statement; false for what does not parse."""
+    try:
+        nodes: list[ast.AST] = [ast.parse(code)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False  # an executor may know more of Python than we do
+    while nodes:
+        match nodes.pop():
+            case ast.Name(id="result", ctx=ast.Store()) | ast.alias(name="result", asname=None) | ast.alias(asname="result"):
+                return True
+            case ast.FunctionDef(name="result") | ast.AsyncFunctionDef(name="result"):
+                return True
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() as inner:
+                if any(isinstance(node, ast.Global) and "result" in node.names for node in ast.walk(inner)):
+                    return True
+            case ast.ExceptHandler(body=body):
+                nodes += body  # its name is gone at its end
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp() | ast.Lambda():
+                pass
+            case node:
+                nodes += ast.iter_child_nodes(node)
+    return False
+
+
 def digest(*parts: Any) -> str:
     """A stable hash of JSON values."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()

@@ -13,7 +13,7 @@ from doorward.types import Outcome
 def as_dict(outcome: Outcome) -> dict[str, Any]:
     """The answer as JSON: empty fields left out, the value of a run that succeeded always there."""
     fields = {name: getattr(outcome, name) for name in Outcome.__dataclass_fields__}  # asdict would copy the whole value
-    fields["artefacts"] = [asdict(a) for a in outcome.artefacts]
+    fields["artefacts"] = [_filled(asdict(a)) for a in outcome.artefacts]
     fields["error"] = _filled(asdict(outcome.error)) if outcome.error else None
     return {k: v for k, v in fields.items() if k in ("ok", "ms") or (k == "value" and outcome.ok) or v not in (None, "", (), [], {})}
 
@@ -38,7 +38,7 @@ def as_text(outcome: Outcome) -> str:
         parts.append(f"[cut: {outcome.truncated['shape']}, {outcome.truncated['bytes']} bytes; the rest: {outcome.truncated['rest']}]")
     if outcome.printed:
         parts.append(f"printed:\n{outcome.printed.rstrip()}")
-    parts += [f"artefact: {a.uri} ({a.type}, {a.bytes} bytes)" for a in outcome.artefacts]
+    parts += [f"artefact: {a.uri} ({f'{a.name}, ' if a.name else ''}{a.type}, {a.bytes} bytes)" for a in outcome.artefacts]
     if outcome.calls:
         parts.append(
             "calls: " + ", ".join(f"{c['function']} ×{c['count']}{'' if c['ok'] else ' failed'} ({c['ms']} ms)" for c in outcome.calls)

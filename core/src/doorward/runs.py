@@ -11,8 +11,9 @@ from pydantic_core import to_json
 
 from doorward import hints, values
 from doorward.door import RunDoor
-from doorward.errors import DoorwardError, ExecutorError, LimitExceeded, Unsupported
+from doorward.errors import DoorwardError, ExecutorError, LimitExceeded, SandboxDied, Unsupported
 from doorward.logs import log
+from doorward.sessions import gone
 from doorward.types import Ended, Failure, Outcome, Program
 
 if TYPE_CHECKING:
@@ -97,11 +98,15 @@ class Runs:
                     late = LimitExceeded(
                         f"the run took more than {program.limits.timeout:g} s", hint="Do less in one run, or ask for a longer `timeout`."
                     )
+                    if session and session.dead:
+                        late.hint = gone(late.hint)
                     return name, Ended(error=failure(late, type="TimeoutError"))
             except Unsupported as error:
                 declined.append((name, error))
                 if door.made:
                     break
+            except SandboxDied:
+                raise
             except ExecutorError as error:
                 declined.append((name, error))
                 if door.made or len(self._executors.names) == 1:
@@ -122,7 +127,7 @@ class Runs:
         }
         printed = common["printed"]
         if len(printed) > program.limits.inline:
-            whole = door.keep(printed, "text/plain")
+            whole = door.hold(printed, "text/plain")
             common["printed"] = f"{printed[: program.limits.inline]}\n… {len(printed) - program.limits.inline} more characters: {whole.uri}"
         if values.exceeds(ended.value, MOST_PARTS):
             hint = "Filter or aggregate in the program, and return what you need."
@@ -146,7 +151,7 @@ def succeeded(value: Any, size: int, door: RunDoor, **more: Any) -> Outcome:
     """The outcome of a plain value of `size` bytes: cut if that is much, with a handle to all of it."""
     truncated = None
     if size > door.program.limits.inline:
-        whole = door.keep(to_json(value, indent=1).decode(), "application/json")
+        whole = door.hold(to_json(value, indent=1).decode(), "application/json")
         truncated = {"shape": values.shape(value), "bytes": size, "rest": whole.uri}
         door.artefacts.remove(whole)
         value = values.cut(value, door.program.limits.inline)

@@ -9,12 +9,20 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from doorward.errors import ExecutorError, LimitExceeded, UnknownName, Unsupported
+from doorward.errors import ExecutorError, LimitExceeded, SandboxDied, UnknownName, Unsupported
 
 if TYPE_CHECKING:
     from doorward.door import RunDoor
     from doorward.drivers import Executor, Sandbox
     from doorward.types import Ended, Program
+
+
+ANEW = 'Start anew with session_id="new".'
+
+
+def gone(hint: str | None) -> str:
+    """A hint that also says that the session is over."""
+    return f"{hint or ''} The session and its variables are gone.".lstrip()
 
 
 class Session:
@@ -35,9 +43,11 @@ class Session:
         return self._lock.locked()
 
     async def run(self, executor: Executor, name: str, program: Program, door: RunDoor) -> Ended:
-        """Run in this session's sandbox, opened at its first run. A run that is cancelled or kills its sandbox ends
-        the session: its variables are gone."""
+        """Run in this session's sandbox, opened at its first run. A run that is cancelled, meets a limit or loses its
+        sandbox ends the session: its variables are gone, and what is raised says so."""
         async with self._lock:
+            if self.dead:
+                raise UnknownName("the session has ended", hint=ANEW)
             if self._sandbox is None:
                 if not executor.capabilities().sessions:
                     raise Unsupported("it keeps no sessions")
@@ -48,17 +58,22 @@ class Session:
                 return ended
             except Unsupported:
                 if not self.used_before:  # the next executor may take the session
-                    await self.close()
+                    await self._sandbox.close()
                     self._sandbox, self.executor = None, ""
                 raise
             except ExecutorError as error:
+                died = "the session was closed while the program ran" if self.dead else f"{error}; the session and its variables are gone"
                 self.dead = True
-                raise ExecutorError(f"{error}; the session and its variables are gone", hint='Start anew with session_id="new".') from None
-            except BaseException:
+                raise SandboxDied(died, hint=ANEW) from None
+            except BaseException as error:
                 self.dead = True
+                if isinstance(error, LimitExceeded):
+                    error.hint = gone(error.hint)
                 raise
 
     async def close(self) -> None:
+        """End it, and a program that runs in it."""
+        self.dead = True
         if self._sandbox is not None:
             await self._sandbox.close()
 
@@ -78,32 +93,41 @@ class Sessions:
         Raises: UnknownName; LimitExceeded if the principal has too many.
         """
         await self.sweep()
-        if session_id == "new":
+        if session_id != "new":
+            session = self.find(session_id, principal)
+        else:
             mine = [s for s in self._open.values() if s.principal == principal]
             if len(mine) >= self._most:
                 hint = f"Go on with one of them; each ends when it is unused for {self._idle:g} s."
                 raise LimitExceeded(f"{len(mine)} sessions are open, no more are allowed", hint=hint)
             session = Session(principal)
             self._open[session.id] = session
-        else:
-            found = self._open.get(session_id)
-            if found is None or found.principal != principal:
-                raise UnknownName(f"there is no session {session_id[:80]!r} (any more)", hint='Open one with session_id="new".')
-            session = found
         session.used = self._clock()
+        return session
+
+    def find(self, session_id: str, principal: str) -> Session:
+        """An open session. Raises: UnknownName."""
+        session = self._open.get(session_id)
+        if session is None or session.principal != principal:
+            raise UnknownName(f"there is no session {session_id[:80]!r} (any more)", hint='Open one with session_id="new".')
         return session
 
     async def sweep(self) -> None:
         """End sessions that are dead or unused for too long."""
         for session in list(self._open.values()):
-            if session.dead or (not session.busy and session.used and self._clock() - session.used > self._idle):
-                await self.end(session.id)
+            if not session.busy and (session.dead or self._clock() - session.used > self._idle):
+                await self.end(session)
 
-    async def end(self, session_id: str) -> None:
-        session = self._open.pop(session_id, None)
-        if session is not None:
+    async def leave(self, session: Session) -> None:
+        """A run in it is over: it ends if the run ended it, or is unused from now on."""
+        session.used = self._clock()
+        if session.dead:
+            await self.end(session)
+
+    async def end(self, session: Session) -> None:
+        if self._open.pop(session.id, None):
             await session.close()
 
     async def close(self) -> None:
-        for session_id in list(self._open):
-            await self.end(session_id)
+        for session in list(self._open.values()):
+            await self.end(session)

@@ -193,11 +193,13 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Artefact:
-    """A large value or bytes kept on the host: `doorward://results/…`, a media type and a size in bytes."""
+    """A large value or bytes kept on the host: `doorward://results/…`, a media type, a size in bytes, and the name of
+    the file where it is one."""
 
     uri: str
     type: str
     bytes: int
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

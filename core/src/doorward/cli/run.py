@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import secrets
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import anyio
 import click
 
 from doorward.cli.common import EXIT, Project, common, pairs, parsed, print_json, say
+
+if TYPE_CHECKING:
+    from doorward.gateway import Gateway
+    from doorward.types import Outcome
 
 
 @click.command()
@@ -22,15 +29,23 @@ from doorward.cli.common import EXIT, Project, common, pairs, parsed, print_json
 )
 @click.option("--function", "functions", multiple=True, metavar="PATTERN", help="Functions that the program may call; all if not given.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="The most that it may take.")
-def run(project: Project, file: str, params: tuple[str, ...], functions: tuple[str, ...], timeout: float | None) -> int:
+@click.option(
+    "--artefacts",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Save the files that it leaves.",
+)
+def run(project: Project, file: str, artefacts: Path | None, **options: Any) -> int:
     """Run the Python program FILE (- is standard input) in a sandbox, where it can import the servers as modules.
 
     Ends with 0 if it succeeded, 1 if it failed, 2 if the configuration is wrong, 3 if policy, a guard or a limit stopped it.
     """
-    return anyio.run(_run, project, _read(file), params, functions, timeout)
+    return anyio.run(partial(_run, project, _read(file), artefacts, **options))
 
 
-async def _run(project: Project, code: str, params: tuple[str, ...], functions: tuple[str, ...], timeout: float | None) -> int:
+async def _run(
+    project: Project, code: str, folder: Path | None, *, params: tuple[str, ...], functions: tuple[str, ...], timeout: float | None
+) -> int:
     from doorward import results
 
     loaded = project.load()
@@ -40,11 +55,42 @@ async def _run(project: Project, code: str, params: tuple[str, ...], functions: 
         loaded = replace(loaded, config=loaded.config.model_copy(update={"limits": whole}))
     async with project.gateway(loaded) as gate:
         outcome = await gate.execute(code, params=_values(code, params), functions=functions or None, timeout=timeout)
+        outcome = replace(outcome, notes=(*outcome.notes, *_saved(gate, outcome, folder)))
     if project.json:
         print_json(results.as_dict(outcome))
     else:
         say(results.as_text(outcome))
     return 0 if outcome.error is None else EXIT.get(outcome.error.kind, 1)
+
+
+def _saved(gate: Gateway, outcome: Outcome, folder: Path | None) -> Iterator[str]:
+    """Save the artefacts of an outcome, which are gone with this process. Yields: notes of where they are."""
+    if folder is None:
+        if count := len(outcome.artefacts):
+            yield f"{count} {'artefact is' if count == 1 else 'artefacts are'} not kept; --artefacts FOLDER saves them"
+        return
+    import mimetypes
+
+    from doorward.errors import UnknownName
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for number, artefact in enumerate(outcome.artefacts, 1):
+            name = artefact.name.lstrip(".") or f"artefact{mimetypes.guess_extension(artefact.type.partition(';')[0]) or ''}"
+            with _new(folder, name, number) as saved:
+                saved.write(gate.file(artefact.uri).content)
+            yield f"{artefact.uri} is {saved.name}"
+    except (OSError, UnknownName) as error:
+        yield f"the artefacts cannot be saved: {error}"
+
+
+def _new(folder: Path, name: str, number: int) -> BinaryIO:
+    """A file that was not there, whatever a program calls its own: nothing is replaced, no link followed."""
+    path = Path(name)
+    for candidate in (name, f"{path.stem}-{number}{path.suffix}"):
+        with contextlib.suppress(FileExistsError):
+            return (folder / candidate).open("xb")
+    return (folder / f"{path.stem}-{secrets.token_hex(8)}{path.suffix}").open("xb")
 
 
 def _values(code: str, params: tuple[str, ...]) -> dict[str, Any]:

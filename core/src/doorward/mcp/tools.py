@@ -13,15 +13,16 @@ from doorward.errors import DoorwardError, InvalidArguments
 from doorward.gateway import Gateway
 from doorward.mcp.direct import Direct
 from doorward.mcp.guides import MINIMAL
+from doorward.mcp.images import shown
 from doorward.programs import json_type
 from doorward.results import as_dict, as_text
-from doorward.types import LOCAL
+from doorward.types import LOCAL, Outcome
 
 PROGRESS_EVERY = 5.0
 """Seconds between signs of life of a long run: clients give up on silent servers."""
 
-Answer = tuple[str, Any, bool]
-"""The text that stands alone, the structured content, and whether it is an error."""
+Answer = tuple[str, Any, bool, *tuple[t.ImageContent, ...]]
+"""The text that stands alone, the structured content, whether it is an error, and images."""
 
 
 def _object(required: str = "", **properties: Any) -> dict[str, Any]:
@@ -174,10 +175,14 @@ class Tools:
         return text, {"functions": structured}, all("error" in card for card in cards)
 
     async def _execute(self, code: str, **options: Any) -> Answer:
-        return _answer(await self._gate.execute(code, principal=LOCAL, **options))
+        return self._answer(await self._gate.execute(code, principal=LOCAL, **options))
 
     async def _cached(self, cache_id: str, **options: Any) -> Answer:
-        return _answer(await self._gate.run_cached(cache_id, principal=LOCAL, **options))
+        return self._answer(await self._gate.run_cached(cache_id, principal=LOCAL, **options))
+
+    def _answer(self, outcome: Outcome) -> Answer:
+        outcome, images = shown(self._gate, outcome)
+        return as_text(outcome), as_dict(outcome), not outcome.ok, *images
 
     async def _skills(self) -> Answer:
         names = self._gate.skills.names()
@@ -197,13 +202,9 @@ def _server_line(server: Mapping[str, Any]) -> str:
     )
 
 
-def _answer(outcome: Any) -> Answer:
-    return as_text(outcome), as_dict(outcome), not outcome.ok
-
-
 def _result(answer: Answer) -> t.CallToolResult:
-    text, structured, is_error = answer
-    return t.CallToolResult(content=[t.TextContent(text=text)], structured_content=structured, is_error=is_error)
+    text, structured, is_error, *images = answer
+    return t.CallToolResult(content=[t.TextContent(text=text), *images], structured_content=structured, is_error=is_error)
 
 
 class _signs_of_life:

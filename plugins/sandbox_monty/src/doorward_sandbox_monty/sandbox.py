@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import contextlib
 import os
@@ -18,15 +17,16 @@ from doorward import (
     Door,
     DoorwardError,
     Ended,
-    ExecutorError,
     Failure,
     Frame,
     InvalidArguments,
     LimitExceeded,
     Program,
+    SandboxDied,
     Unsupported,
     awaited,
     bind,
+    sets_result,
 )
 
 from doorward_sandbox_monty import api_errors
@@ -70,6 +70,7 @@ class MontySandbox:
             self._open = False
             if self._running:
                 self._kill()
+                self._calls.cancel()
             self._workers.give_back(self._worker, next_too=not self._keeps)
 
     def _kill(self) -> None:
@@ -87,7 +88,7 @@ class MontySandbox:
                 await self._drive(api_errors.PRELUDE, {}, calls, door)
                 self._worker.prepared = True
             value = await self._drive(code, inputs, calls, door)
-            if _sets_result(code):
+            if sets_result(code):
                 value = await self._drive("result", {}, calls, door, unless=(value,))
             return Ended(value=value)
         except monty.MontyCrashedError as error:
@@ -98,7 +99,7 @@ class MontySandbox:
                 return await self._feed(program, door)
             if error.timed_out:
                 raise LimitExceeded("the program did not stop at its time limit and was killed") from None
-            raise ExecutorError(f"the sandbox died: {error}", hint="The program may have exhausted it; do less at once.") from None
+            raise SandboxDied(f"the sandbox died: {error}", hint="The program may have exhausted it; do less at once.") from None
         except monty.MontyError as error:
             return _ended(error, code, made=calls.called)
         finally:
@@ -194,30 +195,6 @@ class _Calls:
             return {"exc_type": "RuntimeError", "message": "the run is over"}
         finally:
             self._running.discard(task)
-
-
-def _sets_result(code: str) -> bool:
-    """Whether it may set the global `result`, in whatever statement."""
-    try:
-        nodes: list[ast.AST] = [ast.parse(code)]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False  # it has run, so Monty knows more of Python than we do
-    while nodes:
-        match nodes.pop():
-            case ast.Name(id="result", ctx=ast.Store()) | ast.alias(name="result", asname=None) | ast.alias(asname="result"):
-                return True
-            case ast.FunctionDef(name="result") | ast.AsyncFunctionDef(name="result"):
-                return True
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() as inner:
-                if any(isinstance(node, ast.Global) and "result" in node.names for node in ast.walk(inner)):
-                    return True
-            case ast.ExceptHandler(body=body):
-                nodes += body  # its name is gone at its end
-            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp() | ast.Lambda():
-                pass
-            case node:
-                nodes += ast.iter_child_nodes(node)
-    return False
 
 
 def _awaited(code: str) -> set[tuple[int, int]]:
