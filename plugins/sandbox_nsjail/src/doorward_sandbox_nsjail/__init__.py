@@ -57,11 +57,10 @@ class NsjailExecutor(JailExecutor):
     """Starts jails, each with a zygote that serves many sandboxes."""
 
     Settings = NsjailSettings
+    settings: NsjailSettings
 
     def __init__(self, context: PluginContext) -> None:
         super().__init__(context)
-        self._own: NsjailSettings = context.settings
-        self._state = context.state
         self._ready: Prepared | None = None
         self._preparing = asyncio.Lock()
 
@@ -69,14 +68,14 @@ class NsjailExecutor(JailExecutor):
         from doorward_sandbox_nsjail import cgroups
 
         try:
-            parents = cgroups.find(self._own.cgroup, cpu=self._own.cpus is not None)
+            parents = cgroups.find(self.settings.cgroup, cpu=self.settings.cpus is not None)
         except Exception:  # told when a program is run
             parents = ""
         held = "cgroup" if isinstance(parents, cgroups.Parents) else ""
         return Capabilities(
             language="Python (CPython, whole standard library)",
             isolation="nsjail: all namespaces, no network, read-only root, seccomp, an unprivileged user; fresh for each run",
-            packages=self._own.packages or ((f"those of {self._own.venv}",) if self._own.venv else ()),
+            packages=self.settings.packages or ((f"those of {self.settings.venv}",) if self.settings.venv else ()),
             sessions=True,
             limits={
                 "time": "host",
@@ -85,7 +84,7 @@ class NsjailExecutor(JailExecutor):
                 "disk": "tmpfs",
                 "calls": "host",
                 "output": "host",
-                **({"cpu": "cgroup"} if self._own.cpus else {}),
+                **({"cpu": "cgroup"} if self.settings.cpus else {}),
             },
         )
 
@@ -113,14 +112,14 @@ class NsjailExecutor(JailExecutor):
         from doorward_sandbox_nsjail import packages
         from doorward_sandbox_nsjail.interpreter import default_python, interpreter
 
-        if not self._own.packages:
+        if not self.settings.packages:
             return "nsjail needs nothing built: no `packages` are configured"
-        python = await interpreter(self._own.python or default_python(None))
-        folder = packages.place(self._state, python, self._own.packages)
+        python = await interpreter(self.settings.python or default_python(None))
+        folder = packages.place(self.context.state, python, self.settings.packages)
         if packages.built(folder):
-            return f"{folder} is already there for {', '.join(self._own.packages)}; remove it to install them anew"
-        await packages.build(folder, python, self._own.packages, tell)
-        return f"{', '.join(self._own.packages)} installed for {python.text} in {folder}"
+            return f"{folder} is already there for {', '.join(self.settings.packages)}; remove it to install them anew"
+        await packages.build(folder, python, self.settings.packages, tell)
+        return f"{', '.join(self.settings.packages)} installed for {python.text} in {folder}"
 
     async def check(self) -> Sequence[str]:
         """What is used on this machine. Starts one jail, to see that it can.
@@ -147,5 +146,5 @@ class NsjailExecutor(JailExecutor):
 
         async with self._preparing:
             if self._ready is None:
-                self._ready = await prepare(self._own, self._state)
+                self._ready = await prepare(self.settings, self.context.state)
             return self._ready

@@ -24,7 +24,8 @@ class Groups:
 
     parents: Parents
     cpus: float | None = None
-    leftovers: list[Path] = field(default_factory=list)
+    _open: set[Path] = field(default_factory=set)
+    _leftovers: list[Path] = field(default_factory=list)
     """What the kernel still counted as used when it was closed: tried again with the next one."""
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
 
@@ -39,6 +40,7 @@ class Groups:
         try:
             for folder in group.folders:
                 folder.mkdir()
+                self._open.add(folder)
             for file, value in _settings(group.by_controller, self.parents.version, limits, self.cpus):
                 file.write_text(value)
             for folder in group.folders:
@@ -49,14 +51,15 @@ class Groups:
         return group
 
     def close(self) -> None:
-        """Remove what is left. Waits up to a second for the kernel to count out processes that have ended."""
+        """Remove all; their jails are gone. Waits up to a second for the kernel to count out processes that have ended."""
         end = time.monotonic() + 1
-        while self.leftovers and time.monotonic() < end:
+        self._leftovers += self._open
+        while self._leftovers and time.monotonic() < end:
             self._retry()
-            time.sleep(0.01 if self.leftovers else 0)
+            time.sleep(0.01 if self._leftovers else 0)
 
     def _retry(self) -> None:
-        folders, self.leftovers = self.leftovers, []
+        folders, self._leftovers = self._leftovers, []
         for folder in folders:
             self.remove(folder)
 
@@ -64,9 +67,10 @@ class Groups:
         try:
             folder.rmdir()
         except FileNotFoundError:
-            return
+            pass
         except OSError:
-            self.leftovers.append(folder)
+            self._leftovers.append(folder)
+        self._open.discard(folder)
 
 
 class Group:

