@@ -1,0 +1,191 @@
+"""What a program imports: servers as modules, their functions made when they are named, and `doorward` itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+from collections.abc import Mapping, Sequence
+from importlib.machinery import ModuleSpec
+from typing import Any
+
+from doorward.sandbox.inside.channel import Channel
+from doorward.sandbox.inside.protocol import Message
+from doorward.sandbox.inside.results import outgoing
+
+LATER = "__doorward_later__"
+"""In the program's text, around what is called where the value is awaited."""
+
+
+class DoorwardError(RuntimeError):
+    """A call was refused or failed; the message says why."""
+
+
+class ApiError(DoorwardError):
+    """An API answered with an error: its HTTP `status`, the decoded `body`, and the seconds to wait (`retry_after`)."""
+
+    def __init__(self, message: str = "", status: int = 0, body: Any = None, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.status, self.body, self.retry_after = status, body, retry_after
+
+
+class InvalidArguments(DoorwardError, TypeError):
+    """The arguments do not fit the function."""
+
+
+class Answer(dict):  # type: ignore[type-arg]
+    """A JSON object: `value["name"]` or `value.name`. It can be awaited too, for whoever awaits a value that is there."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"the answer has no field {name!r}; it has: {', '.join(map(str, list(self)[:30]))}") from None
+
+    def __await__(self) -> Any:
+        return self
+        yield
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
+
+
+class Function:
+    """A function of the catalog. Called plainly; where the program's text awaits it, `later` is called instead."""
+
+    def __init__(self, catalog: Catalog, server: str, name: str) -> None:
+        self._catalog = catalog
+        self.__module__, self.__name__, self.__qualname__ = server, name, name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._catalog.answered(self._catalog.channel.ask(self._question(args, kwargs), outgoing))
+
+    async def later(self, *args: Any, **kwargs: Any) -> Any:
+        return self._catalog.answered(await self._catalog.channel.ask_later(self._question(args, kwargs), outgoing))
+
+    def _question(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        return {"call": str(self), "args": args, "kwargs": kwargs}
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        return str(self._catalog.function("doorward", "describe")(str(self)))
+
+    def __str__(self) -> str:
+        return f"{self.__module__}.{self.__name__}"
+
+    def __repr__(self) -> str:
+        return f"<function {self}>"
+
+
+def later(function: Any) -> Any:
+    """What to call in the place of `function`, where its value is awaited."""
+    return function.later if isinstance(function, Function) else function
+
+
+class Server(types.ModuleType):
+    """A server as a module. Its names are asked of the host when one is not among those that the program mentions."""
+
+    def __init__(self, catalog: Catalog, name: str) -> None:
+        super().__init__(name, f"The functions of {name}: see doorward.search and doorward.describe.")
+        self.__dict__["_of"] = catalog
+
+    def __getattr__(self, name: str) -> Any:
+        catalog: Catalog = self.__dict__["_of"]
+        if name == "__all__":
+            return catalog.members(self.__name__)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name not in catalog.mentioned.get(self.__name__, ()) and name not in catalog.members(self.__name__):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        self.__dict__[name] = function = catalog.function(self.__name__, name)
+        return function
+
+    def __dir__(self) -> list[str]:
+        return self.__dict__["_of"].members(self.__name__)  # type: ignore[no-any-return]
+
+
+class Catalog:
+    """Finds servers when a program imports them, before anything else of those names, and asks the host about the others
+    that nothing else has found."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+        self.mentioned: Mapping[str, Sequence[str]] = {}
+        self._members: dict[str, list[str] | None] = {}
+        sys.meta_path.insert(0, self)
+        sys.meta_path.append(_Last(self))
+
+    def begin(self, mentioned: Mapping[str, Sequence[str]]) -> None:
+        """From now on these servers, and names of theirs, are those that the program's text mentions."""
+        self.mentioned = {**self.mentioned, **mentioned}
+        self._members.clear()
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        return ModuleSpec(name, self) if name in self.mentioned or name == "doorward" else None  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> types.ModuleType:
+        module = Server(self, spec.name)
+        if spec.name == "doorward":
+            module.__dict__.update(ApiError=ApiError, DoorwardError=DoorwardError, InvalidArguments=InvalidArguments, path=self.path)
+        return module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Everything is made when it is asked for."""
+
+    def members(self, server: str) -> list[str]:
+        return self.known(server) or []
+
+    def known(self, server: str) -> list[str] | None:
+        """The names of a server's functions; `None` if there is no such server."""
+        if server not in self._members:
+            answer, _ = self.channel.ask({"members": server})
+            self._members[server] = answer.get("value")
+        return self._members[server]
+
+    def function(self, server: str, name: str) -> Function:
+        return Function(self, server, name)
+
+    def path(self, handle: Any) -> str:
+        """Fetch what a handle names into ./in. Returns: its path."""
+        uri = handle.get("artefact", "") if isinstance(handle, Mapping) else handle
+        message, content = self.channel.ask({"file": str(uri)})
+        self.answered((message, b""))
+        return put(str(message["name"]), content)
+
+    def answered(self, answer: Message) -> Any:
+        """The value of an answer. Raises: what it says."""
+        message, _ = answer
+        if "error" not in message:
+            return incoming(message.get("value"))
+        error = message["error"]
+        if error["type"] == "ApiError":
+            raise ApiError(error["message"], error["status"], incoming(error["body"]), error["retry_after"])
+        raise (InvalidArguments if error["type"] == "InvalidArguments" else DoorwardError)(error["message"])
+
+
+class _Last:
+    """Asks the host for a module that nobody has found: the program's text need not hold a server's name as one word."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if "." in name or not name.isidentifier() or self._catalog.known(name) is None:
+            return None
+        return ModuleSpec(name, self._catalog)  # type: ignore[arg-type]
+
+
+def incoming(value: Any) -> Any:
+    """A JSON value whose objects allow attribute access."""
+    if isinstance(value, dict):
+        return Answer({key: incoming(part) for key, part in value.items()})
+    return [incoming(part) for part in value] if isinstance(value, list) else value
+
+
+def put(name: str, content: bytes) -> str:
+    """Write a file into ./in. Returns: its path."""
+    os.makedirs("in", exist_ok=True)
+    path = os.path.join("in", os.path.basename(name) or "file")
+    with open(path, "wb") as file:
+        file.write(content)
+    return path

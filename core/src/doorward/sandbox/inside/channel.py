@@ -1,0 +1,122 @@
+"""The sandbox's end of its channel: questions to the host, asked by any thread or awaited, and their answers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import threading
+from typing import Any
+
+from doorward.sandbox.inside.protocol import HEADER, Message, decode, encode
+
+
+class Channel:
+    """A connected socket to the host. Whoever waits reads for all: there is no thread of our own."""
+
+    def __init__(self, link: socket.socket) -> None:
+        self._link = link
+        self._pid = os.getpid()
+        self._sending = threading.Lock()
+        self._state = threading.Condition()
+        self._reading = False
+        self._last = 0
+        self._answers: dict[int, Message | None] = {}
+        self._futures: dict[int, asyncio.Future[Message]] = {}
+
+    def send(self, message: dict[str, Any], blob: bytes = b"", default: Any = None) -> None:
+        """Send a frame. Raises: TypeError, ValueError, RecursionError for what JSON cannot say."""
+        self.send_frame(encode(message, blob, default))
+
+    def send_frame(self, frame: bytes) -> None:
+        """Send a frame as it is. Raises: RuntimeError in a process that the program has forked."""
+        if os.getpid() != self._pid:
+            raise RuntimeError("only the program's first process can call functions, not one that it has forked")
+        with self._sending:
+            self._link.sendall(frame)
+
+    def ask(self, message: dict[str, Any], default: Any = None) -> Message:
+        """Send a question, and wait for its answer."""
+        with self._state:
+            number = self._number()
+            self._answers[number] = None
+        try:
+            self.send({**message, "id": number}, default=default)
+            return self._wait(number)
+        finally:
+            self._answers.pop(number, None)
+
+    def next(self) -> Message:
+        """Wait for what the host sends of its own accord: a program."""
+        with self._state:
+            self._answers.setdefault(0, None)
+        try:
+            return self._wait(0)
+        finally:
+            self._answers.pop(0, None)
+
+    def _wait(self, number: int) -> Message:
+        with self._state:
+            while (answer := self._answers[number]) is None:
+                if self._reading:
+                    self._state.wait()
+                else:
+                    self._read()
+        return answer
+
+    async def ask_later(self, message: dict[str, Any], default: Any = None) -> Message:
+        """Send a question; other tasks go on until its answer is there."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Message] = loop.create_future()
+        with self._state:
+            number = self._number()
+            self._futures[number] = future
+        try:
+            self.send({**message, "id": number}, default=default)
+            loop.add_reader(self._link, self._readable)
+            return await future
+        finally:
+            self._futures.pop(number, None)
+            if not self._futures:
+                loop.remove_reader(self._link)
+
+    def _number(self) -> int:
+        self._last += 1
+        return self._last
+
+    def _readable(self) -> None:
+        with self._state:
+            if not self._reading:  # else a thread that waits for an answer of its own reads this one too
+                self._read()
+
+    def _read(self) -> None:
+        """Read one answer and hand it to who waits for it. Called with the state held, and lets go of it meanwhile."""
+        self._reading = True
+        self._state.release()
+        try:
+            (size,) = HEADER.unpack(self._exactly(4))
+            answer = decode(self._exactly(size))
+        finally:
+            self._state.acquire()
+            self._reading = False
+            self._state.notify_all()
+        number = answer[0].get("id", 0)
+        if number in self._answers:
+            self._answers[number] = answer
+        elif (future := self._futures.get(number)) is not None:
+            future.get_loop().call_soon_threadsafe(_settle, future, answer)
+
+    def _exactly(self, size: int) -> bytes:
+        parts, missing = [], size
+        while missing:
+            part = self._link.recv(min(missing, 2**20))
+            if not part:
+                raise EOFError("the host is gone")
+            parts.append(part)
+            missing -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _settle(future: asyncio.Future[Message], answer: Message) -> None:
+    if not future.done():
+        future.set_result(answer)

@@ -1,0 +1,61 @@
+"""Frames between a sandbox and its host: four bytes of length (big-endian), a line of JSON, and raw bytes behind it if there are any.
+
+This file runs on both sides: inside a sandbox nothing but the standard library of Python 3.9 is there.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any
+
+HEADER = struct.Struct(">I")
+
+Message = tuple[dict[str, Any], bytes]
+
+
+class BadFrame(Exception):
+    """What came in is no frame, or a larger one than is allowed."""
+
+
+def encode(message: dict[str, Any], blob: bytes = b"", default: Callable[[Any], Any] | None = None) -> bytes:
+    """A frame. Raises: TypeError, ValueError, RecursionError for what JSON cannot say."""
+    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"), default=default).encode("utf-8", "replace")
+    body = text + b"\n" + blob if blob else text
+    return HEADER.pack(len(body)) + body
+
+
+def decode(body: bytes, loads: Callable[[bytes], Any] = json.loads) -> Message:
+    """A frame's message and raw bytes, of its body. Raises: BadFrame."""
+    end = body.find(b"\n")
+    text, blob = (body, b"") if end < 0 else (body[:end], body[end + 1 :])
+    try:
+        message = loads(text)
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise BadFrame(f"no JSON: {error}") from None
+    if not isinstance(message, dict):
+        raise BadFrame("no object")
+    return message, blob
+
+
+class Frames:
+    """Takes bytes as they come, and gives the frames in them."""
+
+    def __init__(self, most: int, loads: Callable[[bytes], Any] = json.loads) -> None:
+        self._most = most
+        self._loads = loads
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[Message]:
+        """The messages that are complete now. Raises: BadFrame."""
+        self._buffer += data
+        while len(self._buffer) >= 4:
+            (size,) = HEADER.unpack_from(self._buffer)
+            if size > self._most:
+                raise BadFrame(f"a frame of {size} bytes, more than {self._most}")
+            if len(self._buffer) < 4 + size:
+                return
+            body = bytes(self._buffer[4 : 4 + size])
+            del self._buffer[: 4 + size]
+            yield decode(body, self._loads)

@@ -1,0 +1,182 @@
+"""What leaves a sandbox: values as JSON, figures and files as artefacts, errors with the lines of the agent's own code."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import enum
+import io
+import os
+import stat
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+BYTES = "\0bytes"
+"""The one key of an object that stands for bytes in JSON."""
+
+MOST_FILES = 100
+"""Artefacts of one run."""
+
+Keep = Callable[[str, bytes], None]
+
+
+def outgoing(value: Any) -> Any:
+    """What `json` does not know, as something that it does. Raises: TypeError for what cannot be an argument of a call."""
+    found = _known(value)
+    if found is NotImplemented:
+        raise TypeError(f"a {type(value).__name__} cannot be sent; send plain JSON values")
+    return found
+
+
+def _known(value: Any) -> Any:
+    kind = type(value)
+    package = (kind.__module__ or "").partition(".")[0]
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return {BYTES: base64.b64encode(bytes(value)).decode()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=str)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if package == "pandas" and hasattr(value, "to_dict"):
+        return value.to_dict("records") if hasattr(value, "columns") else value.tolist() if hasattr(value, "tolist") else value.to_dict()
+    if package == "numpy" and hasattr(value, "tolist"):
+        return value.tolist()
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if kind.__name__ == "Function" and "catalog" in kind.__module__:
+        return str(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, enum.Enum):
+        return value.value
+    if hasattr(value, "model_dump") and not isinstance(value, type):
+        return value.model_dump()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return NotImplemented
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """Any value as what JSON can say: keys become text, what nobody knows its `repr`."""
+    if depth > 100:
+        return "…"
+    if value is None or isinstance(value, (str, bool, int, float)):
+        if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 10_000:
+            return f"an integer of {value.bit_length()} bits"
+        return value
+    if isinstance(value, dict):
+        return {key if isinstance(key, str) else str(key): plain(part, depth + 1) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(part, depth + 1) for part in value]
+    known = _known(value)
+    return repr(value)[:1000] if known is NotImplemented else plain(known, depth + 1)
+
+
+class Figures:
+    """Pictures that a program draws or returns, kept as artefacts."""
+
+    def __init__(self, keep: Keep) -> None:
+        self._keep = keep
+        self._count = 0
+
+    def collect(self) -> None:
+        """Keep what is drawn with pyplot and still open, and close it."""
+        pyplot = sys.modules.get("matplotlib.pyplot")
+        if pyplot is None:
+            return
+        for number in pyplot.get_fignums():
+            self.kept(pyplot.figure(number))
+        pyplot.close("all")
+
+    def kept(self, value: Any) -> str | None:
+        """Keep a figure or an image. Returns: the artefact's name; `None` if the value is neither."""
+        module = type(value).__module__
+        content, extension = io.BytesIO(), "png"
+        if module.startswith("matplotlib.") and hasattr(value, "savefig"):
+            value.savefig(content, format="png")
+        elif module.startswith("PIL.") and hasattr(value, "save"):
+            (value if value.mode in ("1", "L", "P", "RGB", "RGBA") else value.convert("RGB")).save(content, format="PNG")
+        elif module.startswith("plotly.") and hasattr(value, "to_html"):
+            content.write(value.to_html(include_plotlyjs="cdn").encode())
+            extension = "html"
+        else:
+            return None
+        self._count += 1
+        name = f"figure-{self._count}.{extension}"
+        self._keep(name, content.getvalue())
+        return name
+
+    def show(self) -> None:
+        """Make the `show` of images and plotly's figures keep them: there is no screen."""
+        if (images := sys.modules.get("PIL.Image")) is not None:
+            images.Image.show = lambda image, *args, **kwargs: self._shown(image)
+        if (plotly := sys.modules.get("plotly.basedatatypes")) is not None:
+            plotly.BaseFigure.show = lambda figure, *args, **kwargs: self._shown(figure)
+
+    def _shown(self, value: Any) -> None:
+        self.kept(value)
+
+
+class Out:
+    """The folder `out`: what is new or has changed in it since the last look becomes an artefact."""
+
+    def __init__(self, folder: str = "out") -> None:
+        self._folder = folder
+        self._seen: dict[str, tuple[int, int]] = {}
+
+    def files(self, most: int) -> Iterator[tuple[str, bytes]]:
+        """Name and content of each regular file that is new, of at most `most` bytes together."""
+        count = 0
+        for folder, folders, names in os.walk(self._folder):
+            folders.sort()
+            for name in sorted(names):
+                path = os.path.join(folder, name)
+                content = self._read(path, most)
+                if content is None:
+                    continue
+                count += 1
+                most -= len(content)
+                if count > MOST_FILES:
+                    return
+                yield os.path.relpath(path, self._folder), content
+
+    def _read(self, path: str, most: int) -> bytes | None:
+        try:
+            number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            return None
+        with open(number, "rb") as file:
+            about = os.fstat(number)
+            mark = (about.st_mtime_ns, about.st_size)
+            if not stat.S_ISREG(about.st_mode) or self._seen.get(path) == mark:
+                return None
+            if about.st_size > most:
+                sys.stderr.write(f"[{path}: {about.st_size} bytes are too many for an artefact]\n")
+                return None
+            self._seen[path] = mark
+            return file.read()
+
+
+def failure(error: BaseException, name: str) -> dict[str, Any]:
+    """What is told of an exception: its type and message, and the frames that stand in the program called `name`."""
+    while len(inner := list(getattr(error, "exceptions", ()))) == 1:  # a group of one is about that one
+        error = inner[0]
+    frames = [
+        {"line": number, "function": frame.f_code.co_name}
+        for frame, number in traceback.walk_tb(error.__traceback__)
+        if frame.f_code.co_filename == name
+    ]
+    line = frames[-1]["line"] if frames else None
+    if isinstance(error, SyntaxError) and error.filename == name:
+        line = error.lineno
+    message = error.msg if isinstance(error, SyntaxError) else _text(error)
+    return {"type": type(error).__name__, "message": message, "line": line, "frames": frames[-20:]}
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)[:8000]
+    except Exception:
+        return "the error has no message that can be shown"

@@ -1,0 +1,212 @@
+"""The host's line to one sandbox: its frames and its output, on file descriptors of their own or relayed by the zygote."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import from_json
+
+from doorward.sandbox.inside.protocol import BadFrame, Frames, encode
+
+if TYPE_CHECKING:
+    from doorward.sandbox.jail import Account, Jail
+
+MOST_PARTS = 5_000_000
+"""Commas in a frame: what has more would keep this process busy for long."""
+
+MOST_UNREAD = 256 * 2**20
+"""Bytes of answers that a sandbox leaves unread."""
+
+_READS = 16
+"""Of output at once: more than a pipe holds, and an end for who prints without one."""
+
+Listener = Callable[[dict[str, Any], bytes], None]
+
+
+def _loads(text: bytes) -> Any:
+    if text.count(b",") > MOST_PARTS:
+        raise ValueError(f"more than {MOST_PARTS:,} parts")
+    return from_json(text)
+
+
+async def first_of(*futures: asyncio.Future[Any]) -> None:
+    """Wait until one of them is done."""
+    await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
+
+
+class Line:
+    """One sandbox, as its host sees it. What comes is handed to `heard` and `print`; what is no frame ends the sandbox."""
+
+    def __init__(self, jail: Jail, number: int) -> None:
+        self.jail = jail
+        self.number = number
+        self.pid = 0
+        self.account: Account | None = None
+        self.gone: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.why = ""
+        self.heard: Listener = self._ready
+        self.print: Callable[[bytes], None] = lambda data: None
+        self._is_ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._frames = Frames(2**16, _loads)
+
+    async def open(self) -> None:
+        """Have the zygote start the sandbox, and wait until it is ready. Raises: OSError, EOFError."""
+        raise NotImplementedError
+
+    def write(self, frame: bytes) -> None:
+        """Send the sandbox a frame."""
+        raise NotImplementedError
+
+    def send(self, message: dict[str, Any], blob: bytes = b"") -> None:
+        self.write(encode(message, blob))
+
+    def drain(self) -> None:
+        """Hand on what has been printed so far."""
+
+    def allow(self, most: int) -> None:
+        """The largest frame that may come from now on, in bytes."""
+        self._frames = Frames(most, _loads)
+
+    def received(self, data: bytes) -> None:
+        """Bytes of the sandbox's channel."""
+        try:
+            for message, blob in self._frames.feed(data):
+                self.heard(message, blob)
+        except BadFrame as error:
+            self.break_off(f"it sent {error}")
+
+    def printed(self, data: bytes) -> None:
+        """Bytes of the sandbox's output."""
+        self.print(data)
+
+    def break_off(self, why: str) -> None:
+        """Nothing more is listened to; the sandbox is ended."""
+        self.why = self.why or why
+        self.heard = lambda message, blob: None
+        self._frames = Frames(2**31, lambda text: {})
+        with contextlib.suppress(EOFError):
+            self.jail.tell({"kill": self.number})
+
+    def lost(self, code: int, why: str = "") -> None:
+        """The sandbox has ended, with this exit code (negative: a signal's number)."""
+        self.drain()
+        self.why = self.why or why
+        if not self._is_ready.done():
+            self._is_ready.set_exception(EOFError(self.why or f"it ended with code {code}"))
+            self._is_ready.exception()
+        if not self.gone.done():
+            self.gone.set_result(code)
+
+    async def end(self) -> None:
+        """End the sandbox, and wait until all of it is gone."""
+        if not self.gone.done():
+            await self.jail.kill(self)
+        self.jail.lines.pop(self.number, None)
+        if self.account is not None:
+            account, self.account = self.account, None
+            await account.close()
+
+    def _ready(self, message: dict[str, Any], blob: bytes) -> None:
+        if "ready" in message and not self._is_ready.done():
+            self._is_ready.set_result(None)
+
+
+class RelayedLine(Line):
+    """Over the jail's own channel, where no file descriptor can be passed."""
+
+    async def open(self) -> None:
+        self.jail.tell({"fork": self.number})
+        await self._is_ready
+
+    def write(self, frame: bytes) -> None:
+        with contextlib.suppress(EOFError):
+            self.jail.tell({"to": self.number}, frame)
+
+
+class LocalLine(Line, asyncio.Protocol):
+    """Over a socket pair and a pipe, whose other ends the sandbox has got."""
+
+    def __init__(self, jail: Jail, number: int) -> None:
+        super().__init__(jail, number)
+        self._transport: asyncio.Transport | None = None
+        self._out = -1
+
+    async def open(self) -> None:
+        loop = asyncio.get_running_loop()
+        ours, theirs = socket.socketpair()
+        self._out, out = os.pipe()
+        try:
+            ours.setblocking(False)
+            os.set_blocking(self._out, False)
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # the first frame tells whose process it is
+            loop.add_reader(self._out, self.drain)
+            self.jail.tell({"fork": self.number, "passed": True}, fds=(theirs.fileno(), out))
+            theirs.close()
+            os.close(out)
+            out = -1
+            data = await self._first(ours)
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
+            self.received(data)
+            self._transport, _ = await loop.create_connection(lambda: self, sock=ours)
+            await self._is_ready
+        except BaseException:
+            theirs.close()
+            if out >= 0:
+                os.close(out)
+            if self._transport is None:
+                ours.close()
+            raise
+
+    async def _first(self, link: socket.socket) -> bytes:
+        loop = asyncio.get_running_loop()
+        readable: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(link, lambda: None if readable.done() else readable.set_result(None))
+        try:
+            await first_of(readable, self.gone)
+        finally:
+            loop.remove_reader(link)
+        if not readable.done():
+            raise EOFError(self.why or "it ended at once")
+        data, parts, _, _ = link.recvmsg(2**16, socket.CMSG_SPACE(struct.calcsize("3i")))
+        for level, kind, content in parts:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+                self.pid = struct.unpack("3i", content)[0]
+        return data
+
+    def data_received(self, data: bytes) -> None:
+        self.received(data)
+
+    def write(self, frame: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(frame)
+            if self._transport.get_write_buffer_size() > MOST_UNREAD:
+                self.break_off("it did not read its answers")
+
+    def drain(self) -> None:
+        with contextlib.suppress(BlockingIOError, OSError):
+            for _ in range(_READS):
+                if self._out < 0:
+                    return
+                data = os.read(self._out, 2**16)
+                if not data:
+                    self._close_out()
+                    return
+                self.printed(data)
+
+    def lost(self, code: int, why: str = "") -> None:
+        super().lost(code, why)
+        self._close_out()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _close_out(self) -> None:
+        if self._out >= 0:
+            asyncio.get_running_loop().remove_reader(self._out)
+            os.close(self._out)
+            self._out = -1

@@ -1,0 +1,156 @@
+"""Sandboxes started ahead, so that a run need not wait for one. Each serves one client, and is ended after it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+from doorward.errors import DoorwardError, ExecutorError
+from doorward.logs import log
+from doorward.sandbox.jail import Jail
+from doorward.sandbox.line import Line
+from doorward.sandbox.session import JailSandbox
+from doorward.types import Limits
+
+
+class Pool:
+    """Keeps `ready` sandboxes ahead, and allows `most` at once; who waits for one is served in turn.
+
+    `start` makes a jail. After `idle` seconds in which nobody came, what is ready is ended (0: never).
+    """
+
+    def __init__(
+        self, start: Callable[[Limits], Awaitable[Jail]], *, ready: int, most: int, wait: float, idle: float, advice: str = ""
+    ) -> None:
+        self._start = start
+        self._most, self._wait, self._idle = most, wait, idle
+        self._aim = ready
+        self._advice = advice
+        self._slots = asyncio.Semaphore(most)
+        self._starting = asyncio.Lock()
+        self._jails: list[Jail] = []
+        self._ready: deque[Line] = deque()
+        self._making = 0
+        self._room = 0
+        self._tasks: set[asyncio.Future[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._limits: Limits | None = None
+        self._closed = False
+
+    async def take(self, limits: Limits) -> JailSandbox:
+        """A sandbox that nobody has used. Raises: ExecutorError if none gets free in time, or none can be started."""
+        try:
+            await asyncio.wait_for(self._slots.acquire(), self._wait)
+        except TimeoutError:
+            hint = "Try again, end sessions, or let the operator raise `most`."
+            raise ExecutorError(f"all {self._most} sandboxes are busy", hint=hint) from None
+        try:
+            if self._limits is not None and (limits.memory, limits.processes) != (self._limits.memory, self._limits.processes):
+                await self._end_ready()
+            self._limits = limits
+            line = self._first_ready() or await self._make(limits)
+        except BaseException:
+            self._slots.release()
+            raise
+        self._later(self._refill())
+        return JailSandbox(line, limits, self._left)
+
+    def _first_ready(self) -> Line | None:
+        while self._ready:
+            line = self._ready.popleft()
+            if not line.gone.done():
+                return line
+            self._later(line.end())
+        return None
+
+    async def _make(self, limits: Limits) -> Line:
+        """A new sandbox: in a jail that has room, else in a new jail."""
+        for _ in range(2):
+            jail = self._jail_with_room() or await self._new_jail(limits)
+            try:
+                return await jail.fork()
+            except ExecutorError:
+                if not jail.dead.is_set():
+                    raise
+        return await (await self._new_jail(limits)).fork()
+
+    def _jail_with_room(self) -> Jail | None:
+        self._jails = [jail for jail in self._jails if not jail.dead.is_set()]
+        return next((jail for jail in self._jails if jail.has_room), None)
+
+    async def _new_jail(self, limits: Limits) -> Jail:
+        if self._room == 1:
+            jail = await self._start(limits)
+        else:
+            async with self._starting:  # whoever waited may find that the new one has room for all
+                if (found := self._jail_with_room()) is not None:
+                    return found
+                jail = await self._start(limits)
+        self._room = jail.room if jail.fresh else 1
+        self._jails.append(jail)
+        return jail
+
+    def _left(self, line: Line) -> asyncio.Future[None]:
+        """A client has gone. Its sandbox goes too, while the client need not wait for that."""
+        return self._later(self._end(line))
+
+    async def _end(self, line: Line) -> None:
+        try:
+            await line.end()
+            if not line.jail.fresh:
+                await line.jail.end()
+        finally:
+            self._slots.release()
+        if not self._closed:
+            await self._refill()
+
+    async def _refill(self) -> None:
+        """Start what is missing of the sandboxes ahead."""
+        self._rest()
+        while self._limits is not None and not self._closed and len(self._ready) + self._making < self._aim:
+            self._making += 1
+            try:
+                self._ready.append(await self._make(self._limits))
+            except DoorwardError as error:
+                log.warning("sandbox_not_started", error=str(error), hint=error.hint)  # the next run will say it
+                return
+            finally:
+                self._making -= 1
+
+    def _rest(self) -> None:
+        """Count the idle time anew."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._idle:
+            self._timer = asyncio.get_running_loop().call_later(self._idle, lambda: self._later(self._end_ready()))
+
+    async def _end_ready(self) -> None:
+        """End what nobody uses: sandboxes that are ready, and jails without any."""
+        self._limits = None
+        while self._ready:
+            await self._ready.popleft().end()
+        for jail in [jail for jail in self._jails if not jail.lines]:
+            self._jails.remove(jail)
+            await jail.end()
+
+    def _later(self, work: Awaitable[None]) -> asyncio.Future[None]:
+        task: asyncio.Future[None] = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Future[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.warning("sandbox_pool", error=f"{type(error).__name__}: {error}")
+
+    async def close(self) -> None:
+        """End all of them."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(jail.end() for jail in self._jails), return_exceptions=True)

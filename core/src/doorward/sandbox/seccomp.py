@@ -1,0 +1,140 @@
+"""Which system calls a sandbox may make: one list (`syscalls.txt`), as a BPF program, as kafel text, as a container's profile.
+
+The zygote, which is ours, may make a few more than the programs that it starts: it makes their namespaces.
+Source: seccomp(2), Documentation/userspace-api/seccomp_filter.rst of Linux.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+"""AUDIT_ARCH_… by the machine's name (`os.uname().machine`)."""
+
+_ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
+_EPERM, _ENOSYS, _EAFNOSUPPORT = 1, 38, 97
+_LOAD, _JEQ, _JGT, _JGE, _JSET, _RET = 0x20, 0x15, 0x25, 0x35, 0x45, 0x06
+_NR, _ARCH, _ARG0, _ARG1 = 0, 4, 16, 24
+_X32 = 0x40000000
+
+_NEW_NAMESPACES = 0x7E020000
+_CLONE_THREAD = 0x00010000
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
+
+Instruction = tuple[int, int, int, int]
+
+
+class Call(NamedTuple):
+    """A system call: its name, its numbers by architecture, and whether only the zygote may make it."""
+
+    name: str
+    numbers: dict[str, int]
+    zygote: bool
+
+
+@cache
+def calls() -> tuple[Call, ...]:
+    """The list of `syscalls.txt`."""
+    found, section = [], ""
+    for line in (resources.files("doorward.sandbox") / "syscalls.txt").read_text().splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif line and not line.startswith("#"):
+            name, *numbers = line.split()
+            known = {a: int(n) for a, n in zip(ARCHITECTURES, numbers, strict=True) if n != "-"}
+            found.append(Call(name, known, section == "zygote"))
+    return tuple(found)
+
+
+def bpf(machine: str, *, one_process: bool = False, network: bool = False) -> bytes:
+    """The filter of a sandbox, as an array of `struct sock_filter`.
+
+    `one_process`: no further process, and no memory outside of its address space, for where only rlimits hold memory.
+    `network`: Internet sockets too, for an operator who gives a sandbox a network.
+    """
+    numbers = {call.name: call.numbers[machine] for call in calls() if not call.zygote and machine in call.numbers}
+    newest = max(number for call in calls() for number in call.numbers.values())
+    narrowed = {
+        "clone": [*_unless(_ARG0, _JSET, [_NEW_NAMESPACES], _EPERM), *(_only_threads() if one_process else ())],
+        "socket": _only_families(network),
+        "socketpair": _only_families(False),
+        "ioctl": _unless(_ARG1, _JEQ, [_TIOCSTI, _TIOCLINUX], _EPERM),
+    }
+    if one_process:
+        for name in ("fork", "vfork", "memfd_create"):
+            numbers.pop(name, None)
+    program: list[Instruction] = [
+        (_LOAD, 0, 0, _ARCH),
+        (_JEQ, 1, 0, ARCHITECTURES[machine]),
+        (_RET, 0, 0, _KILL),
+        (_LOAD, 0, 0, _NR),
+        (_JGE, 0, 1, _X32),
+        (_RET, 0, 0, _ERRNO | _EPERM),
+    ]
+    for name, rules in narrowed.items():
+        number = numbers.pop(name)
+        program += [(_JEQ, 0, len(rules) + 1, number), *rules, (_RET, 0, 0, _ALLOW)]
+    for low, high in _ranges(numbers.values()):
+        program += [(_JGE, 0, 2, low), (_JGT, 1, 0, high), (_RET, 0, 0, _ALLOW)]
+    # clone3 hides its flags in memory; libc falls back to clone. What is newer than the list libc does without, too.
+    program += [(_JEQ, 0, 1, 435), (_RET, 0, 0, _ERRNO | _ENOSYS)]
+    program += [(_JGT, 0, 1, newest), (_RET, 0, 0, _ERRNO | _ENOSYS), (_RET, 0, 0, _ERRNO | _EPERM)]
+    return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
+
+
+def kafel_policy() -> str:
+    """What a jail of nsjail may do, its zygote included. By number, for each nsjail knows its own set of names."""
+    import platform
+
+    machine = platform.machine()
+    numbers = sorted(call.numbers[machine] for call in calls() if machine in call.numbers)
+    return f"POLICY doorward {{ ALLOW {{ {', '.join(f'SYSCALL[{n}]' for n in numbers)} }} }} USE doorward DEFAULT ERRNO({_EPERM})"
+
+
+def docker_profile() -> str:
+    """What a container may do, its zygote included: a seccomp profile of the Open Container Initiative's engines, as JSON."""
+    profile: dict[str, Any] = {
+        "defaultAction": "SCMP_ACT_ERRNO",
+        "defaultErrnoRet": _EPERM,
+        "architectures": ["SCMP_ARCH_X86_64", "SCMP_ARCH_AARCH64"],
+        "syscalls": [
+            {"names": [call.name for call in calls()], "action": "SCMP_ACT_ALLOW"},
+            {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": _ENOSYS},
+        ],
+    }
+    return json.dumps(profile)
+
+
+def _unless(argument: int, test: int, values: Iterable[int], errno: int) -> list[Instruction]:
+    """Refuse if an argument passes a test with one of the values. The call's number is in the accumulator afterwards only
+    if nothing follows that needs it: each narrowed call ends with a verdict."""
+    return [(_LOAD, 0, 0, argument), *(i for v in values for i in ((test, 0, 1, v), (_RET, 0, 0, _ERRNO | errno)))]
+
+
+def _only_threads() -> list[Instruction]:
+    return [(_LOAD, 0, 0, _ARG0), (_JSET, 1, 0, _CLONE_THREAD), (_RET, 0, 0, _ERRNO | _EPERM)]
+
+
+def _only_families(network: bool) -> list[Instruction]:
+    families = [_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK] if network else [_AF_UNIX]
+    tests = [(_JEQ, len(families) - at, 0, family) for at, family in enumerate(families)]
+    return [(_LOAD, 0, 0, _ARG0), *tests, (_RET, 0, 0, _ERRNO | _EAFNOSUPPORT)]
+
+
+def _ranges(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """The numbers as runs of neighbours."""
+    low = high = -2
+    for number in sorted(numbers):
+        if number != high + 1:
+            if low >= 0:
+                yield low, high
+            low = number
+        high = number
+    if low >= 0:
+        yield low, high

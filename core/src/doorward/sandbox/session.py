@@ -1,0 +1,264 @@
+"""The host's end of a sandbox that runs programs: what it asks is answered through the door, what it says is not trusted."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import mimetypes
+import re
+import signal
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from doorward import programs
+from doorward.artefacts import PREFIX
+from doorward.drivers import Door
+from doorward.errors import ApiError, DoorwardError, InvalidArguments, LimitExceeded, SandboxDied
+from doorward.sandbox.inside.results import BYTES
+from doorward.sandbox.line import Line, first_of
+from doorward.types import Ended, Failure, File, Frame, Limits, Program
+
+MOST_ASKED = 10_000
+"""Questions of one sandbox that wait for an answer."""
+
+_FLOOD = 64
+"""Times the limit of output after which a program is ended: until then what is too much is dropped."""
+
+_ERRORS = 1000
+_TEXT = 8000
+
+
+class JailSandbox:
+    """A `Sandbox` in a jail: one line to one sandbox."""
+
+    def __init__(self, line: Line, limits: Limits, left: Callable[[Line], asyncio.Future[None]]) -> None:
+        self._line = line
+        self._limits = limits
+        self._left = left
+        self._open = True
+        self._clean = False
+        self._door: Door
+        self._asked: set[asyncio.Task[None]] = set()
+        self._done: asyncio.Future[dict[str, Any]]
+        self._room = 0
+        line.allow(limits.result + 2**20)
+
+    async def run(self, program: Program, door: Door) -> Ended:
+        """See `doorward.Sandbox.run`."""
+        line, loop = self._line, asyncio.get_running_loop()
+        self._door, self._done, self._room = door, loop.create_future(), _FLOOD * self._limits.output
+        line.heard, line.print = self._heard, self._print
+        try:
+            message, blob = _run(program, door)
+            line.send(message, blob)
+            await first_of(self._done, line.gone)
+            line.drain()
+            if self._done.done():
+                self._clean = True
+                return await self._ended(self._done.result())
+            raise await self._died(program.limits)
+        except asyncio.CancelledError:
+            self._clean = False
+            await self.close()
+            raise
+        finally:
+            line.heard, line.print = _deaf, _deaf
+            for task in self._asked:
+                task.cancel()
+
+    async def close(self) -> None:
+        """End it and everything in it. Idempotent. After a run that came to its end nobody waits for that."""
+        if self._open:
+            self._open = False
+            ending = self._left(self._line)
+            if not self._clean:
+                await asyncio.shield(ending)
+
+    # What comes from the sandbox
+
+    def _heard(self, message: dict[str, Any], blob: bytes) -> None:
+        try:
+            if "done" in message:
+                if not self._done.done():
+                    self._done.set_result(dict(message["done"]))
+            elif "artefact" in message:
+                name = str(message["artefact"])
+                self._door.keep(blob, mimetypes.guess_type(name)[0] or "application/octet-stream", name)
+            elif len(self._asked) > MOST_ASKED:
+                self._line.break_off("it asked more than can be answered")
+            else:
+                task = asyncio.ensure_future(self._answer(int(message["id"]), message))
+                self._asked.add(task)
+                task.add_done_callback(self._asked.discard)
+        except LimitExceeded as error:
+            self._door.print(f"[{error}]\n")
+        except (KeyError, TypeError, ValueError) as error:
+            self._line.break_off(f"it sent {type(error).__name__}: {error}")
+
+    async def _answer(self, number: int, message: Mapping[str, Any]) -> None:
+        blob = b""
+        answer: dict[str, Any] = {"id": number}
+        try:
+            match message:
+                case {"call": str(function), "args": list(args), "kwargs": dict(kwargs)}:
+                    answer["value"] = await self._door.call(function, _bytes(args), _bytes(kwargs))
+                case {"members": str(server)}:
+                    names = self._door.members(server)
+                    answer["value"] = names if names is None else list(names)
+                case {"file": str(uri)}:
+                    file = self._door.open(uri)
+                    answer["name"], blob = _file_name(file, uri), file.content
+                case _:
+                    self._line.break_off("it asked what nobody understands")
+                    return
+        except DoorwardError as error:
+            answer["error"] = _told(error)
+        with contextlib.suppress(EOFError):
+            self._line.send(answer, blob)
+
+    def _print(self, data: bytes) -> None:
+        self._room -= len(data)
+        if self._room < 0:
+            self._line.break_off("output")
+        else:
+            self._door.print(data.decode(errors="replace"))
+
+    # How it ended
+
+    async def _ended(self, done: Mapping[str, Any]) -> Ended:
+        match done:
+            case {"error": dict(error)}:
+                failure = _failure(error)
+                reached = await self._reached()
+                if failure.type == "MemoryError" or "memory" in reached:
+                    raise _too_much_memory(self._limits)
+                if "processes" in reached:
+                    failure = _with_hint(failure, f"The limit of {self._limits.processes} processes and threads was reached.")
+                return Ended(error=failure)
+            case {"bytes": int(size)}:
+                hint = "Filter or aggregate in the program, or write a file into ./out."
+                raise LimitExceeded(f"the value has {size} bytes, more than {self._limits.result}", hint=hint)
+            case _:
+                return Ended(value=_bytes(done.get("value")))
+
+    async def _died(self, limits: Limits) -> DoorwardError:
+        """Why the sandbox ended while the program ran."""
+        code = self._line.gone.result()
+        if "memory" in await self._reached():
+            return _too_much_memory(limits)
+        if self._line.why == "output":
+            return LimitExceeded(f"the program printed more than {_FLOOD} times the limit of {limits.output} bytes", hint="Print less.")
+        if self._line.why:
+            return SandboxDied(f"the sandbox was ended: {self._line.why}")
+        if code < 0:
+            with contextlib.suppress(ValueError):
+                return SandboxDied(f"the sandbox died of {signal.Signals(-code).name}", hint="The program crashed its interpreter.")
+        return SandboxDied(f"the program ended its process with code {code}", hint="Set `result` and let the program come to its end.")
+
+    async def _reached(self) -> list[str]:
+        return await self._line.account.reached() if self._line.account else []
+
+
+def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
+    """The frame that hands a program over."""
+    code, inputs = programs.bind(program.code, program.params)
+    words = set(re.findall(r"\w+", program.code))
+    mentioned = {}
+    for word in words:
+        if (names := door.members(word)) is not None:
+            mentioned[word] = [name for name in names if name in words]
+    files, blob = [], b""
+    for name, value in inputs.items():
+        if isinstance(value, str) and value.startswith(PREFIX):
+            file = door.open(value)
+            given = _file_name(file, value)
+            files.append((given, len(file.content)))
+            blob += file.content
+            inputs[name] = f"in/{given}"
+    about = {
+        "code": code,
+        "awaited": sorted(_awaited(code)),
+        "sets_result": programs.sets_result(code),
+        "inputs": inputs,
+        "mentioned": mentioned,
+        "files": files,
+        "most": program.limits.result,
+    }
+    return {"run": about}, blob
+
+
+def _awaited(code: str) -> set[tuple[int, int]]:
+    try:
+        return programs.awaited(code)
+    except DoorwardError:
+        return set()
+
+
+def _file_name(file: File, uri: str) -> str:
+    """A plain name for a file in ./in."""
+    name = re.sub(r"[^\w.-]+", "_", file.name.rpartition("/")[2]).strip("._")
+    return name or uri.removeprefix(PREFIX)[:12].strip("-_") + (mimetypes.guess_extension(file.type.partition(";")[0]) or "")
+
+
+def _told(error: DoorwardError) -> dict[str, Any]:
+    """What a program is told of a call that failed."""
+    kind = "InvalidArguments" if isinstance(error, InvalidArguments) else "DoorwardError"
+    if not isinstance(error, ApiError):
+        return {"type": kind, "message": error.message}
+    return {"type": "ApiError", "message": error.message, "status": error.status, "body": error.body, "retry_after": error.retry_after}
+
+
+def _bytes(value: Any) -> Any:
+    """A value whose stand-ins for bytes are bytes. Walks with a stack of its own: JSON may be deep."""
+    import base64
+
+    def real(node: Any) -> Any:
+        if isinstance(node, dict) and len(node) == 1 and isinstance(text := node.get(BYTES), str):
+            try:
+                return base64.b64decode(text)
+            except ValueError:
+                return text
+        return node
+
+    value = real(value)
+    todo = [value]
+    while todo:
+        node = todo.pop()
+        places = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+        for place, part in list(places):
+            if isinstance(part, (dict, list)):
+                node[place] = part = real(part)
+                todo.append(part)
+    return value
+
+
+def _failure(error: Mapping[str, Any]) -> Failure:
+    """What a sandbox says of an error, as far as it is of the right types and sizes."""
+    frames = error.get("frames")
+    shown = tuple(
+        Frame(frame["line"], str(frame["function"])[:100])
+        for frame in (frames if isinstance(frames, list) else [])[-20:]
+        if isinstance(frame, dict) and isinstance(frame.get("line"), int) and "function" in frame
+    )
+    line = error.get("line")
+    return Failure(
+        "program",
+        str(error.get("type", "Error"))[:_ERRORS],
+        str(error.get("message", ""))[:_TEXT],
+        line if isinstance(line, int) else None,
+        shown,
+    )
+
+
+def _with_hint(failure: Failure, hint: str) -> Failure:
+    from dataclasses import replace
+
+    return replace(failure, hint=hint)
+
+
+def _too_much_memory(limits: Limits) -> LimitExceeded:
+    return LimitExceeded(f"the program needed more memory than its limit of {limits.memory // 2**20} MiB", hint="Work on smaller pieces.")
+
+
+def _deaf(*args: Coroutine[Any, Any, Any] | Any) -> None:
+    """Nobody listens: the run is over."""
