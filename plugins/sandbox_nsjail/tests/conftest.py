@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,9 +19,6 @@ import pytest
 HERE = Path(__file__).parent
 USER = 23456
 """An ordinary user's number that nobody has."""
-
-Runs = Callable[..., list[dict[str, Any]]]
-
 
 def absent(what: str) -> NoReturn:
     if os.environ.get("DOORWARD_PEERS") == "required":
@@ -35,42 +33,43 @@ def environment() -> dict[str, str]:
     return {"PATH": "/usr/bin:/bin", "PYTHONPATH": os.pathsep.join(paths), "TMPDIR": "/tmp", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def as_user() -> list[str]:
-    """The command line in front of another that runs it as an ordinary user, and the Python that this user can read."""
-    if os.geteuid():
-        return [sys.executable]
-    change = [shutil.which("setpriv") or absent("setpriv is absent"), f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
-    name = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-    for python in (sys.executable, f"/usr/bin/{name}", f"/usr/local/bin/{name}"):
-        tried = subprocess.run([*change, python, "-c", "import doorward"], env=environment(), cwd="/", capture_output=True)
-        if tried.returncode == 0:
-            return [*change, python]
-    absent(f"no {name} that an ordinary user can run, or this folder cannot be read by one")
+@dataclass
+class Who:
+    """As whom a Python is started, and which one: the command line up to its arguments."""
 
+    command: Sequence[str]
+    options: dict[str, Any] = field(default_factory=dict)
 
-def started(before: Sequence[str], asked: dict[str, Any], **options: Any) -> subprocess.Popen[str]:
-    """`harness.py`, started by the command line `before` it."""
-    command = [*before, str(HERE / "harness.py"), json.dumps(asked)]
-    return subprocess.Popen(command, env=environment(), cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen([*self.command, *arguments], env=environment(), cwd="/", text=True, **pipes, **self.options)
 
+    def harness(self, *codes: str, **asked: Any) -> subprocess.Popen[str]:
+        """Start `harness.py`."""
+        return self.start(str(HERE / "harness.py"), json.dumps({"codes": codes, **asked}))
 
-@pytest.fixture
-def harness() -> Runs:
-    """Runs programs in another process, and returns what it says of each, and at last of the machine."""
-
-    def run(before: Sequence[str], *codes: str, **asked: Any) -> list[dict[str, Any]]:
-        out, err = (process := started(before, {"codes": codes, **asked})).communicate(timeout=100)
+    def run(self, *codes: str, **asked: Any) -> list[dict[str, Any]]:
+        """What the harness says of each program, and at last of the machine."""
+        process = self.harness(*codes, **asked)
+        out, err = process.communicate(timeout=100)
         assert process.returncode == 0, err
         return [json.loads(line) for line in out.splitlines()]
 
-    return run
+
+@pytest.fixture
+def user() -> Who:
+    """An ordinary user, and a Python that one can read."""
+    if os.geteuid():
+        return Who([sys.executable])
+    name = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    for python in (sys.executable, f"/usr/bin/{name}", f"/usr/local/bin/{name}"):
+        who = Who([python], {"user": USER, "group": USER, "extra_groups": []})
+        with contextlib.suppress(OSError):
+            if who.start("-c", "import doorward, doorward_sandbox_nsjail").wait() == 0:
+                return who
+    absent(f"no {name} that an ordinary user can run, or this folder cannot be read by one")
 
 
 @pytest.fixture
-def user() -> list[str]:
-    return as_user()
-
-
-@pytest.fixture
-def here() -> list[str]:
-    return [sys.executable]
+def here() -> Who:
+    return Who([sys.executable])

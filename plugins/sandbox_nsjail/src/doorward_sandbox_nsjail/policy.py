@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 SYSTEM = ("/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/libx32", "/lib", "/lib64", "/lib32", "/libx32")
 """Where systems keep their libraries and the loader; those that are there are mounted."""
+LINKS = ("/bin", "/sbin")
+"""Other names that systems with a merged /usr have for folders in it; made if what they point to is shown."""
 DATA = ("/usr/share/zoneinfo",)
 INSIDE = 1000
 """The user and the group that programs have inside."""
@@ -72,7 +74,7 @@ def _places(python: Interpreter, paths: Sequence[Path]) -> list[Path]:
             raise ExecutorError(f"{place} cannot be shown in a jail", hint=f"It is, or lies below, one of {', '.join(map(str, OWN))}: move it.")
         if place.exists() and not _within(place, found):
             found.append(place)
-    return found
+    return found + [link for link in map(Path, LINKS) if link.is_symlink() and _within(link.resolve(), found) and not _within(link, found)]
 
 
 def _mount(place: Path) -> str:
