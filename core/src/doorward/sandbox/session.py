@@ -161,7 +161,7 @@ class JailSandbox:
 
 def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
     """The frame that hands a program over."""
-    code, inputs = programs.bind(program.code, program.params)
+    code, inputs = programs.bind(program.code.removeprefix("\ufeff"), program.params)
     words = set(re.findall(r"\w+", program.code))
     mentioned = {}
     for word in words:
