@@ -50,7 +50,7 @@ class UnsharedExecutor(JailExecutor):
 
     async def start(self, command: Sequence[str], limits: Limits) -> Isolated:
         ours, theirs = socket.socketpair()
-        errors = tempfile.TemporaryFile()
+        errors = tempfile.TemporaryFile()  # noqa: SIM115
         python = os.path.realpath(sys.executable)
         folder = tempfile.mkdtemp()
         process = subprocess.Popen(
