@@ -203,7 +203,7 @@ class Jail(asyncio.Protocol):
         if "hello" in message:
             self._hello.set_result(message["hello"])
             return
-        kind, number = next((k, message[k]) for k in ("from", "printed", "forked", "failed", "gone") if k in message)
+        kind, number = next((k, message[k]) for k in ("from", "printed", "failed", "gone") if k in message)
         if (line := self.lines.get(number)) is None:
             return
         if kind == "from":

@@ -13,6 +13,9 @@ from doorward.sandbox.line import Line
 from doorward.sandbox.session import JailSandbox
 from doorward.types import Limits
 
+_SOON = 0.25
+"""Seconds in which a jail may get free again: starting one takes as long."""
+
 
 class Pool:
     """Keeps `ready` sandboxes ahead, and allows `most` at once; who waits for one is served in turn.
@@ -33,7 +36,7 @@ class Pool:
         self._ready: deque[Line] = deque()
         self._making = 0
         self._room = 0
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Future[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._limits: Limits | None = None
         self._closed = False
@@ -54,7 +57,7 @@ class Pool:
             self._slots.release()
             raise
         self._later(self._refill())
-        return JailSandbox(line, limits, lambda: self._left(line))
+        return JailSandbox(line, limits, self._left)
 
     def _first_ready(self) -> Line | None:
         while self._ready:
@@ -91,13 +94,19 @@ class Pool:
         self._jails.append(jail)
         return jail
 
-    def _left(self, line: Line) -> None:
-        """A client has gone, and its sandbox with it."""
-        self._slots.release()
-        if not line.jail.fresh:
-            self._later(line.jail.end())
+    def _left(self, line: Line) -> asyncio.Future[None]:
+        """A client has gone. Its sandbox goes too, while the client need not wait for that."""
+        return self._later(self._end(line))
+
+    async def _end(self, line: Line) -> None:
+        try:
+            await line.end()
+            if not line.jail.fresh:
+                await line.jail.end()
+        finally:
+            self._slots.release()
         if not self._closed:
-            self._later(self._refill())
+            await self._refill()
 
     async def _refill(self) -> None:
         """Start what is missing of the sandboxes ahead."""
@@ -105,12 +114,18 @@ class Pool:
         while self._limits is not None and not self._closed and len(self._ready) + self._making < self._aim:
             self._making += 1
             try:
+                if self._room == 1 and self._jail_with_room() is None:
+                    await asyncio.sleep(_SOON)
                 self._ready.append(await self._make(self._limits))
             except DoorwardError as error:
                 log.warning("sandbox_not_started", error=str(error), hint=error.hint)  # the next run will say it
                 return
             finally:
                 self._making -= 1
+        if self._room == 1 and not self._making:
+            for jail in [jail for jail in self._jails if not jail.lines]:
+                self._jails.remove(jail)
+                await jail.end()
 
     def _rest(self) -> None:
         """Count the idle time anew."""
@@ -128,12 +143,13 @@ class Pool:
             self._jails.remove(jail)
             await jail.end()
 
-    def _later(self, work: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(work)
+    def _later(self, work: Awaitable[None]) -> asyncio.Future[None]:
+        task: asyncio.Future[None] = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
+        return task
 
-    def _done(self, task: asyncio.Task[None]) -> None:
+    def _done(self, task: asyncio.Future[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.warning("sandbox_pool", error=f"{type(error).__name__}: {error}")

@@ -31,11 +31,12 @@ _TEXT = 8000
 class JailSandbox:
     """A `Sandbox` in a jail: one line to one sandbox."""
 
-    def __init__(self, line: Line, limits: Limits, left: Callable[[], None]) -> None:
+    def __init__(self, line: Line, limits: Limits, left: Callable[[Line], asyncio.Future[None]]) -> None:
         self._line = line
         self._limits = limits
         self._left = left
         self._open = True
+        self._clean = False
         self._door: Door
         self._asked: set[asyncio.Task[None]] = set()
         self._done: asyncio.Future[dict[str, Any]]
@@ -53,10 +54,12 @@ class JailSandbox:
             await first_of(self._done, line.gone)
             line.drain()
             if self._done.done():
+                self._clean = True
                 return await self._ended(self._done.result())
             raise await self._died(program.limits)
         except asyncio.CancelledError:
-            await asyncio.shield(self.close())
+            self._clean = False
+            await self.close()
             raise
         finally:
             line.heard, line.print = _deaf, _deaf
@@ -64,21 +67,22 @@ class JailSandbox:
                 task.cancel()
 
     async def close(self) -> None:
-        """End it and everything in it. Idempotent."""
+        """End it and everything in it. Idempotent. After a run that came to its end nobody waits for that."""
         if self._open:
             self._open = False
-            try:
-                await self._line.end()
-            finally:
-                self._left()
+            ending = self._left(self._line)
+            if not self._clean:
+                await asyncio.shield(ending)
 
     # What comes from the sandbox
 
     def _heard(self, message: dict[str, Any], blob: bytes) -> None:
         try:
             if "done" in message:
+                if not isinstance(message["done"], dict):
+                    raise TypeError("an end that is no object")
                 if not self._done.done():
-                    self._done.set_result(dict(message["done"]))
+                    self._done.set_result(message["done"])
             elif "artefact" in message:
                 name = str(message["artefact"])
                 self._door.keep(blob, mimetypes.guess_type(name)[0] or "application/octet-stream", name)
@@ -159,8 +163,8 @@ class JailSandbox:
 
 def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
     """The frame that hands a program over."""
-    code, inputs = programs.bind(program.code, program.params)
-    words = set(re.findall(r"\w+", program.code))
+    code, inputs = programs.bind(program.code.removeprefix("\ufeff"), program.params)
+    words = set(re.findall(r"\w+", code))
     mentioned = {}
     for word in words:
         if (names := door.members(word)) is not None:

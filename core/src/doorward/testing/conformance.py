@@ -218,9 +218,11 @@ class ExecutorConformance(_Async):
         assert "before" in door.printed
 
     @pytest.mark.anyio
-    async def test_there_is_nothing_to_reach(self, host: Any) -> None:
+    async def test_there_is_nothing_to_reach(self, host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """Neither environment nor files of the host can be read."""
-        for code in ("import os\nresult = os.environ['HOME']", "result = open('/etc/passwd').read()"):
+        monkeypatch.setenv("OF_THE_HOST", "secret")
+        (file := host.folder / "of_the_host").write_text("secret")
+        for code in ("import os\nresult = os.environ['OF_THE_HOST']", f"result = open({str(file)!r}).read()"):
             ended, _ = await self.run(host, code)
             assert ended.error is not None
 

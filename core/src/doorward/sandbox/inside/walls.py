@@ -10,9 +10,13 @@ import contextlib
 import ctypes
 import os
 import resource
+import signal
 from typing import Any
 
 _libc = ctypes.CDLL(None, use_errno=True)
+_held = ctypes.PyDLL(None, use_errno=True)  # calls with the interpreter's lock held
+
+_CLONE = {"x86_64": 56, "aarch64": 220}
 
 _NEWNS, _NEWCGROUP, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (
     0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000,
@@ -46,14 +50,29 @@ def hide() -> None:
     _prctl(_SET_DUMPABLE, 0)
 
 
-def unshare(*, network: bool) -> None:
-    """Leave the namespaces of the jail. The next child will be the first process of a new process namespace.
+def start(*, fresh: bool, network: bool) -> int:
+    """Fork. The child is the first process of namespaces of its own, as the only user there (`fresh`); it has to call `settle`.
 
-    Raises: OSError if the kernel or a policy refuses.
+    Python knows no such fork. It is sound for a process without other threads at work whose pid is 1, as the child's is:
+    libc, which is not told, goes on to believe that. Returns: as `os.fork`. Raises: OSError if the kernel or a policy refuses.
     """
-    uid, gid = os.getuid(), os.getgid()
-    kept = 0 if network else _NEWNET
-    _call("unshare", _NEWUSER | _NEWNS | _NEWPID | _NEWIPC | _NEWUTS | _NEWCGROUP | kept)
+    if not fresh:
+        return os.fork()
+    flags = _NEWUSER | _NEWNS | _NEWPID | _NEWIPC | _NEWUTS | _NEWCGROUP | (0 if network else _NEWNET) | signal.SIGCHLD
+    ctypes.pythonapi.PyOS_BeforeFork()
+    pid = int(_held.syscall(_CLONE[os.uname().machine], *map(ctypes.c_ulong, (flags, 0, 0, 0, 0))))
+    number = ctypes.get_errno()
+    if pid == 0:
+        ctypes.pythonapi.PyOS_AfterFork_Child()
+    else:
+        ctypes.pythonapi.PyOS_AfterFork_Parent()
+    if pid < 0:
+        raise OSError(number, f"clone: {os.strerror(number)}")
+    return pid
+
+
+def settle(uid: int, gid: int) -> None:
+    """Be the user that this process was, in its new namespace. Raises: OSError."""
     for file, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
         with open(f"/proc/self/{file}", "w") as out:
             out.write(text)
@@ -121,7 +140,8 @@ def privileges(bpf: str) -> None:
     _prctl(_SET_NO_NEW_PRIVS, 1)
     _libc.prctl(_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)
     for capability in range(64):
-        _libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0)  # refused beyond the last one, and to who has none
+        if _libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+            break  # there are no more
     header, nothing = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0), (ctypes.c_uint32 * 6)()
     _call("capset", header, nothing)
     program = base64.b64decode(bpf)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import gc
 import importlib
 import os
 import selectors
@@ -119,52 +120,42 @@ class Zygote:
         else:
             ours, link = socket.socketpair()
             printed, out = os.pipe()
-        known, says = os.pipe()
-        sys.stdout.flush()
-        between = os.fork()
-        if between == 0:
-            self._become_sandbox(link, out, says)
+        uid, gid = os.getuid(), os.getgid()
+        try:
+            pid = walls.start(fresh=self._config["fresh"], network=self._config["network"])
+            if pid == 0:
+                self._become_sandbox(link, out, uid, gid)
+        except OSError as error:
+            self._tell({"failed": number, "why": str(error)})
+            pid = -1
         os.close(out)
-        os.close(says)
         link.close()
-        with open(known, "rb") as answer:  # the pid of the sandbox's first process, or why there is none
-            said = answer.read().decode()
-        os.waitpid(between, 0)
-        if not said.isdigit():
-            self._tell({"failed": number, "why": said or "it ended at once"})
-            if ours is not None:
-                ours.close()
-                os.close(printed)
-            return
-        child = self._children[number] = Child(int(said), ours, printed)
-        if child.link is not None:
-            child.link.setblocking(False)
+        if ours is not None:
+            ours.setblocking(False)
             os.set_blocking(printed, False)
-            self._selector.register(child.link, selectors.EVENT_READ, ("link", number))
+            self._selector.register(ours, selectors.EVENT_READ, ("link", number))
             self._selector.register(printed, selectors.EVENT_READ, ("printed", number))
-        self._tell({"forked": number})
+        child = self._children[number] = Child(pid, ours, printed)
+        if pid < 0:
+            self._forget(number, child)
 
-    def _become_sandbox(self, link: socket.socket, out: int, says: int) -> None:
-        """In the process between: leave the jail's namespaces, start the sandbox's first process, tell its pid and go."""
+    def _become_sandbox(self, link: socket.socket, out: int, uid: int, gid: int) -> None:
+        """In the new process: put up its walls, and run what its host sends. Never returns."""
         config = self._config
         try:
-            walls.first_to_die()
-            if config["fresh"]:
-                walls.unshare(network=config["network"])
-            if (pid := os.fork()) != 0:
-                os.write(says, str(pid).encode())
-                os._exit(0)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            os.setsid()
             os.dup2(out, 1)
             os.dup2(out, 2)
             os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
             channel = os.dup2(link.fileno(), 3, inheritable=False)
             link.detach()
-            if config["fresh"]:
-                walls.mounts(config["scratch"], config["inodes"])
             os.closerange(channel + 1, 65536)
+            os.setsid()
+            walls.first_to_die()
+            if config["fresh"]:
+                walls.settle(uid, gid)
+                walls.mounts(config["scratch"], config["inodes"])
             os.chdir(walls.WORK)
             os.umask(0o022)
             walls.limits(config)
@@ -172,7 +163,6 @@ class Zygote:
             runner.serve(socket.socket(fileno=channel))
         except BaseException as error:
             with contextlib.suppress(OSError):
-                os.write(says, f"{type(error).__name__}: {error}".encode())
                 os.write(2, f"{type(error).__name__}: {error}\n".encode())
         finally:
             os._exit(1)
@@ -266,6 +256,8 @@ def main(config: dict[str, Any]) -> None:
         config["fresh"] = not why
     if not config["fresh"]:
         walls.hide()
+    gc.collect()
+    gc.freeze()  # that no collection in a sandbox touches, and so copies, all of our memory
     for name in [name for name in sys.modules if name.startswith("doorward")]:
         del sys.modules[name]  # programs import a `doorward` of their own
     hello = {"python": ".".join(map(str, sys.version_info[:3])), "fresh": config["fresh"], "why": why, "problems": problems}
@@ -274,24 +266,24 @@ def main(config: dict[str, Any]) -> None:
 
 
 def _refused(config: dict[str, Any]) -> str:
-    """Why a process cannot leave the jail's namespaces; empty if it can."""
+    """Why a process cannot have namespaces of its own here; empty if it can."""
+    if os.getpid() != 1:
+        return "the zygote is not the first process of its namespace"
+    uid, gid = os.getuid(), os.getgid()
     reads, writes = os.pipe()
-    pid = os.fork()
+    try:
+        pid = walls.start(fresh=True, network=config["network"])
+    except OSError as error:
+        return str(error)
     if pid == 0:
         try:
-            walls.unshare(network=config["network"])
-            inner = os.fork()
-            if inner == 0:
-                walls.mounts(config["scratch"], config["inodes"])
-                os._exit(0)
-            if os.waitpid(inner, 0)[1] != 0:
-                os.write(writes, b"mounts are refused")
+            walls.settle(uid, gid)
+            walls.mounts(config["scratch"], config["inodes"])
         except OSError as error:
             os.write(writes, str(error).encode())
         finally:
             os._exit(0)
     os.close(writes)
-    with open(reads) as answer:
-        said = answer.read()
     os.waitpid(pid, 0)
-    return said
+    with open(reads) as answer:
+        return answer.read()
