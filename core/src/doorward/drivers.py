@@ -123,12 +123,14 @@ class Cache(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an executor can run and how it isolates. `isolation` is a sentence for people."""
+    """What an executor can run and how it isolates. `isolation` is a sentence for people; `packages` are importable
+    besides the standard library; `files`: programs have a folder of their own, with `./in` and `./out`."""
 
     language: str
     isolation: str
     packages: Sequence[str] = ()
     sessions: bool = False
+    files: bool = False
     network: bool = False
     notes: str = ""
     limits: Mapping[str, str] = field(default_factory=dict)

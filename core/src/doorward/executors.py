@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,19 @@ from doorward.logs import log
 
 if TYPE_CHECKING:
     from doorward.plugins import Plugins
+
+MOST_TOLD = 20
+"""Packages named in a line of text; the structured answer has them all."""
+
+
+def _told(executor: Mapping[str, Any]) -> str:
+    packages = executor["packages"]
+    words = [executor["language"]]
+    if packages:
+        words.append(f"packages: {', '.join(packages[:MOST_TOLD])}{' …' if len(packages) > MOST_TOLD else ''}")
+    if executor["network"]:
+        words.append("with network")
+    return ", ".join(words)
 
 
 class Executors:
@@ -53,6 +66,19 @@ class Executors:
             return "The operator must install one: `pip install doorward[standard]` brings one."
         return "Or ask the operator for an executor that runs full CPython and packages."
 
+    def told(self) -> str:
+        """What each executor can do, in a few words."""
+        return "; ".join(f"{e['executor']}: {e.get('broken') or _told(e)}" for e in self.describe())
+
+    def lacks(self, name: str, package: str) -> str:
+        """What to do about a package that this executor does not have."""
+        having = [e["executor"] for e in self.describe() if package in e.get("packages", ())]
+        if having:
+            return f"The executor {having[0]!r} has it: the operator can name that one first in `executor`."
+        if "packages" in self.get(name).Settings.model_fields:
+            return f"The operator can add packages: `[executors.{name}] packages`."
+        return self.advice()
+
     def describe(self) -> list[dict[str, Any]]:
         """What each executor can do, as it says itself."""
         found: list[dict[str, Any]] = []
@@ -66,6 +92,9 @@ class Executors:
                         "isolation": can.isolation,
                         "packages": list(can.packages),
                         "sessions": can.sessions,
+                        "files": can.files,
+                        "network": can.network,
+                        "limits": dict(can.limits),
                         "notes": can.notes,
                     }
                 )

@@ -141,11 +141,10 @@ class Gateway:
 
     def capabilities(self) -> str:
         """What can be done here, in a paragraph."""
-        able = "; ".join(f"{e['executor']}: {e.get('language', e.get('broken'))}" for e in self.executors.describe())
         servers = self.servers.names()
         listed = ", ".join(servers[:20]) + (f" and {len(servers) - 20} more" if len(servers) > 20 else "")
         return (
-            f"Programs run in a sandbox without network and credentials ({able or 'no executor is installed'}). "
+            f"Programs run in a sandbox without network and credentials ({self.executors.told() or 'no executor is installed'}). "
             f"What they may call are the functions of these servers: {listed or 'none'}. "
             "`import SERVER` and call SERVER.FUNCTION(name=value); find functions with search, see one with describe. "
             f"Limits of a run: {self.limits.timeout:g} s, {self.limits.calls} calls, {self.limits.output} bytes of output. "

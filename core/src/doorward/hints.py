@@ -10,13 +10,21 @@ from doorward.types import Failure, Frame, Program
 
 if TYPE_CHECKING:
     from doorward.door import RunDoor
+    from doorward.executors import Executors
 
 _NO_ATTRIBUTE = re.compile(r"module '(\w+)' has no attribute '(\w+)'")
 _NO_IMPORT = re.compile(r"cannot import name '(\w+)' from '(\w+)'")
 _NO_MODULE = re.compile(r"(?:No module named|has no module) '(\w+)")
+_NO_NETWORK = re.compile(
+    "Network is (?:unreachable|down)|Address family not supported|Name or service not known|Temporary failure in name resolution"
+    "|Failed to resolve|Failed to establish a new connection|Cannot connect to host"
+)
+_OF_NETWORKS = {"gaierror", "URLError", "ConnectError", "ConnectionError", "ConnectionRefusedError", "ClientConnectorError"}
+"""Of the standard library, requests, httpx and aiohttp."""
+_FILES = "Write files to the folder that the program starts in, those to be kept to ./out; nothing else may be changed."
 
 
-def complete(error: Failure, door: RunDoor, program: Program) -> Failure:
+def complete(error: Failure, door: RunDoor, program: Program, executors: Executors, executor: str) -> Failure:
     """The failure with the source of its frames, whose fault it was, and a hint if it has none."""
     lines = program.code.splitlines()
     frames = tuple(f if f.source else Frame(f.line, f.function, _source(lines, f.line)) for f in error.frames)
@@ -24,7 +32,33 @@ def complete(error: Failure, door: RunDoor, program: Program) -> Failure:
     cause = next((e for m, e in door.failures.items() if m and error.message.startswith(m)), None)
     if cause is not None and error.kind == "program":
         error = replace(error, kind=cause.kind, type=type(cause).__name__, hint=error.hint or cause.hint)
-    return error if error.hint else replace(error, hint=_hint(error, door))
+    if error.kind == "program" and error.type.endswith("MemoryError"):  # NumPy has one of its own
+        told = f"the program needed more memory than its limit of {program.limits.memory // 2**20} MiB"
+        return replace(error, kind="limit", type="LimitExceeded", message=told, hint="Work on smaller pieces.")
+    if error.hint:
+        return error
+    hint = _hint(error, door)
+    if error.kind == "program" and executor in executors.names:
+        hint = " ".join(filter(None, [hint, _of_the_sandbox(error, executors, executor)]))
+    return replace(error, hint=hint or None)
+
+
+def _of_the_sandbox(error: Failure, executors: Executors, executor: str) -> str | None:
+    """What an error of the system means in a sandbox."""
+    text, can = error.message, executors.get(executor).capabilities()
+    if error.type == "ModuleNotFoundError" and (match := _NO_MODULE.search(text)):
+        return executors.lacks(executor, match[1])
+    if not can.network and (error.type in _OF_NETWORKS or _NO_NETWORK.search(text)):
+        return "There is no network in a sandbox: call the functions of the catalog."
+    if "No space left on device" in text or "Disk quota exceeded" in text:
+        return "The disk of the sandbox is full: keep less in files."
+    if "can't start new thread" in text or error.type == "BlockingIOError":
+        return "`[limits] processes` bounds processes and threads together: start fewer."
+    if error.type == "EOFError" or "name 'input' is not defined" in text:
+        return "Nobody can type here: pass values as `params`."
+    if error.type == "PermissionError" or "Read-only file system" in text:
+        return _FILES if can.files else "There are no files here: pass data as `params`, and return it."
+    return None
 
 
 def _source(lines: list[str], number: int) -> str:

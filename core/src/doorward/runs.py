@@ -133,7 +133,7 @@ class Runs:
             hint = "Filter or aggregate in the program, and return what you need."
             ended = Ended(error=failure(LimitExceeded(f"the value has more than {MOST_PARTS:,} parts", hint=hint)))
         if ended.error:
-            error = hints.complete(self._scrubbed(ended.error), door, program)
+            error = hints.complete(self._scrubbed(ended.error), door, program, self._executors, executor)
             return Outcome(False, error=error, artefacts=tuple(door.artefacts), **common)
         value = values.plain(ended.value)
         dumped = values.dump(value)

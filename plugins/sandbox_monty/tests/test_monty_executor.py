@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import time
 from typing import Any
 
@@ -56,8 +58,6 @@ class TestMonty(ExecutorConformance):
     @pytest.mark.anyio
     async def test_a_worker_ahead_that_died_is_replaced(self, host: Any) -> None:
         """A worker that is killed while it waits for its program costs nobody a run; another limit is another worker."""
-        import signal
-
         from doorward.testing.conformance import _Door
         from doorward.types import Limits, Program
 
@@ -146,6 +146,112 @@ class TestMonty(ExecutorConformance):
         assert (await sandbox.run(Program("f(2)", deadline=first.deadline), _Door())).value == 42
         await sandbox.close()
         await executor.close()
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+LATER = "for _ in range(100_000): pass"
+"""A few milliseconds: Monty holds for one what is printed."""
+
+LIMITS = '[limits]\nmemory = "64MiB"\n'
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("session", ["", "new"])
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("while True: pass", "the run took more than 0.5 s"),
+        ("10 ** 10 ** 7 % 10 ** 10 ** 6", "the run took more than 0.5 s"),
+        ("import time\ntime.sleep(60)", "the run took more than 0.5 s"),
+        ("x = [0] * 10\nwhile True: x = x + x", "the program needed more memory than its limit of 64 MiB"),
+        ("x = 'x' * 10 ** 9", "the program needed more memory than its limit of 64 MiB"),
+    ],
+)
+async def test_a_run_that_met_a_limit_says_which(host: Any, code: str, said: str, session: str) -> None:
+    """The outcome says the limit, and what was printed until then; of a session also that it is gone. CONTRACT: SBX-07, SBX-08."""
+    host.install_real("monty")
+    async with host.gateway(f'executor = "monty"\ncache = "none"\nplugins = []\n{LIMITS}') as gate:
+        outcome = await gate.execute(f"print('before')\n{LATER}\n{code}", session_id=session, timeout=0.5 if "took" in said else 20)
+        assert (outcome.error.kind, outcome.error.message) == ("limit", said)
+        assert outcome.printed == "before\n"
+        assert outcome.session_id == ""
+        assert ("The session and its variables are gone." in outcome.error.hint) == bool(session)
+        assert (await gate.execute("1 + 1", session_id=session)).value == 2
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "code", ["while True: pass", "import time\ntime.sleep(60)", "await doorward.servers()\nimport time\ntime.sleep(60)"]
+)
+async def test_a_worker_that_dies_in_a_session(host: Any, code: str) -> None:
+    """Killed while a program runs, or between two runs: the client is told that the session is gone; what was printed is kept."""
+    host.install_real("monty")
+    async with host.gateway('executor = "monty"\ncache = "none"\nplugins = []') as gate:
+        session = (await gate.execute("x = 1", session_id="new")).session_id
+        worker = gate._sessions._open[session]._sandbox._worker
+        running = asyncio.ensure_future(gate.execute(f"import doorward\nprint('before')\n{code}", session_id=session))
+        await asyncio.sleep(0.3)
+        os.kill(worker.pid, signal.SIGKILL)
+        with anyio.fail_after(2):
+            outcome = await running
+        assert (outcome.error.type, outcome.printed, outcome.session_id) == ("SandboxDied", "before\n", "")
+        assert "the session and its variables are gone" in outcome.error.message
+        other = (await gate.execute("x = 1", session_id="new")).session_id
+        os.kill(gate._sessions._open[other]._sandbox._worker.pid, signal.SIGKILL)
+        await asyncio.sleep(0.1)
+        lost = await gate.execute("x", session_id=other)
+        assert "the session and its variables are gone" in lost.error.message
+        closing = await gate.execute("import doorward\ndoorward.close_session()\n5", session_id="new")
+        assert (closing.value, closing.session_id) == (5, "")
+
+
+@pytest.mark.anyio
+async def test_a_file_as_a_parameter_is_its_uri(host: Any) -> None:
+    """Programs in Monty have no files: they pass the URI on."""
+    host.install_real("monty")
+    async with host.gateway('executor = "monty"\ncache = "none"\nplugins = []') as gate:
+        kept = gate._artefacts.keep(b"1,2", "text/csv", "local", "a.csv")
+        outcome = await gate.execute(
+            "data = ''\nresult = [data, more]", params={"data": {"artefact": kept.uri}, "more": {"artefact": kept.uri}}
+        )
+        assert outcome.value == [kept.uri] * 2
+
+
+def test_the_watchdog_kills_what_is_left() -> None:
+    """At the end of its pipe it kills the workers in its charge, and no other; when it is closed or killed itself it kills none."""
+    import subprocess
+
+    from doorward_sandbox_monty.watchdog import Watchdog
+
+    sleeping = [subprocess.Popen(["sleep", "60"]) for _ in range(5)]
+    pids = [process.pid for process in sleeping]
+    try:
+        dog = Watchdog()
+        for pid in pids:
+            dog.guard(pid)
+        dog.close()
+        dog.release(pids[0])  # starts another, which is told of the others
+        assert dog._shell is not None
+        dog._shell.kill()
+        dog._shell.wait()
+        dog.guard(pids[0])  # finds it dead
+        for pid in (pids[2], pids[0], pids[0], pids[4], 99999999):
+            dog.release(pid)
+        time.sleep(0.2)
+        assert [process.poll() for process in sleeping] == [None] * 5
+        assert dog._shell.stdin is not None
+        dog._shell.stdin.close()  # as when this process is gone
+        assert [sleeping[i].wait(2) for i in (1, 3)] == [-9, -9]
+        assert [sleeping[i].poll() for i in (0, 2, 4)] == [None] * 3
+        dog._shell.wait(2)
+    finally:
+        for process in sleeping:
+            process.kill()
+            process.wait()
 
 
 def test_is_installed_and_light() -> None:

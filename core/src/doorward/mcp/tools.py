@@ -152,11 +152,7 @@ class Tools:
     async def _list(self) -> Answer:
         found = await self._gate.list_servers()
         lines = [_server_line(s) for s in found["servers"]] or ["No servers are configured."]
-        lines += [
-            f"executor {e['executor']}: {e.get('broken') or e['language']}"
-            + (f"; packages: {', '.join(e['packages'])}" if e.get("packages") else "")
-            for e in found["executors"]
-        ]
+        lines.append(f"executors: {self._gate.executors.told() or 'none is installed'}")
         return "\n".join(lines), found, False
 
     async def _search(self, query: str, **options: Any) -> Answer:

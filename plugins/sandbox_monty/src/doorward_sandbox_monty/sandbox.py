@@ -21,6 +21,7 @@ from doorward import (
     Frame,
     InvalidArguments,
     LimitExceeded,
+    Limits,
     Program,
     SandboxDied,
     Unsupported,
@@ -83,6 +84,7 @@ class MontySandbox:
         self._worker.modules.begin(door, code)
         code = api_errors.rewritten(code)
         calls = self._calls = _Calls(door, _awaited(code))
+        self._worker.on_death = calls.drop
         try:
             if api_errors.needed(code) and not self._worker.prepared:
                 await self._drive(api_errors.PRELUDE, {}, calls, door)
@@ -92,16 +94,16 @@ class MontySandbox:
                 value = await self._drive("result", {}, calls, door, unless=(value,))
             return Ended(value=value)
         except monty.MontyCrashedError as error:
-            self._worker.pid = None
+            self._worker.died()
             if self._worker.ahead and not calls.made and not calls.over:
                 # It may have died while it waited for a program; one that has done nothing yet may start anew.
                 self._worker = await self._workers.check_out(program.limits)
                 return await self._feed(program, door)
             if error.timed_out:
-                raise LimitExceeded("the program did not stop at its time limit and was killed") from None
+                raise _too_late(program.limits) from None
             raise SandboxDied(f"the sandbox died: {error}", hint="The program may have exhausted it; do less at once.") from None
         except monty.MontyError as error:
-            return _ended(error, code, made=calls.called)
+            return _ended(error, code, program.limits, made=calls.called)
         finally:
             calls.cancel()
 
@@ -168,6 +170,10 @@ class _Calls:
     def cancel(self) -> None:
         """End what is under way for a program that is over."""
         self.over = True
+        self.drop()
+
+    def drop(self) -> None:
+        """End what is under way: nobody waits for it any more."""
         for task in self._running:
             task.cancel()
 
@@ -204,7 +210,11 @@ def _awaited(code: str) -> set[tuple[int, int]]:
         return set()
 
 
-def _ended(error: monty.MontyError, code: str, *, made: bool) -> Ended:
+def _too_late(limits: Limits) -> LimitExceeded:
+    return LimitExceeded(f"the run took more than {limits.timeout:g} s", hint="Do less in one run, or ask for a longer `timeout`.")
+
+
+def _ended(error: monty.MontyError, code: str, limits: Limits, *, made: bool) -> Ended:
     """What a program raised; or `Unsupported`, if it is what Monty cannot run."""
     inner = error.exception()
     if isinstance(error, monty.MontyTypingError):
@@ -228,10 +238,10 @@ def _ended(error: monty.MontyError, code: str, *, made: bool) -> Ended:
     if name == "ModuleNotFoundError" and not made and (module := re.search(r"No module named '([\w.]+)'", message)):
         raise Unsupported(f"monty has no module {module[1]!r}", line=line)
     if name == "TimeoutError" and "time limit exceeded" in message:
-        raise LimitExceeded(
-            "the program computed for longer than its time limit", hint="Do less in one run, or ask for a longer `timeout`."
-        )
+        raise _too_late(limits)
     if name == "MemoryError" and "memory limit" in message:
-        raise LimitExceeded(f"the program needed more memory than its limit ({message})", hint="Work on smaller pieces.")
+        raise LimitExceeded(
+            f"the program needed more memory than its limit of {limits.memory // 2**20} MiB", hint="Work on smaller pieces."
+        )
     shown = tuple(Frame(f.line, getattr(f, "function_name", "") or "<module>") for f in frames[-20:])
     return Ended(error=Failure("program", name, message, line, shown))

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import os
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -20,10 +21,15 @@ import pydantic_monty as monty
 from doorward import ExecutorError, Limits
 
 from doorward_sandbox_monty.modules import Modules
+from doorward_sandbox_monty.watchdog import Watchdog
 
 _AFTER = 0.001
 """Seconds to let the answer out first."""
 
+
+_FLUSH = 0.001
+"""Seconds that a worker may hold what was printed: gone with it if it is killed. Each line at once would let a program that does
+nothing but print keep this process busy."""
 
 _SETTLE = 0.1
 """Seconds that the interpreter waits before it ends. Monty's threads still drop what they held of Python when the last
@@ -38,11 +44,38 @@ class Worker:
     modules: Modules
     pid: int | None
     limits: Limits
+    watchdog: Watchdog
     ahead: bool = False
     prepared: bool = False  # for programs that read the errors of APIs
+    on_death: Callable[[], None] = lambda: None
+    _news: int | None = None
+
+    def watch(self) -> None:
+        """From now on its death is noticed at once, where the system tells (Linux), and it does not outlive this process."""
+        if self.pid is None:
+            return
+        self.watchdog.guard(self.pid)
+        with contextlib.suppress(AttributeError, OSError):
+            self._news = os.pidfd_open(self.pid)
+            asyncio.get_running_loop().add_reader(self._news, self.died)
+
+    def died(self) -> None:
+        """Its process is gone: nobody may kill that number any more."""
+        self._unwatch()
+        self.pid = None
+        self.on_death()
+
+    def _unwatch(self) -> None:
+        if self.pid is not None:
+            self.watchdog.release(self.pid)
+        if self._news is not None:
+            asyncio.get_running_loop().remove_reader(self._news)
+            os.close(self._news)
+            self._news = None
 
     async def leave(self) -> None:
         """Reset the worker and give it back; one that is gone is replaced by the pool."""
+        self._unwatch()  # before the next may have it
         with contextlib.suppress(monty.MontyError):
             await self.session.__aexit__(None, None, None)
 
@@ -64,6 +97,7 @@ class Workers:
         self._settings = settings
         self._pool: monty.AsyncMonty | None = None
         self._starting = anyio.Lock()
+        self._watchdog = Watchdog()
         self._ahead: asyncio.Task[Worker] | None = None
         self._behind: set[asyncio.Task[None]] = set()
 
@@ -98,6 +132,7 @@ class Workers:
                 },
                 type_check=self._settings.type_check,
                 type_check_format="concise",
+                print_flush_interval=_FLUSH,
                 os_policy={"sleep": "call_host"},
                 external_modules=modules,
             )
@@ -108,7 +143,9 @@ class Workers:
             raise ExecutorError(
                 f"Monty does not start: {error}", hint="Reinstall pydantic-monty; its worker must be executable."
             ) from error
-        return Worker(checked_out, modules, checked_out.worker_pid, limits)
+        worker = Worker(checked_out, modules, checked_out.worker_pid, limits, self._watchdog)
+        worker.watch()
+        return worker
 
     def give_back(self, worker: Worker, *, next_too: bool) -> None:
         """Reset a worker once the answer is out, and check the next one out with the same limits (`next_too`)."""
@@ -124,6 +161,7 @@ class Workers:
         if self._pool is not None:
             await self._pool.__aexit__(None, None, None)
             self._pool = None
+        self._watchdog.close()
 
     async def _start(self) -> monty.AsyncMonty:
         async with self._starting:
