@@ -13,6 +13,9 @@ from doorward.sandbox.line import Line
 from doorward.sandbox.session import JailSandbox
 from doorward.types import Limits
 
+_SOON = 0.25
+"""Seconds in which a jail may get free again: starting one takes as long."""
+
 
 class Pool:
     """Keeps `ready` sandboxes ahead, and allows `most` at once; who waits for one is served in turn.
@@ -111,12 +114,18 @@ class Pool:
         while self._limits is not None and not self._closed and len(self._ready) + self._making < self._aim:
             self._making += 1
             try:
+                if self._room == 1 and self._jail_with_room() is None:
+                    await asyncio.sleep(_SOON)
                 self._ready.append(await self._make(self._limits))
             except DoorwardError as error:
                 log.warning("sandbox_not_started", error=str(error), hint=error.hint)  # the next run will say it
                 return
             finally:
                 self._making -= 1
+        if self._room == 1 and not self._making:
+            for jail in [jail for jail in self._jails if not jail.lines]:
+                self._jails.remove(jail)
+                await jail.end()
 
     def _rest(self) -> None:
         """Count the idle time anew."""

@@ -79,8 +79,10 @@ class JailSandbox:
     def _heard(self, message: dict[str, Any], blob: bytes) -> None:
         try:
             if "done" in message:
+                if not isinstance(message["done"], dict):
+                    raise TypeError("an end that is no object")
                 if not self._done.done():
-                    self._done.set_result(dict(message["done"]))
+                    self._done.set_result(message["done"])
             elif "artefact" in message:
                 name = str(message["artefact"])
                 self._door.keep(blob, mimetypes.guess_type(name)[0] or "application/octet-stream", name)
@@ -161,8 +163,8 @@ class JailSandbox:
 
 def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
     """The frame that hands a program over."""
-    code, inputs = programs.bind(program.code, program.params)
-    words = set(re.findall(r"\w+", program.code))
+    code, inputs = programs.bind(program.code.removeprefix("\ufeff"), program.params)
+    words = set(re.findall(r"\w+", code))
     mentioned = {}
     for word in words:
         if (names := door.members(word)) is not None:

@@ -140,7 +140,8 @@ def privileges(bpf: str) -> None:
     _prctl(_SET_NO_NEW_PRIVS, 1)
     _libc.prctl(_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)
     for capability in range(64):
-        _libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0)  # refused beyond the last one, and to who has none
+        if _libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+            break  # there are no more
     header, nothing = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0), (ctypes.c_uint32 * 6)()
     _call("capset", header, nothing)
     program = base64.b64decode(bpf)

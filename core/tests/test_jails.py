@@ -1,0 +1,357 @@
+"""Jails, their sandboxes and pools, over real namespaces."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import importlib.util
+import os
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import anyio
+import pytest
+from doorward import Artefact, Ended, ExecutorError, File, InvalidArguments, LimitExceeded, Limits, PluginContext, Program, SandboxDied
+from doorward.testing import ExecutorConformance
+
+_spec = importlib.util.spec_from_file_location("unshared", Path(__file__).parent / "unshared.py")
+assert _spec is not None
+assert _spec.loader is not None
+unshared = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(unshared)
+
+pytestmark = unshared.needs_namespaces
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+class Door:
+    """A door whose functions answer at once, or when they are told to."""
+
+    def __init__(self) -> None:
+        self.printed = ""
+        self.kept: dict[str, tuple[bytes, str]] = {}
+        self.files: dict[str, File] = {}
+        self.calls: list[tuple[str, Any, Any]] = []
+        self.wait = 0.0
+
+    def members(self, server: str) -> list[str] | None:
+        return {"calc": ["add", "echo"], "doorward": ["describe"]}.get(server)
+
+    def stub(self, server: str, names: Any) -> str:
+        return ""
+
+    async def call(self, function: str, args: Any, kwargs: Any) -> Any:
+        self.calls.append((function, args, kwargs))
+        await asyncio.sleep(self.wait)
+        return sum(args) if function == "calc.add" else args[0] if args else kwargs
+
+    def print(self, text: str) -> bool:
+        self.printed += text
+        return True
+
+    def open(self, uri: str) -> File:
+        if uri not in self.files:
+            raise InvalidArguments(f"there is no result {uri}")
+        return self.files[uri]
+
+    def keep(self, content: bytes, type: str, name: str = "") -> Artefact:
+        self.kept[name] = (content, type)
+        return Artefact("doorward://results/x", type, len(content), name)
+
+
+@contextlib.asynccontextmanager
+async def executor(**settings: Any) -> AsyncIterator[Any]:
+    made = unshared.UnsharedExecutor(PluginContext("unshared", unshared.UnsharedSettings(**settings), Path("/nowhere")))
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+async def run(made: Any, code: str, door: Door | None = None, *, limits: Limits | None = None, **program: Any) -> Ended:
+    asked = Program(code, deadline=time.monotonic() + 30, limits=limits or Limits(), **program)
+    sandbox = await made.open(asked)
+    try:
+        return await sandbox.run(asked, door or Door())
+    finally:
+        await sandbox.close()
+
+
+async def value(made: Any, code: str, door: Door | None = None, **program: Any) -> Any:
+    ended = await run(made, code, door, **program)
+    assert ended.error is None, ended.error
+    return ended.value
+
+
+class TestPassed(ExecutorConformance):
+    """File descriptors passed to the sandbox, namespaces of its own."""
+
+    settings: ClassVar[dict[str, Any]] = {}
+    full_python = True
+
+    def executor(self, host: Any) -> Any:
+        return unshared.UnsharedExecutor(PluginContext("unshared", unshared.UnsharedSettings(**self.settings), Path("/nowhere")))
+
+
+class TestRelayed(TestPassed):
+    """Everything over the jail's own channel."""
+
+    settings: ClassVar[dict[str, Any]] = {"passes_fds": False, "room": 1}
+
+
+class TestOneEach(TestPassed):
+    """A jail for each run, where it cannot make namespaces."""
+
+    settings: ClassVar[dict[str, Any]] = {"passes_fds": False, "fresh": False, "room": 1}
+
+
+MODES = [{}, {"passes_fds": False, "room": 1}, {"passes_fds": False, "fresh": False, "room": 1}]
+each_mode = pytest.mark.parametrize("mode", MODES, ids=["passed", "relayed", "one-each"])
+
+
+@pytest.mark.anyio
+@each_mode
+async def test_nothing_is_left_for_the_next_run(mode: Any) -> None:
+    """Files, modules, variables, the environment: all are as at the start."""
+    leave = "import os, sys, builtins\nfor f in ('x', '/tmp/x', 'out/x'): open(f, 'w').write('1')\nos.environ['x'] = '1'\n"
+    leave += "sys.modules['json'] = None\nbuiltins.x = 1\nos.umask(0)"
+    look = "import os, json, builtins\n[os.listdir('.'), os.listdir('/tmp'), 'x' in os.environ, hasattr(builtins, 'x'), os.umask(0)]"
+    async with executor(pool=1, **mode) as made:
+        for _ in range(3):
+            await value(made, leave)
+            assert sorted((found := await value(made, look))[0]) == ["in", "out"]
+            assert found[1:] == [[], False, False, 0o022]
+
+
+@pytest.mark.anyio
+@each_mode
+async def test_what_a_program_cannot_do(mode: Any) -> None:
+    """It has no network, no capability, no other user, and sees no process but its own."""
+    code = """
+import os, socket
+found = []
+for family in (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK, 40):
+    try: socket.socket(family, socket.SOCK_DGRAM); found.append(family)
+    except OSError: pass
+for attempt in (lambda: os.setuid(0), lambda: os.chroot('/tmp'), lambda: os.kill(-1, 0)):
+    try: attempt(); found.append(attempt)
+    except OSError: pass
+[found, [p for p in os.listdir('/proc') if p.isdigit()][:5]]
+"""
+    async with executor(**mode) as made:
+        found, processes = await value(made, code)
+        assert found == []
+        assert mode.get("fresh") is False or processes == ["1"]
+
+
+@pytest.mark.anyio
+@each_mode
+async def test_a_run_that_is_cancelled_is_gone(mode: Any) -> None:
+    """With children that have left its session and mask every signal."""
+    code = """
+import os, signal, time, calc
+for number in range(1, 65):
+    try: signal.signal(number, signal.SIG_IGN)
+    except (OSError, ValueError): pass
+if os.fork() == 0:
+    os.setsid()
+    while True: pass
+calc.add(1)
+while True:
+    try: time.sleep(1)
+    except BaseException: pass
+"""
+    async with executor(pool=0, **mode) as made:
+        door = Door()
+        started = time.monotonic()
+        with anyio.move_on_after(1.0):
+            await run(made, code, door)
+        assert time.monotonic() - started < 2.5
+        assert door.calls
+        assert await value(made, "1 + 1") == 2
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("passes_fds", [True, False])
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "os.write(fd, b'garbage' * 100)",
+        "os.write(fd, (2**31).to_bytes(4, 'big'))",
+        "os.write(fd, (2).to_bytes(4, 'big') + b'[]'); time.sleep(9)",
+        "os.write(fd, (9).to_bytes(4, 'big') + b'{\"done\":1}'[:9]); time.sleep(9)",
+        "os.close(fd); os.kill(os.getpid(), 9); os._exit(3)",
+        'os.write(fd, (20).to_bytes(4, \'big\') + b\'{"call":1,"id":"x"}  \'); time.sleep(9)',
+        "os.write(fd, frame('{\"done\": []}')); time.sleep(9)",
+        "os.write(fd, frame('{\"done\": ' + '[' * 100000)); time.sleep(9)",
+    ],
+)
+async def test_a_channel_that_is_abused_ends_its_own_run_only(attack: str, passes_fds: bool) -> None:
+    code = f"import os, time\nfd = 3\nframe = lambda text: len(text).to_bytes(4, 'big') + text.encode()\n{attack}"
+    async with executor(passes_fds=passes_fds) as made:
+        door = Door()
+        door.wait = 0.2
+        beside = asyncio.ensure_future(value(made, "import calc, time\ntime.sleep(1)\ncalc.add(1, 2)", door))
+        with pytest.raises(SandboxDied):
+            await run(made, code)
+        assert await beside == 3
+        assert await value(made, "1 + 1") == 2
+
+
+@pytest.mark.anyio
+async def test_a_forged_end_is_only_the_programs_own() -> None:
+    """The first end counts; what comes after it is not listened to."""
+    code = "import os\ntext = b'{\"done\": {\"value\": 1}}'\nos.write(3, len(text).to_bytes(4, 'big') + text)\n2"
+    async with executor() as made:
+        assert await value(made, code) == 1
+        assert await value(made, "3") == 3
+
+
+@pytest.mark.anyio
+async def test_files_in_and_out() -> None:
+    """A parameter that names an artefact is a file in ./in; what is in ./out is kept; so is what `doorward.path` fetches."""
+    door = Door()
+    door.files["doorward://results/abc"] = File(b"a,b\n1,2", "text/csv", "../my report.csv")
+    code = """
+import os, doorward
+table = ""
+os.makedirs("out/deep")
+open("out/deep/b.txt", "w").write(open(table).read().upper())
+os.symlink("/etc/passwd", "out/link")
+os.mkfifo("out/fifo")
+result = [table, doorward.path({"artefact": "doorward://results/abc"})]
+"""
+    async with executor() as made:
+        assert await value(made, code, door, params={"table": "doorward://results/abc"}) == ["in/my_report.csv"] * 2
+        assert door.kept == {"deep/b.txt": (b"A,B\n1,2", "text/plain")}
+        ended = await run(made, "import doorward\ndoorward.path('doorward://results/none')", door)
+        assert "no result" in ended.error.message
+
+
+@pytest.mark.anyio
+async def test_values_that_json_does_not_know() -> None:
+    code = """
+import datetime, decimal, pathlib, enum, dataclasses
+@dataclasses.dataclass
+class Point: x: int; y: int
+class Kind(enum.Enum): A = 1
+class Odd:
+    def __repr__(self): return "odd"
+{"bytes": b"ab", "set": {2, 1}, "date": datetime.date(2026, 1, 2), "path": pathlib.Path("a"), "kind": Kind.A,
+ "point": Point(1, 2), "odd": Odd(), (1, 2): "key", "big": 2**70, "nan": float("nan"), "half": "\\ud800"}
+"""
+    async with executor() as made:
+        found = await value(made, code)
+        assert found["bytes"] == b"ab"
+        assert found["big"] == 2**70
+        assert (found["set"], found["date"], found["path"], found["kind"]) == ([1, 2], "2026-01-02", "a", 1)
+        assert (found["point"], found["odd"], found["(1, 2)"]) == ({"x": 1, "y": 2}, "odd", "key")
+        assert await value(made, "x = []\nx.append(x)\nx") is not None
+        assert "integer of" in await value(made, "7 ** 70000")
+
+
+@pytest.mark.anyio
+async def test_limits_say_their_names() -> None:
+    limits = Limits(output=1000, result=10_000, memory=64 * 2**20)
+    async with executor(scratch=2**20, inodes=100) as made:
+        for code, said in [
+            ("'x' * 20_000", "the value has"),
+            ("import os\nwhile True: os.write(1, b'x' * 60_000)", "printed more"),
+            ("x = b'x' * 500_000_000", "memory"),
+        ]:
+            with pytest.raises(LimitExceeded, match=said):
+                await run(made, code, limits=limits)
+        for code, said in [
+            ("for i in range(9): open(f'f{i}', 'w').write('x' * 300_000)", "No space left"),
+            ("open('f', 'w').write('x' * 3_000_000)", "File too large|No space"),
+            ("for i in range(1000): open(f'f{i}', 'w').close()", "No space left"),
+            ("import threading\nfor i in range(1000): threading.Thread(target=threading.Event().wait).start()", "new thread"),
+        ]:
+            ended = await run(made, code, limits=limits)
+            assert ended.error is not None
+            assert any(word in ended.error.message for word in said.split("|")), ended.error
+
+
+@pytest.mark.anyio
+@each_mode
+async def test_a_jail_that_dies_is_replaced(mode: Any) -> None:
+    """A run in it fails; the next one is served."""
+    async with executor(pool=2, **mode) as made:
+        assert await value(made, "1") == 1
+        running = asyncio.ensure_future(run(made, "import time\ntime.sleep(20)"))
+        await asyncio.sleep(0.5)
+        for jail in list(made._pool._jails):
+            await jail._isolated.kill()
+        with pytest.raises(SandboxDied):
+            await running
+        assert await value(made, "2") == 2
+
+
+@pytest.mark.anyio
+async def test_who_waits_is_served_in_turn_and_not_for_ever() -> None:
+    async with executor(pool=0, most=1, wait=1.5) as made:
+        order: list[int] = []
+
+        async def one(number: int) -> None:
+            await value(made, "import time\ntime.sleep(0.1)")
+            order.append(number)
+
+        await asyncio.gather(*(one(n) for n in range(5)))
+        assert order == [0, 1, 2, 3, 4]
+        first = asyncio.ensure_future(run(made, "import time\ntime.sleep(3)"))
+        await asyncio.sleep(0.2)
+        with pytest.raises(ExecutorError, match="busy"):
+            await run(made, "1")
+        await first
+
+
+@pytest.mark.anyio
+async def test_what_is_ready_ends_when_nobody_comes() -> None:
+    async with executor(pool=2, idle=0.3) as made:
+        await value(made, "1")
+        pool = made._pool
+        for _ in range(50):
+            await asyncio.sleep(0.1)
+            if not pool._jails:
+                break
+        assert (pool._jails, len(pool._ready)) == ([], 0)
+        assert await value(made, "2") == 2
+
+
+@pytest.mark.anyio
+async def test_a_python_that_does_not_start_says_why() -> None:
+    async with executor() as made:
+        start = made.start
+
+        async def wrong(command: Any, limits: Any) -> Any:
+            return await start(["-c", "raise SystemExit('there is no such thing')"], limits)
+
+        made.start = wrong
+        with pytest.raises(ExecutorError) as error:
+            await run(made, "1")
+        assert "no such thing" in (error.value.hint or "")
+
+
+@pytest.mark.anyio
+@each_mode
+async def test_nothing_stays_open(mode: Any) -> None:
+    """After many runs there are as many file descriptors and processes as before."""
+    async with executor(pool=1, **mode) as made:
+        await value(made, "1")
+        await asyncio.sleep(0.5)
+        before = len(os.listdir("/proc/self/fd"))
+        for number in range(30):
+            assert await value(made, f"{number}") == number
+        for _ in range(30):
+            await asyncio.sleep(0.1)
+            gc.collect()
+            if len(os.listdir("/proc/self/fd")) <= before:
+                break
+        assert len(os.listdir("/proc/self/fd")) <= before

@@ -1,0 +1,149 @@
+"""The executor `docker`: full CPython with third-party packages, in hardened containers of Docker or Podman.
+
+What runs in a container, how many there are and what a session is, is core's (`doorward.sandbox`); here is how a container is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import anyio
+from doorward import Capabilities, ExecutorError, Limits, PluginContext
+from doorward.sandbox import Isolated, JailExecutor, JailSettings, docker_profile
+from pydantic import Field
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+    from doorward_sandbox_docker.container import Container
+
+
+class DockerSettings(JailSettings):
+    """`[executors.docker]`."""
+
+    image: str = Field("doorward-sandbox", min_length=1, description="The image of the sandboxes; `doorward sandbox build docker` makes it")
+    base: str = Field("python:3.13-slim", description="The image on which it is built")
+    rootfs: str | None = Field(None, description="Archive of a root file system with a Python, to build from in place of `base`")
+    packages: list[str] = Field([], description="What pip installs into the image, for programs to import")
+    host: str = Field("", description="The engine, as DOCKER_HOST; empty: DOCKER_HOST, the Docker context, or the first that answers")
+    mode: Literal["warm", "cold"] = Field("warm", description="cold: a new container for each run or session, none kept ready")
+    runtime: str = Field("", description="The runtime of the containers, such as runsc or kata; empty: the engine's own")
+    user: str = Field(
+        "65534:65534", pattern=r"^[1-9]\d*(:[1-9]\d*)?$", description="Ids of the user and group in the container; never root"
+    )
+    cpus: float = Field(1.0, gt=0, description="Processors that one container may keep busy")
+    network: str = Field("none", min_length=1, description="A network of the engine that the containers join; none: no network at all")
+    python: str = Field("python3", min_length=1, description="The Python in the image: a name or a path")
+    timeout: float = Field(60.0, gt=0, description="Seconds that the engine may take to answer")
+
+
+class DockerExecutor(JailExecutor):
+    """Opens sandboxes in containers, which are started ahead."""
+
+    Settings = DockerSettings
+
+    def __init__(self, context: PluginContext) -> None:
+        from doorward_sandbox_docker.engine import Engine
+
+        super().__init__(context)
+        if context.settings.mode == "cold":
+            self.settings = context.settings.model_copy(update={"pool": 0})
+        self._mine: DockerSettings = context.settings
+        self._state = context.state
+        self._engine = Engine(self._mine)
+        self._profile = ""
+        self._podman = False
+        self._unwanted: set[asyncio.Task[None]] = set()
+        self._first = anyio.Lock()
+
+    def capabilities(self) -> Capabilities:
+        network = self._mine.network != "none"
+        return Capabilities(
+            language="Python: the whole of CPython and its standard library",
+            isolation="a container with its own kernel namespaces, a read-only root, no capabilities and few system calls, "
+            + (f"on the network {self._mine.network!r}" if network else "without a network"),
+            packages=tuple(self._mine.packages),
+            sessions=True,
+            network=network,
+            limits={
+                "time": "host",
+                "memory": "cgroup of the container",
+                "processes": "cgroup of the container",
+                "cpu": "cgroup of the container",
+                "disk": "size and inodes of the tmpfs",
+                "output": "host",
+                "calls": "host",
+            },
+        )
+
+    async def start(self, command: Sequence[str], limits: Limits) -> Isolated:
+        """A new container that runs the command. Raises: ExecutorError."""
+        from doorward_sandbox_docker.account import Account
+        from doorward_sandbox_docker.container import options, start
+
+        await self._prepared()
+        config = options(self._mine, command, limits, self._profile, podman=self._podman)
+        making = asyncio.ensure_future(self._engine.ask(lambda client: start(self._engine, client, config)))
+        try:
+            container = await asyncio.shield(making)
+        except asyncio.CancelledError:
+            unwanted = asyncio.ensure_future(self._end_unwanted(making))
+            self._unwanted.add(unwanted)
+            unwanted.add_done_callback(self._unwanted.discard)
+            raise
+        account = Account(container, self._mine.python)
+        return Isolated(
+            socket=container.socket,
+            kill=container.kill,
+            said=container.said,
+            unwrap=container.unwrap,
+            room=1,
+            account=lambda pid: account,
+            config={"network": self._mine.network != "none", "fresh": self._mine.mode == "warm"},
+        )
+
+    async def build(self, tell: Callable[[str], None]) -> str:
+        """Make the image; a sentence that says what was made. Raises: ExecutorError."""
+        from doorward_sandbox_docker.image import build
+
+        return await self._engine.ask(lambda client: build(client, self._mine, tell), timeout=3600)
+
+    async def check(self) -> Sequence[str]:
+        """What is used: the engine, its version, the image and its age. Raises: ExecutorError."""
+        from doorward_sandbox_docker.image import described
+
+        return await self._engine.ask(lambda client: described(client, self._mine))
+
+    async def close(self) -> None:
+        await super().close()
+        await asyncio.gather(*self._unwanted)
+        self._engine.close()
+
+    async def _end_unwanted(self, making: asyncio.Task[Container]) -> None:
+        """End a container that started when nobody waited for it any more."""
+        with contextlib.suppress(ExecutorError):
+            container = await making
+            await container.kill()
+            container.socket.close()
+
+    async def _prepared(self) -> None:
+        """Before the first container: learn which kind of engine it is, and remove what dead gateways left."""
+        async with self._first:
+            if not self._profile:
+                self._profile = await self._engine.ask(self._prepare)
+
+    def _prepare(self, client: APIClient) -> str:
+        from doorward_sandbox_docker.image import is_podman
+        from doorward_sandbox_docker.owner import sweep
+
+        sweep(client)
+        self._podman = is_podman(client.version())
+        if not self._podman:
+            return docker_profile()
+        file = self._state / "docker-seccomp.json"  # Podman takes no text, but the path of a file
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(docker_profile())
+        return str(file)

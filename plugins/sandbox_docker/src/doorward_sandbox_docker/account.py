@@ -1,0 +1,84 @@
+"""Which limits were hit in a container. The kernel counts that, for the container's cgroup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from doorward import ExecutorError
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+    from doorward_sandbox_docker.container import Container
+
+_CGROUPS = Path("/sys/fs/cgroup")
+_COUNTS = {
+    "memory": ("oom_kill", "memory.events", "memory/memory.oom_control"),
+    "processes": ("max", "pids.events", "pids/pids.events"),
+}
+"""Limit: the word before the count, and the file that has it in a container, of cgroup v2 and v1.
+Source: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/{memory,pids}.rst of Linux."""
+
+
+class Account:
+    """Which limits were hit since it was last asked. Read from this machine's files where the container is on this machine; else by
+    a process in the container."""
+
+    def __init__(self, container: Container, python: str) -> None:
+        self._container = container
+        self._python = python
+        self._files = list(_here(container.pid, container.id))
+        self._seen: dict[str, int] = {}
+
+    async def reached(self) -> list[str]:
+        """Some of "memory" and "processes"; nothing where it cannot be known."""
+        try:
+            lines = _lines(self._files) if self._files else await self._container.engine.ask(self._asked)
+        except (ExecutorError, OSError):
+            return []
+        counted: dict[str, int] = dict.fromkeys(_COUNTS, 0)
+        for limit, word, count in (line for line in lines if len(line) == 3):
+            if limit in _COUNTS and word == _COUNTS[limit][0] and count.isdecimal():
+                counted[limit] += int(count)
+        reached = [limit for limit, count in counted.items() if count > self._seen.get(limit, 0)]
+        self._seen = counted
+        return reached
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    def _asked(self, client: APIClient) -> list[list[str]]:
+        run = client.exec_create(self._container.id, [self._python, "-ISc", _READ], stderr=False)["Id"]
+        return [line.split() for line in client.exec_start(run).decode(errors="replace").splitlines()]
+
+
+def _here(pid: int, id: str) -> Iterator[tuple[str, Path]]:
+    """The files of the container's cgroups, if it is on this machine, and they can be read."""
+    try:
+        groups = [line.split(":", 2) for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()]
+    except OSError:
+        return
+    for _, kinds, group in groups:
+        if id not in group:  # another machine's process id
+            continue
+        for limit, (_, new, old) in _COUNTS.items():
+            file = _CGROUPS / limit.replace("processes", "pids") / group[1:] / Path(old).name if kinds else _CGROUPS / group[1:] / new
+            if (not kinds or old.partition("/")[0] in kinds.split(",")) and file.is_file():
+                yield limit, file
+
+
+def _lines(files: Iterable[tuple[str, Path]]) -> list[list[str]]:
+    return [[limit, *line.split()] for limit, file in files for line in file.read_text().splitlines()]
+
+
+_READ = f"""
+for limit, (_, *files) in {_COUNTS!r}.items():
+    for file in files:
+        try:
+            for line in open("{_CGROUPS}/" + file):
+                print(limit, line.strip())
+        except OSError:
+            pass
+"""

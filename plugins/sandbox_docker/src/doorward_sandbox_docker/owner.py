@@ -1,0 +1,74 @@
+"""Whose container it is: labels that name the gateway's process, and the sweep of those whose gateway is dead."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import time
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+LABEL = "doorward"
+_PLACE, _PID, _STARTED = "doorward.place", "doorward.pid", "doorward.started"
+_NEVER_STARTED = 600.0
+"""Seconds after which a container that was made and never started is nobody's any more."""
+
+
+@cache
+def _place() -> str:
+    """In which process ids mean something: this boot of this machine, and the namespace in it."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return platform.node()
+
+
+def _started(pid: int) -> str:
+    """When a process started, as the kernel counts, for ids are used again; "" if there is none that runs."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        if Path("/proc/self/stat").exists():
+            return ""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, 0)
+            return "unknown"
+        return ""
+    except OSError:
+        return "unknown"
+    return "" if fields[0] in "ZX" else fields[19]
+
+
+def labels() -> dict[str, str]:
+    """The labels of a container of this process."""
+    pid = os.getpid()
+    return {LABEL: "sandbox", _PLACE: _place(), _PID: str(pid), _STARTED: _started(pid)}
+
+
+def orphaned(container: Mapping[str, Any]) -> bool:
+    """Whether nobody can own a container any more, as the engine lists it. What belongs to another machine is not ours to judge."""
+    about: Mapping[str, str] = container["Labels"]
+    if container["State"] == "created" and time.time() - container["Created"] > _NEVER_STARTED:
+        return True
+    if about.get(_PLACE) != _place() or not about.get(_PID, "").isdecimal():
+        return False
+    return _started(int(about[_PID])) != str(about.get(_STARTED))
+
+
+def sweep(client: APIClient) -> int:
+    """Remove the containers of gateways that are dead; how many. Each ends by itself as its gateway ends: this is for those that were
+    never started, and for what an engine lost in a crash."""
+    from docker.errors import APIError
+
+    found = [one for one in client.containers(all=True, filters={"label": f"{LABEL}=sandbox"}) if orphaned(one)]
+    for one in found:
+        with contextlib.suppress(APIError):
+            client.remove_container(one["Id"], force=True, v=True)
+    return len(found)

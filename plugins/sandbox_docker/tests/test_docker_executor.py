@@ -1,0 +1,334 @@
+"""The Docker executor on a real engine: what it starts, what it promises, and what is left."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from doorward import LimitExceeded, Limits, Program
+from doorward.testing import ExecutorConformance, check_driver, check_light_import
+from doorward.testing.conformance import _Door
+from doorward_sandbox_docker import DockerExecutor, DockerSettings
+
+pytestmark = pytest.mark.anyio
+
+Run = Callable[..., Any]
+
+
+class TestDocker(ExecutorConformance):
+    """Docker keeps what the protocol promises."""
+
+    @pytest.fixture(autouse=True)
+    def _engine(self, engine: Any) -> None:
+        self.engine = engine
+
+    def executor(self, host: Any) -> DockerExecutor:
+        return DockerExecutor(host.context(DockerSettings, self.engine.settings(pool=0)))
+
+
+def program(code: str, **more: Any) -> Program:
+    return Program(code, deadline=time.monotonic() + 30, **more)
+
+
+@contextlib.asynccontextmanager
+async def executing(host: Any, settings: dict[str, Any]) -> AsyncIterator[Any]:
+    """An executor, as what runs a program in it: its end, and what it printed."""
+    executor = DockerExecutor(host.context(DockerSettings, settings))
+
+    async def run(code: str, **more: Any) -> tuple[Any, str]:
+        door = _Door()
+        asked = program(code, **more)
+        sandbox = await executor.open(asked)
+        try:
+            return await sandbox.run(asked, door), door.printed
+        finally:
+            await sandbox.close()
+
+    run.executor = executor  # type: ignore[attr-defined]
+    try:
+        yield run
+    finally:
+        await executor.close()
+
+
+@pytest.fixture
+async def run(engine: Any, host: Any) -> AsyncIterator[Run]:
+    async with executing(host, engine.settings(pool=0)) as run:
+        yield run
+    assert engine.empty(2)
+
+
+def test_driver_and_imports() -> None:
+    """It is a driver, and naming it imports neither the SDK nor what the SDK needs."""
+    check_driver("executor", "docker")
+    check_light_import("doorward_sandbox_docker", "docker", "requests", "urllib3")
+
+
+async def test_the_container_is_hardened(run: Run, engine: Any) -> None:
+    """As the engine shows it, whatever we meant to ask for."""
+    await run("1", limits=Limits(memory=100 * 2**20, processes=10))
+    (container,) = engine.containers()
+    about, host = container["Config"], container["HostConfig"]
+    assert about["User"] == "65534:65534"
+    assert about["Labels"]["doorward"] == "sandbox"
+    assert about["Labels"]["doorward.pid"] == str(os.getpid())
+    assert not about["Tty"]
+    assert host["NetworkMode"] == "none"
+    assert host["ReadonlyRootfs"] is True
+    assert host["CapDrop"] == ["ALL"]
+    assert not host["CapAdd"]
+    assert not host["Privileged"]
+    assert "no-new-privileges" in host["SecurityOpt"]
+    seccomp = next(option for option in host["SecurityOpt"] if option.startswith("seccomp="))
+    assert '"SCMP_ACT_ERRNO"' in seccomp
+    assert '"unconfined"' not in seccomp
+    for refused in ("ptrace", "bpf", "io_uring_setup", "keyctl", "userfaultfd", "perf_event_open", "setns", "add_key", "kexec_load"):
+        assert f'"{refused}"' not in seccomp
+    assert 100 * 2**20 < host["Memory"] == host["MemorySwap"] <= 400 * 2**20
+    assert 10 < host["PidsLimit"] < 32
+    assert host["NanoCpus"] == 10**9
+    assert {limit["Name"]: limit["Hard"] for limit in host["Ulimits"]} == {"nofile": 1024, "core": 0}
+    assert not host["Binds"]
+    assert not container["Mounts"]
+    assert host["IpcMode"] == "private"
+    assert host["PidMode"] == ""
+    assert host["AutoRemove"] is True
+    assert host["LogConfig"]["Type"] == "none"
+    assert "/proc/kcore" in host["MaskedPaths"]
+    for place in ("/work", "/tmp"):
+        options = host["Tmpfs"][place].split(",")
+        assert {"noexec", "nosuid", "nodev", "nr_inodes=20000", f"size={256 * 2**20}"} <= set(options)
+
+
+async def test_what_a_program_finds(run: Run) -> None:
+    """No interface but loopback, no right, no environment of the engine, a root that cannot be written, a folder that can."""
+    code = """
+import os, socket
+names = [name for _, name in socket.if_nameindex()] if hasattr(socket, "if_nameindex") else []
+def refused(work):
+    try:
+        work()
+    except OSError as error:
+        return type(error).__name__
+open("here.txt", "w").write("x")
+result = {
+    "uid": os.getuid(), "cwd": os.getcwd(), "environ": sorted(os.environ), "root": refused(lambda: open("/x", "w")),
+    "etc": refused(lambda: open("/etc/passwd", "a")), "socket": refused(lambda: socket.create_connection(("1.1.1.1", 80), 1)),
+    "mine": os.listdir("."),
+}
+"""
+    ended, _ = await run(
+        code.replace('names = [name for _, name in socket.if_nameindex()] if hasattr(socket, "if_nameindex") else []\n', "")
+    )
+    assert ended.error is None, ended.error
+    found = ended.value
+    assert found["uid"] == 65534
+    assert found["cwd"] == "/work"
+    assert not {"HOSTNAME", "DOCKER_HOST"} & set(found["environ"])
+    assert found["root"] == "OSError"
+    assert found["etc"] in ("OSError", "PermissionError")
+    assert found["socket"]
+    assert "here.txt" in found["mine"]
+
+
+async def test_nothing_is_left_for_the_next_run(engine: Any, host: Any) -> None:
+    """Runs one after the other share a warm container, and nothing in it."""
+    async with executing(host, engine.settings(pool=1)) as run:
+        leave = "import os\nopen('/work/left', 'w').write('x')\nopen('/tmp/left', 'w').write('x')\nx = 1\n"
+        leave += "if os.fork() == 0:\n    import time\n    time.sleep(100)\nresult = os.getpid()"
+        assert (await run(leave))[0].error is None
+        look = "import os\nresult = [os.path.exists('/work/left'), os.path.exists('/tmp/left'), 'x' in globals(), os.getppid()]"
+        for _ in range(5):
+            assert (await run(look))[0].value[:3] == [False, False, False]
+        assert 1 <= len(engine.containers()) <= 2
+    assert engine.empty(2)
+
+
+async def test_a_cold_run_has_a_container_of_its_own(engine: Any, host: Any) -> None:
+    """Nothing is kept ready, and no container serves twice."""
+    async with executing(host, engine.settings(mode="cold")) as run:
+        seen = set()
+        for _ in range(3):
+            asked = program("1 + 1")
+            sandbox = await run.executor.open(asked)
+            (container,) = engine.containers()
+            seen.add(container["Id"])
+            assert (await sandbox.run(asked, _Door())).value == 2
+            await sandbox.close()
+            assert engine.empty(2)
+        assert len(seen) == 3
+
+
+async def test_a_session_keeps_its_variables_and_files(engine: Any, host: Any) -> None:
+    """Runs of one sandbox share both; another sandbox sees neither."""
+    async with executing(host, engine.settings(pool=0)) as run:
+        first = program("x = [1]\nopen('kept', 'w').write('text')")
+        session = await run.executor.open(first, session=True)
+        assert (await session.run(first, _Door())).error is None
+        assert (await session.run(program("x.append(2)\nresult = [x, open('kept').read()]"), _Door())).value == [[1, 2], "text"]
+        assert (await run("x"))[0].error.type == "NameError"
+        await session.close()
+    assert engine.empty(2)
+
+
+class Keeping(_Door):
+    """A door that keeps what is left in ./out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[str, tuple[bytes, str]] = {}
+
+    def keep(self, content: bytes, type: str, name: str = "") -> None:
+        self.kept[name] = (content, type)
+
+
+async def test_files_of_a_program_are_kept(engine: Any, host: Any) -> None:
+    """What it leaves in ./out comes out whole, also when it is large."""
+    large = bytes(range(256)) * 20_000
+    async with executing(host, engine.settings(pool=0)) as run:
+        asked, door = program("open('out/a.csv', 'w').write('a,b')\nopen('out/b.bin', 'wb').write(bytes(range(256)) * 20_000)"), Keeping()
+        sandbox = await run.executor.open(asked)
+        assert (await sandbox.run(asked, door)).error is None
+        await sandbox.close()
+        assert door.kept["a.csv"] == (b"a,b", "text/csv")
+        assert door.kept["b.bin"][0] == large
+
+
+async def test_memory_is_limited(run: Run) -> None:
+    """By the container's cgroup, however many processes share it; the next run is served."""
+    alone = "x = []\nwhile True:\n    x.append(bytearray(2**20))"
+    together = f"import os\nfor _ in range(4):\n    if os.fork() == 0:\n{textwrap.indent(alone, '        ')}\nos.wait()\n" + alone
+    for code in (alone, together):
+        with pytest.raises(LimitExceeded, match="more memory than its limit of 64 MiB"):
+            await run(code, limits=Limits(memory=64 * 2**20))
+    assert (await run("1 + 1", limits=Limits(memory=64 * 2**20)))[0].value == 2
+
+
+async def test_files_are_limited(run: Run, engine: Any) -> None:
+    """In bytes and in number."""
+    full = "with open('big', 'wb') as f:\n    while True:\n        f.write(bytes(2**20))"
+    ended, _ = await run(full)
+    assert ended.error.type == "OSError"
+    many = "import os\nn = 0\ntry:\n    while True:\n        os.mkdir(f'd{n}')\n        n += 1\nexcept OSError:\n    result = n"
+    assert (await run(many))[0].value < 20_000
+
+
+async def test_processes_are_limited(run: Run) -> None:
+    """A fork bomb ends by itself and leaves nothing."""
+    bomb = "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        break\nresult = 1"
+    with contextlib.suppress(Exception):
+        await run(bomb, limits=Limits(processes=20))
+    assert (await run("2", limits=Limits(processes=20)))[0].value == 2
+
+
+async def test_a_cancelled_run_is_gone(engine: Any, host: Any) -> None:
+    """With every process in it; the container is used again."""
+    async with executing(host, engine.settings(pool=1)) as run:
+        await run("1")
+        for code in ("while True: pass", "import os\nos.fork()\nos.fork()\nimport time\nwhile True:\n    time.sleep(1)"):
+            started = time.monotonic()
+            with anyio.move_on_after(0.3):
+                await run(code)
+            assert time.monotonic() - started < 2
+        assert (await run("1 + 1"))[0].value == 2
+        await asyncio.sleep(0.3)
+        for container in engine.containers():
+            listed = engine.json(f"/containers/{container['Id']}/top")["Processes"]
+            assert len(listed) <= 3, listed
+
+
+async def test_a_start_that_nobody_waits_for_leaves_nothing(engine: Any, host: Any) -> None:
+    """A client that goes while its container is being started."""
+    for delay in (0.0, 0.02, 0.05, 0.1, 0.15):
+        async with executing(host, engine.settings(pool=0)) as run:
+            task = asyncio.ensure_future(run("1"))
+            await asyncio.sleep(delay)
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        assert engine.empty(1)
+
+
+GATEWAY = """
+import asyncio, json, sys, time
+from pathlib import Path
+from doorward import PluginContext, Program
+from doorward.testing.conformance import _Door
+from doorward_sandbox_docker import DockerExecutor, DockerSettings
+async def main():
+    executor = DockerExecutor(PluginContext("docker", DockerSettings(**json.loads(sys.argv[1])), Path(sys.argv[2])))
+    async def run():
+        asked = Program("while True: pass", deadline=time.monotonic() + 60)
+        sandbox = await executor.open(asked)
+        print("ready", flush=True)
+        await sandbox.run(asked, _Door())
+    await asyncio.gather(run(), run())
+asyncio.run(main())
+"""
+
+
+def test_a_killed_gateway_leaves_nothing(engine: Any, tmp_path: Path) -> None:
+    """Every container ends by itself within two seconds of `kill -9`, also what was kept ready."""
+    import json
+
+    command = [sys.executable, "-c", GATEWAY, json.dumps(engine.settings(pool=2)), str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as gateway:
+        assert gateway.stdout is not None
+        assert [gateway.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
+        assert len(engine.containers()) >= 2
+        gateway.send_signal(signal.SIGKILL)
+        gateway.wait()
+    assert engine.empty(2)
+
+
+async def test_orphans_are_swept(engine: Any, host: Any) -> None:
+    """What a dead gateway of this machine left is removed before the first run; what may be somebody's is left alone."""
+    from doorward_sandbox_docker.owner import labels
+
+    mine = labels()
+    with subprocess.Popen(["true"]) as gone:
+        gone.wait()
+    given = {
+        "dead": mine | {"doorward.pid": str(gone.pid)},
+        "reused": mine | {"doorward.started": "1"},
+        "alive": mine,
+        "elsewhere": mine | {"doorward.place": "another machine", "doorward.pid": "1"},
+        "foreign": {"doorward.pid": str(gone.pid)},
+    }
+    made = {}
+    for name, about in given.items():
+        status, content = engine.ask("POST", "/containers/create", {"Image": "doorward-sandbox", "Labels": about})
+        assert status == 201, content
+        made[name] = __import__("json").loads(content)["Id"]
+    try:
+        async with executing(host, engine.settings(pool=0)) as run:
+            await run("1")
+        left = {name for name, id in made.items() if engine.ask("GET", f"/containers/{id}/json")[0] == 200}
+        assert left == {"alive", "elsewhere", "foreign"}
+    finally:
+        for id in made.values():
+            engine.ask("DELETE", f"/containers/{id}?force=1")
+
+
+async def test_a_container_that_is_killed_from_outside(engine: Any, host: Any) -> None:
+    """The run says so, and the next one gets another."""
+    async with executing(host, engine.settings(pool=0)) as run:
+        task = asyncio.ensure_future(run("import time\ntime.sleep(100)"))
+        while not engine.containers():
+            await asyncio.sleep(0.02)
+        await asyncio.sleep(0.5)
+        assert engine.ask("POST", f"/containers/{engine.containers()[0]['Id']}/kill")[0] == 204
+        with pytest.raises(Exception, match="ended|died"):
+            await task
+        assert (await run("1 + 1"))[0].value == 2

