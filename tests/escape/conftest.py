@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -50,6 +52,20 @@ def host() -> Iterator[Host]:
 
 
 @pytest.fixture(scope="session")
+def docker_settings() -> Iterator[dict[str, Any]]:
+    """A real engine of the tests' own, with the image of the executor; what [executors.docker] says of it."""
+    file = Path(__file__).resolve().parents[2] / "plugins/sandbox_docker/tests/engine.py"
+    spec = spec_from_file_location("docker_engine", file)
+    assert spec
+    assert spec.loader
+    sys.modules[spec.name] = docker = module_from_spec(spec)
+    spec.loader.exec_module(docker)
+    with docker.running() as engine:
+        engine.build()
+        yield engine.settings()
+
+
+@pytest.fixture(scope="session")
 def gates(host: Host, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Callable[..., Gate]]:
     """Makes, and keeps, the gateway of an executor, with these hook plugins. An executor that cannot run here is absent."""
     made: dict[tuple[str, ...], Gate | str] = {}
@@ -58,8 +74,9 @@ def gates(host: Host, tmp_path_factory: pytest.TempPathFactory, request: pytest.
 
         def get(executor: str, *plugins: str) -> Gate:
             if (executor, *plugins) not in made:
+                folder = tmp_path_factory.mktemp(executor)
                 settings = request.getfixturevalue("docker_settings") if executor == "docker" else {}
-                made[executor, *plugins] = _open(executor, plugins, settings, tmp_path_factory.mktemp(executor), portal, opened)
+                made[executor, *plugins] = _open(executor, plugins, settings, folder, portal, opened)
             gate = made[executor, *plugins]
             return gate if isinstance(gate, Gate) else absent(f"the executor {executor} is absent: {gate}")
 

@@ -32,7 +32,7 @@ class JailSandbox:
         self._line = line
         self._limits = limits
         self._left = left
-        self._open = True
+        self._ending: asyncio.Future[None] | None = None
         self._clean = False
         self._door: Door
         self._asked: set[asyncio.Task[None]] = set()
@@ -66,12 +66,12 @@ class JailSandbox:
                 task.cancel()
 
     async def close(self) -> None:
-        """End it and everything in it. Idempotent. After a run that came to its end nobody waits for that."""
-        if self._open:
-            self._open = False
-            ending = self._left(self._line)
-            if not self._clean:
-                await asyncio.shield(ending)
+        """End it and everything in it. Idempotent: who is cancelled while it waits here may wait again. After a run that came to
+        its end nobody waits."""
+        if self._ending is None:
+            self._ending = self._left(self._line)
+        if not self._clean:
+            await asyncio.shield(self._ending)
 
     # What comes from the sandbox
 

@@ -272,11 +272,12 @@ def _deadline(token: str, limits: Limits) -> Iterator[Trial]:
 
 
 def _named(name: str) -> list[int]:
-    """The host's processes of this name; none where there is no /proc."""
+    """The host's processes of this name that live; none where there is no /proc."""
     found = []
-    for comm in Path("/proc").glob("[0-9]*/comm"):
+    for status in Path("/proc").glob("[0-9]*/status"):
         with contextlib.suppress(OSError):
-            found += [int(comm.parent.name)] if comm.read_text().strip() == name else []
+            text = status.read_text()
+            found += [int(status.parent.name)] if text.startswith(f"Name:\t{name}\n") and "State:\tZ" not in text else []
     return found
 
 
