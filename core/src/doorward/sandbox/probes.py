@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
+
 from doorward.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName, Unsupported
 from doorward.sandbox.trials import TRIALS, Trial
 from doorward.types import Artefact, Ended, Failure, File, Limits, Program
