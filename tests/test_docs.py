@@ -248,7 +248,7 @@ def test_every_driver_method_is_documented(name: str) -> None:
     for node in protocol.body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             node.body = [ast.Expr(ast.Constant(...))]
-            methods.append(re.sub(r"(: bool)=", r"\1 = ", ast.unparse(node).replace("\n   ", "")))
+            methods.append(re.sub(r"(: bool|: str)=", r"\1 = ", ast.unparse(node).replace("\n   ", "")).replace("''", '""'))
     assert shown == methods
 
 

@@ -541,6 +541,19 @@ def test_run_narrowed(project: Cli, doorward_host: Any) -> None:
     assert project("run", "p.py", "--function", "weather.get_*").code == 3
 
 
+def test_run_saves_artefacts(project: Cli, doorward_host: Any) -> None:
+    """`--artefacts` saves what a program leaves; without it, a note says that nothing is kept."""
+    (doorward_host.folder / "p.py").write_text("result = await weather.raw(map=True)")
+    assert "1 artefact is not kept; --artefacts FOLDER saves them" in project("run", "p.py").out
+    told = project("run", "p.py", "--artefacts", "saved/here", "--json").json
+    saved = doorward_host.folder / "saved" / "here" / "map-.png"
+    assert saved.read_bytes() == b"\x00\x01"
+    assert told["artefacts"][0]["name"] == "map-.png"
+    assert told["notes"][-1] == f"{told['artefacts'][0]['uri']} is {Path('saved/here/map-.png')}"
+    (doorward_host.folder / "file").touch()
+    assert project("run", "p.py", "--artefacts", "file").code == 2
+
+
 def test_run_prints_whole_values(project: Cli, doorward_host: Any) -> None:
     """Nobody can fetch the rest of a value later, so all of it is printed, unless `[limits] inline` is set."""
     (doorward_host.folder / "p.py").write_text("result = await weather.big()")

@@ -229,6 +229,7 @@ async def test_params_of_execute(doorward_host: Any) -> None:
     """`params` set top-level variables, declared or not; a name that is none is refused. CONTRACT: EXE-01."""
     async with doorward_host.gateway(CONFIG) as gate:
         assert (await gate.execute("n = 1\nn + k", params={"n": 2, "k": 3})).value == 5
+        assert (await gate.execute("\ufeffn = 1\r\nn", params={"n": 2})).value == 2
         assert not (await gate.execute("n = 1", params={"n": "x"})).ok
         assert not (await gate.execute("1", params={"a b": 1})).ok
 

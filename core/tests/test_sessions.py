@@ -26,6 +26,8 @@ class Mortal(InProcess):
             ended = await run(program, door)
             if "dies" in program.code:
                 raise SandboxDied("the sandbox died: signal 9")
+            if "file" in program.params:
+                door.open(program.params["file"])
             if "much" in program.code:
                 raise LimitExceeded("the program needed more memory than its limit of 1 MiB", hint="Work on smaller pieces.")
             if "waits" in program.code:
@@ -69,6 +71,15 @@ async def test_what_ends_a_session_says_so(mortal: Any, code: str, kind: str) ->
         assert GONE in f"{last.error.message} {last.error.hint}"
         assert (await gate.execute("x", session_id=first.session_id)).error.type == "UnknownName"
         assert GONE not in ((await gate.execute(code, timeout=0.3)).error.hint or "")
+
+
+async def test_a_file_that_is_none_does_not_end_a_session(mortal: Any) -> None:
+    """An executor finds out before anything runs."""
+    async with mortal.gateway(MORTAL) as gate:
+        session = (await gate.execute("x = 1", session_id="new")).session_id
+        wrong = await gate.execute("x", params={"file": "doorward://results/none"}, session_id=session)
+        assert (wrong.error.type, wrong.session_id) == ("InvalidArguments", session)
+        assert (await gate.execute("x", session_id=session)).value == 1
 
 
 async def test_a_program_closes_its_session(mortal: Any) -> None:

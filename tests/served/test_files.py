@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import email.parser
 import email.policy
 import json
@@ -18,7 +19,7 @@ from .product import Project, web
 
 pytestmark = pytest.mark.anyio
 
-IMAGE = bytes(range(256)) * 10
+IMAGE = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 10
 BINARY = {"type": "string", "format": "binary"}
 UPLOAD = {
     "multipart/form-data": {"schema": {"type": "object", "required": ["file"], "properties": {"file": BINARY, "note": {"type": "string"}}}}
@@ -92,6 +93,34 @@ async def test_a_download_is_uploaded_by_its_handle(photos: Project) -> None:
         assert encoded["parts"] == [["x.bin", "application/octet-stream", 2, False]]
         wrong = await agent.run("import photos\nphotos.upload(file={'artefact': 'doorward://results/none'})")
         assert (wrong["error"]["type"], wrong["error"]["kind"]) == ("InvalidArguments", "program")
+
+
+async def test_an_image_is_shown_and_is_a_parameter(photos: Project) -> None:
+    """The client gets it as image content beside the text; its handle is a parameter of another program, and kept for a third.
+    CONTRACT: OUT-04."""
+    async with photos.stdio() as agent:
+        answer = await agent.client.call_tool("execute_code", {"code": "import photos\nresult = photos.get_image()"})
+        text, image = answer.content
+        assert (image.type, image.mime_type, base64.b64decode(image.data) == IMAGE) == ("image", "image/png", True)
+        assert "cat.png, image/png, 2568 bytes" in text.text
+        handle = answer.structured_content["value"]
+        code = "import photos\nimage = ''\nresult = photos.upload(file=image)['parts'][0]"
+        uploaded = await agent.run(code, params={"image": handle})
+        assert uploaded["value"] == ["cat.png", "image/png", len(IMAGE), True]
+        again = await agent.call("run_cached_code", cache_id=uploaded["cache_id"], params={"image": handle})
+        assert again["value"] == uploaded["value"]
+        wrong = await agent.run(code, params={"image": {"artefact": "doorward://results/none"}})
+        assert (wrong["error"]["type"], "'image'" in wrong["error"]["message"]) == ("InvalidArguments", True)
+
+
+async def test_a_program_closes_its_session(photos: Project) -> None:
+    """`doorward.close_session()`: the answer has no id any more, nor is there such a session. CONTRACT: EXE-09."""
+    async with photos.stdio() as agent:
+        session = (await agent.run("x = 1", session_id="new"))["session_id"]
+        last = await agent.run("import doorward\ndoorward.close_session()\nx", session_id=session)
+        assert (last["value"], "session_id" in last) == (1, False)
+        assert "no session" in (await agent.run("x", session_id=session))["error"]["message"]
+        assert "no session" in (await agent.run("import doorward\ndoorward.close_session()"))["error"]["message"]
 
 
 async def test_events_are_a_list(photos: Project) -> None:

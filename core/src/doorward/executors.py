@@ -36,7 +36,7 @@ class Executors:
         installed = {e.name for e in plugins.index.of("executor")}
         chosen = "executor" in loaded.named
         self.names: Sequence[str] = [n for n in config.executor if chosen or n in installed]
-        self._options: dict[str, Any] = {n: config.executors.get(n, {}) for n in self.names}
+        self._options = config.executors
         self._loaded = loaded
         self._plugins = plugins
         self._state = state
@@ -53,7 +53,7 @@ class Executors:
             except PluginError as error:
                 raise ExecutorError(str(error), hint=error.hint) from None
             place = f"{self._loaded.file} [executors.{name}]"
-            settings = validate(driver.Settings, self._options[name], secrets=self._loaded.secrets, place=place)
+            settings = validate(driver.Settings, self._options.get(name, {}), secrets=self._loaded.secrets, place=place)
             self._made[name] = driver(PluginContext(name, settings, self._state))
         return self._made[name]
 

@@ -180,7 +180,8 @@ class Gateway:
                 raise GuardRefused(
                     f"the program has {size} bytes, more than {self.limits.code}", hint="Send less code; pass data as params."
                 )
-            code = code.replace("\r\n", "\n").replace("\r", "\n")  # lines and places are counted alike everywhere
+            # lines and places are counted alike everywhere
+            code = code.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
             known = programs.parameters_if_readable(code)
             values = self._artefacts.in_params(params or {}, principal)
             programs.check({k: v for k, v in values.items() if k in known}, known)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from doorward.errors import ExecutorError, LimitExceeded, SandboxDied, UnknownName, Unsupported
+from doorward.errors import ExecutorError, InvalidArguments, LimitExceeded, SandboxDied, UnknownName, Unsupported
 
 if TYPE_CHECKING:
     from doorward.door import RunDoor
@@ -60,6 +60,8 @@ class Session:
                 if not self.used_before:  # the next executor may take the session
                     await self._sandbox.close()
                     self._sandbox, self.executor = None, ""
+                raise
+            except InvalidArguments:  # a file that is none: nothing has run
                 raise
             except ExecutorError as error:
                 died = "the session was closed while the program ran" if self.dead else f"{error}; the session and its variables are gone"

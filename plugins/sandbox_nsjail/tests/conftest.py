@@ -20,6 +20,7 @@ HERE = Path(__file__).parent
 USER = 23456
 """An ordinary user's number that nobody has."""
 
+
 def absent(what: str) -> NoReturn:
     if os.environ.get("DOORWARD_PEERS") == "required":
         pytest.fail(what)

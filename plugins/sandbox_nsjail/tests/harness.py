@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import tempfile
 import time
@@ -19,6 +20,7 @@ from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings
 
 
 async def main(asked: dict[str, Any]) -> None:
+    before = len(os.listdir("/proc/self/fd"))
     with tempfile.TemporaryDirectory() as state:
         executor = NsjailExecutor(PluginContext("nsjail", NsjailSettings(**asked.get("settings", {})), Path(state)))
         for code in asked["codes"]:
@@ -34,11 +36,14 @@ async def main(asked: dict[str, Any]) -> None:
             except DoorwardError as error:
                 said = {"raised": type(error).__name__, "message": str(error), "hint": error.hint or ""}
             print(json.dumps(said | {"printed": door.printed}), flush=True)
+        last: dict[str, Any] = {"limits": dict(executor.capabilities().limits)}
         try:
-            print(json.dumps({"check": await executor.check(), "limits": dict(executor.capabilities().limits)}), flush=True)
+            last["check"] = await executor.check()
         except DoorwardError as error:
-            print(json.dumps({"check": str(error)}), flush=True)
+            last["check"] = str(error)
         await executor.close()
+        children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        print(json.dumps(last | {"opened": len(os.listdir("/proc/self/fd")) - before, "children": children}), flush=True)
 
 
 if __name__ == "__main__":

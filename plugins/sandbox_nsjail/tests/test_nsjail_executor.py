@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from doorward.testing import ExecutorConformance, check_driver, check_light_import
@@ -25,7 +25,7 @@ def tried(name, act):
 class TestNsjail(ExecutorConformance):
     """nsjail keeps what the protocol promises."""
 
-    settings: dict[str, Any] = {}
+    settings: ClassVar[dict[str, Any]] = {}
 
     def executor(self, host: Any) -> NsjailExecutor:
         return NsjailExecutor(host.context(NsjailSettings, self.settings))
@@ -42,7 +42,9 @@ class TestNsjail(ExecutorConformance):
         top = set(await self.value(host, "import os\nos.listdir('/')"))
         assert top - prefix <= {"lib", "lib32", "lib64", "libx32", "usr", "dev", "proc", "tmp", "work"}
         assert set(await self.value(host, "import os\nos.listdir('/dev')")) == {"null", "zero", "random", "urandom", "shm"}
-        assert not {"bin", "sbin", "local"} & set(await self.value(host, "import os\nos.listdir('/usr')")) or sys.base_prefix.startswith("/usr")
+        assert not {"bin", "sbin", "local"} & set(await self.value(host, "import os\nos.listdir('/usr')")) or sys.base_prefix.startswith(
+            "/usr"
+        )
 
     @pytest.mark.anyio
     @pytest.mark.parametrize("place", ["/etc", "/home", "/var", "/run", "/sys", "/root/.ssh", "/proc/1/root/etc", "/proc/sys", "/boot"])
@@ -106,7 +108,9 @@ result = found"""
     @pytest.mark.anyio
     async def test_nobody(self, host: Any) -> None:
         """An unprivileged user without capabilities or the way to any, under a seccomp filter. CONTRACT: SBX-16, SBX-17."""
-        ids, status = await self.value(host, "import os\n[[*os.getresuid(), *os.getresgid(), *os.getgroups()], open('/proc/self/status').read()]")
+        ids, status = await self.value(
+            host, "import os\n[[*os.getresuid(), *os.getresgid(), *os.getgroups()], open('/proc/self/status').read()]"
+        )
         assert 0 not in ids
         fields = dict(line.split(":\t", 1) for line in status.splitlines())
         assert {fields[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
@@ -122,7 +126,7 @@ result = found"""
 class TestWithoutGroups(TestNsjail):
     """The same where no control groups can be had."""
 
-    settings = {"cgroup": "off"}
+    settings: ClassVar[dict[str, Any]] = {"cgroup": "off"}
 
 
 @pytest.mark.anyio
@@ -132,10 +136,13 @@ async def test_shell_tools(host: Any) -> None:
 import os, subprocess
 shell = subprocess.run("echo a b | wc -w; exit 3", shell=True, capture_output=True, text=True)
 [shell.stdout.strip(), shell.returncode, os.access("/usr/bin/env", os.W_OK)]"""
-    trial = TestNsjail()
-    trial.settings = {"paths": ["/usr/bin"]}
+
+    class Trial(TestNsjail):
+        settings: ClassVar[dict[str, Any]] = {"paths": ["/usr/bin"]}
+
+    trial = Trial()
     if os.geteuid():
-        with pytest.raises(AssertionError, match="BlockingIOError|PermissionError"):  # one process only
+        with pytest.raises(AssertionError, match=r"BlockingIOError|PermissionError"):  # one process only
             await trial.value(host, code)
     else:
         assert await trial.value(host, code) == ["2", 3, False]

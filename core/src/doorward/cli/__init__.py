@@ -22,6 +22,7 @@ COMMANDS = {
     "show": ("catalog", "Show functions: signature, types, docs, an example"),
     "call": ("catalog", "Call one function"),
     "run": ("run", "Run a program in a sandbox"),
+    "sandbox": ("sandbox", "List, build and probe the executors"),
     "serve": ("serve", "Serve MCP clients"),
     "plugins": ("plugins", "List what is installed"),
     "schema": ("schema", "Print the JSON Schema of the configuration"),

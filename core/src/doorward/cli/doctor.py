@@ -142,7 +142,10 @@ def _templates(value: Any) -> Iterator[Any]:
 
 
 async def _executors(gate: Gateway) -> AsyncIterator[Check]:
-    """Each executor runs a program."""
+    """Each executor runs a program; then probes try to get out of its sandboxes."""
+    from doorward.cli.sandbox import uses
+    from doorward.sandbox.probes import probe, summary
+
     if not gate.executors.names:
         yield Check("no executor", False, gate.executors.advice())
     for name in list(gate.executors.names):
@@ -150,8 +153,20 @@ async def _executors(gate: Gateway) -> AsyncIterator[Check]:
         outcome = await gate.execute("1 + 1")
         if outcome.error is not None:
             yield Check(f"executor {name}: {outcome.error.message}", False, outcome.error.hint or "")
-        else:
-            yield Check(f"executor {name} runs programs ({outcome.ms:.0f} ms)", outcome.value == 2)
+            continue
+        yield Check(f"executor {name} runs programs ({outcome.ms:.0f} ms)", outcome.value == 2)
+        try:
+            executor = gate.executors.get(name)
+            for line in await uses(executor):
+                yield Check(f"executor {name}: {line}", True)
+            probes = await probe(executor, gate.limits)
+        except DoorwardError as error:
+            yield _wrong(f"executor {name}", error)
+            continue
+        for probed in probes:
+            if probed.held is False:
+                yield Check(f"executor {name} does not hold: {probed.probe}", False, f"{probed.says}. Do not use it until that is mended.")
+        yield Check(f"executor {name} {summary(probes)} ({sum(p.ms for p in probes):.0f} ms)", True)
 
 
 async def _cache(gate: Gateway) -> Check:

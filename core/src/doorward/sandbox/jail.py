@@ -135,8 +135,7 @@ class Jail(asyncio.Protocol):
         self._last += 1
         self.used = True
         number = self._last
-        line: Line = LocalLine(self, number) if self._isolated.passes_fds else RelayedLine(self, number)
-        self.lines[number] = line
+        line = self.lines[number] = self._line(number)
         try:
             await asyncio.wait_for(line.open(), seconds)
             if self._isolated.account is not None:
@@ -148,6 +147,14 @@ class Jail(asyncio.Protocol):
             await line.end()
             raise
         return line
+
+    def _line(self, number: int) -> Line:
+        if self._isolated.passes_fds:
+            try:
+                return LocalLine(self, number)
+            except OSError as error:  # of descriptors in flight there may be too many, for any process of this user
+                log.warning("descriptors_not_passed", error=str(error), effect="the zygote relays")
+        return RelayedLine(self, number)
 
     def tell(self, message: dict[str, Any], blob: bytes = b"", fds: tuple[int, ...] = ()) -> None:
         """Send the zygote a message."""

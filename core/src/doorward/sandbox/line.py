@@ -135,33 +135,32 @@ class LocalLine(Line, asyncio.Protocol):
     def __init__(self, jail: Jail, number: int) -> None:
         super().__init__(jail, number)
         self._transport: asyncio.Transport | None = None
-        self._out = -1
-
-    async def open(self) -> None:
-        loop = asyncio.get_running_loop()
-        ours, theirs = socket.socketpair()
+        self._link, theirs = socket.socketpair()
         self._out, out = os.pipe()
         try:
-            ours.setblocking(False)
+            self._link.setblocking(False)
             os.set_blocking(self._out, False)
-            ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # the first frame tells whose process it is
-            loop.add_reader(self._out, self.drain)
+            self._link.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # the first frame tells whose process it is
             self.jail.tell({"fork": self.number, "passed": True}, fds=(theirs.fileno(), out))
+        except BaseException:
+            self._link.close()
+            os.close(self._out)
+            raise
+        finally:
             theirs.close()
             os.close(out)
-            out = -1
-            data = await self._first(ours)
-            ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
+        asyncio.get_running_loop().add_reader(self._out, self.drain)
+
+    async def open(self) -> None:
+        try:
+            data = await self._first(self._link)
+            self._link.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
             self.received(data)
-            self._transport, _ = await loop.create_connection(lambda: self, sock=ours)
-            await self._is_ready
+            self._transport, _ = await asyncio.get_running_loop().create_connection(lambda: self, sock=self._link)
         except BaseException:
-            theirs.close()
-            if out >= 0:
-                os.close(out)
-            if self._transport is None:
-                ours.close()
+            self._link.close()
             raise
+        await self._is_ready
 
     async def _first(self, link: socket.socket) -> bytes:
         loop = asyncio.get_running_loop()

@@ -106,7 +106,7 @@ class Pool:
         finally:
             self._slots.release()
         if not self._closed:
-            await self._refill()
+            self._later(self._refill())
 
     async def _refill(self) -> None:
         """Start what is missing of the sandboxes ahead."""

@@ -18,9 +18,6 @@ from doorward.sandbox.inside.results import BYTES
 from doorward.sandbox.line import Line, first_of
 from doorward.types import Ended, Failure, File, Frame, Limits, Program
 
-MOST_ASKED = 10_000
-"""Questions of one sandbox that wait for an answer."""
-
 _FLOOD = 64
 """Times the limit of output after which a program is ended: until then what is too much is dropped."""
 
@@ -35,18 +32,20 @@ class JailSandbox:
         self._line = line
         self._limits = limits
         self._left = left
-        self._open = True
+        self._ending: asyncio.Future[None] | None = None
         self._clean = False
         self._door: Door
         self._asked: set[asyncio.Task[None]] = set()
         self._done: asyncio.Future[dict[str, Any]]
         self._room = 0
+        self._left_to_ask = 0
         line.allow(limits.result + 2**20)
 
     async def run(self, program: Program, door: Door) -> Ended:
         """See `doorward.Sandbox.run`."""
         line, loop = self._line, asyncio.get_running_loop()
         self._door, self._done, self._room = door, loop.create_future(), _FLOOD * self._limits.output
+        self._left_to_ask = 20 * self._limits.calls + 1000  # refused ones among them: they cost the host time as well
         line.heard, line.print = self._heard, self._print
         try:
             message, blob = _run(program, door)
@@ -67,12 +66,12 @@ class JailSandbox:
                 task.cancel()
 
     async def close(self) -> None:
-        """End it and everything in it. Idempotent. After a run that came to its end nobody waits for that."""
-        if self._open:
-            self._open = False
-            ending = self._left(self._line)
-            if not self._clean:
-                await asyncio.shield(ending)
+        """End it and everything in it. Idempotent: who is cancelled while it waits here may wait again. After a run that came to
+        its end nobody waits."""
+        if self._ending is None:
+            self._ending = self._left(self._line)
+        if not self._clean:
+            await asyncio.shield(self._ending)
 
     # What comes from the sandbox
 
@@ -86,9 +85,10 @@ class JailSandbox:
             elif "artefact" in message:
                 name = str(message["artefact"])
                 self._door.keep(blob, mimetypes.guess_type(name)[0] or "application/octet-stream", name)
-            elif len(self._asked) > MOST_ASKED:
-                self._line.break_off("it asked more than can be answered")
+            elif self._left_to_ask <= 0:
+                self._line.break_off("it asked far more than its limit of calls")
             else:
+                self._left_to_ask -= 1
                 task = asyncio.ensure_future(self._answer(int(message["id"]), message))
                 self._asked.add(task)
                 task.add_done_callback(self._asked.discard)

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from doorward.errors import ApiError, LimitExceeded, UnknownName
 from doorward.secrets import Secret, Secrets
-from doorward.testing import programs
-from doorward.types import CachedProgram, Limits, Program
+from doorward.testing.door import Door as _Door
+from doorward.testing.executors import ExecutorConformance
+from doorward.types import CachedProgram
+
+__all__ = ["AuthConformance", "CacheConformance", "ExecutorConformance", "SourceConformance", "_Door"]
 
 
 class _Async:
@@ -106,128 +108,3 @@ class CacheConformance(_Async):
         await cache.put(self.program())
         assert await cache.put(self.program("two")) == "one"
         await cache.close()
-
-
-class _Door:
-    """A door behind which one function adds, for executors under test."""
-
-    def __init__(self) -> None:
-        self.printed = ""
-        self.made = 0
-
-    def members(self, server: str) -> Any:
-        return {"calc": ["add", "fail", "refuse"], "doorward": ["call", "pages"]}.get(server)
-
-    def stub(self, server: str, names: Any) -> str:
-        return "from typing import Any\n" + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in names)
-
-    async def call(self, function: str, args: Any, kwargs: Any) -> Any:
-        self.made += 1
-        if function == "calc.fail":
-            status = kwargs.get("status", 404)
-            raise ApiError(f"calc.fail answered {status}", status=status, body={"why": ["gone"], "args": list(args)}, retry_after=1.5)
-        if function == "calc.refuse":
-            raise LimitExceeded("too many calls")
-        if function == "doorward.pages":
-            return [args[0], kwargs]
-        if function != "calc.add":
-            raise UnknownName(f"there is no function {function!r}")
-        return sum(args) + sum(kwargs.values())
-
-    def print(self, text: str) -> bool:
-        self.printed += text
-        return True
-
-
-class ExecutorConformance(_Async):
-    """For executors. Override `executor`: a fresh instance."""
-
-    def executor(self, host: Any) -> Any:
-        raise NotImplementedError
-
-    async def run(self, host: Any, code: str, **program: Any) -> tuple[Any, _Door]:
-        executor, door = self.executor(host), _Door()
-        asked = Program(code, deadline=time.monotonic() + 30, **program)
-        sandbox = await executor.open(asked)
-        try:
-            return await sandbox.run(asked, door), door
-        finally:
-            await sandbox.close()
-            await executor.close()
-
-    @pytest.mark.anyio
-    @pytest.mark.parametrize(("code", "value"), [("1 + 1", 2), ("result = [1]\n2", [1]), ("x = 1", None), ("{'a': (1, 2)}['a'][1]", 2)])
-    async def test_value(self, host: Any, code: str, value: Any) -> None:
-        """The value is `result` if it is set, else the last expression."""
-        ended, _ = await self.run(host, code)
-        assert ended.error is None
-        assert ended.value == value
-
-    @pytest.mark.anyio
-    @pytest.mark.parametrize(
-        "code",
-        [
-            "import calc\ncalc.add(1, b=2)",
-            "from calc import add\nadd(1, 2)",
-            "import calc\nawait calc.add(1, 2)",
-            "import asyncio, calc\nsum(await asyncio.gather(calc.add(1), calc.add(2)))",
-        ],
-    )
-    async def test_calls(self, host: Any, code: str) -> None:
-        """Catalog functions are called plainly or awaited, imported as module or by name."""
-        ended, door = await self.run(host, code)
-        assert ended.error is None
-        assert ended.value == 3
-        assert door.made >= 1
-
-    @pytest.mark.anyio
-    @pytest.mark.parametrize("code", programs.CATCHING)
-    async def test_the_error_of_an_api_can_be_caught(self, host: Any, code: str) -> None:
-        """As `doorward.ApiError`, however it is named, with its status, body and retry_after; no other error is caught by it."""
-        ended, _ = await self.run(host, code)
-        assert ended.error is None, ended.error
-        assert ended.value == [429, 1.5]
-
-    @pytest.mark.anyio
-    @pytest.mark.parametrize("code", programs.RAISING)
-    async def test_an_error_of_an_api_that_is_not_handled(self, host: Any, code: str) -> None:
-        """It says so, with the agent's lines, also where it was caught and raised again."""
-        ended, _ = await self.run(host, code)
-        assert (ended.error.type, ended.error.message) == ("ApiError", "calc.fail answered 404")
-        assert code.splitlines()[ended.error.line - 1].startswith("    ")
-        assert all("__" not in frame.function for frame in ended.error.frames)
-
-    @pytest.mark.anyio
-    async def test_a_function_can_be_handed_to_pages(self, host: Any) -> None:
-        """As itself or by its name."""
-        ended, _ = await self.run(host, "import calc, doorward\n[doorward.pages(f, x=1)[0] for f in (calc.add, calc.add, 'calc.add')]")
-        assert ended.value == ["calc.add"] * 3
-
-    @pytest.mark.anyio
-    async def test_parameters_are_data(self, host: Any) -> None:
-        """New values reach the program as they are, whatever characters they hold."""
-        value = 'C:\\new\n\'"""{x}'
-        ended, _ = await self.run(host, 'city: str = "London"\nresult = city', params={"city": value})
-        assert ended.value == value
-
-    @pytest.mark.anyio
-    async def test_error_has_the_agents_line(self, host: Any) -> None:
-        """An uncaught error says its type, message and line in the agent's own code; what was printed is kept."""
-        ended, door = await self.run(host, "print('before')\n\ndef f():\n    return 1 / 0\n\nf()")
-        assert (ended.error.type, ended.error.line) == ("ZeroDivisionError", 4)
-        assert "before" in door.printed
-
-    @pytest.mark.anyio
-    async def test_there_is_nothing_to_reach(self, host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Neither environment nor files of the host can be read."""
-        monkeypatch.setenv("OF_THE_HOST", "secret")
-        (file := host.folder / "of_the_host").write_text("secret")
-        for code in ("import os\nresult = os.environ['OF_THE_HOST']", f"result = open({str(file)!r}).read()"):
-            ended, _ = await self.run(host, code)
-            assert ended.error is not None
-
-    @pytest.mark.anyio
-    async def test_memory_is_limited(self, host: Any) -> None:
-        """A program that takes all memory ends itself and nothing else."""
-        with pytest.raises(Exception, match="memory"):
-            await self.run(host, "x = [0] * 10\nwhile True:\n    x = x + x", limits=Limits(memory=64 * 2**20))

@@ -77,7 +77,7 @@ except doorward. \\
         status, (e
             .retry_after)]
 """,
-    "\ufeffimport calc, doorward\ntry: calc.fail(status=429)\nexcept doorward.ApiError as e: result = [e.status, e.retry_after]\n",
+    "import calc, doorward\ntry: calc.fail(status=429)\nexcept doorward.ApiError as e: result = [e.status, e.retry_after]\n",
     """
 import calc, doorward
 errors = []

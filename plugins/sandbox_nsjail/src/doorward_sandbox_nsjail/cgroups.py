@@ -82,20 +82,19 @@ def _hierarchies(proc: Path) -> Iterator[_Hierarchy]:
     own = {}
     for line in _lines(proc / "cgroup"):
         number, controllers, path = line.split(":", 2)
-        own["" if number == "0" else controllers] = path
+        own["" if number == "0" else controllers] = path  # version 2 is number 0
     for line in _lines(proc / "mountinfo"):
         if not (mount := _MOUNT.match(line)):
             continue
         place, root = Path(mount["place"]), mount["root"]
         if mount["type"] == "cgroup2":
-            controllers, path = frozenset(_lines(place / "cgroup.controllers", words=True)), own.get("")
+            version, has, group = 2, frozenset(_lines(place / "cgroup.controllers", words=True)), own.get("")
         else:
-            options = frozenset(mount["options"].split(","))
-            path = next((p for c, p in own.items() if c and options.issuperset(c.split(","))), None)
-            controllers = options
-        if path is not None:
-            below = os.path.relpath(path, root) if path.startswith(root) else "."
-            yield _Hierarchy(2 if mount["type"] == "cgroup2" else 1, controllers, place, place / below)
+            version, has = 1, frozenset(mount["options"].split(","))
+            group = next((own[c] for c in own if c and has.issuperset(c.split(","))), None)
+        if group is not None:
+            below = os.path.relpath(group, root) if group.startswith(root) else "."
+            yield _Hierarchy(version, has, place, place / below)
 
 
 def _unusable(place: Path, v2: _Hierarchy, wanted: Sequence[str]) -> str:

@@ -47,7 +47,9 @@ class Groups:
                 (folder / "cgroup.procs").write_text(str(pid))
         except OSError as error:
             group.remove()
-            raise ExecutorError(f"a sandbox could not be limited by its cgroup: {error}", hint="`doorward doctor` shows its state.") from None
+            raise ExecutorError(
+                f"a sandbox could not be limited by its cgroup: {error}", hint="`doorward doctor` shows its state."
+            ) from None
         return group
 
     def close(self) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from doorward import ExecutorError
 
@@ -57,17 +57,24 @@ async def interpreter(executable: str | Path, packages: Path | None = None) -> I
         )
         answer, said = await asked.communicate()
         about = json.loads(answer)
-    except (OSError, ValueError) as error:
+        version, name = tuple(about["version"]), about["name"]
+    except (OSError, ValueError, LookupError, TypeError) as error:
         why = error if isinstance(error, OSError) else said.decode(errors="replace").strip()[-500:]
-        raise ExecutorError(f"the Python {executable} cannot be used: {why}", hint="`python` of [executors.nsjail] names another.") from None
-    version = tuple(about["version"])
-    if about["name"] != "cpython" or version < OLDEST:
-        raise ExecutorError(f"{executable} is {about['name']} {'.'.join(map(str, version))}; CPython {OLDEST[0]}.{OLDEST[1]} or newer is needed")
+        raise ExecutorError(
+            f"the Python {executable} cannot be used: {why}", hint="`python` of [executors.nsjail] names another."
+        ) from None
+    if name != "cpython" or version < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise ExecutorError(f"{executable} is {name} {'.'.join(map(str, version))}; CPython {oldest} or newer is needed")
+    return _described(about, version, packages)
+
+
+def _described(about: dict[str, Any], version: tuple[int, int, int], packages: Path | None) -> Interpreter:
     real, prefix = Path(about["executable"]).resolve(), Path(about["prefix"])
-    mapped = [Path(name) for name in about["mapped"] if os.path.exists(name)]
-    library = next((m.parent for m in mapped if m.name.startswith("libpython")), None)
+    mapped = [path for path in map(Path, about["mapped"]) if ".so" in path.name and path.exists()]
+    library = next((path.parent for path in mapped if path.name.startswith("libpython")), None)
     site = site_packages(packages, version) if packages else ()
-    places = [real, *(prefix / lib for lib in ("lib", "lib64")), *(m.parent for m in mapped if ".so" in m.name)]
+    places = [real, *(prefix / lib for lib in ("lib", "lib64")), *(path.parent for path in mapped)]
     return Interpreter(real, version, library, site, tuple(p for p in places if p.exists()))
 
 

@@ -68,8 +68,8 @@ async def launch(nsjail: Path, config: str, command: Sequence[str]) -> Jail:
         try:
             process = await asyncio.create_subprocess_exec(
                 *(str(nsjail), "--config", f"/proc/self/fd/{descriptor}", "--", *command),
-                stdin=its,
-                stdout=its,
+                stdin=its.fileno(),
+                stdout=its.fileno(),
                 stderr=asyncio.subprocess.PIPE,
                 env={},
                 pass_fds=[descriptor],

@@ -45,14 +45,18 @@ async def build(folder: Path, python: Interpreter, packages: Sequence[str], tell
         tell(f"installing {', '.join(packages)}")
         inside = str(making / "bin/python")
         await _do([*installer(inside), *packages])
-        (making / _MARK).write_text(json.dumps({"python": str(python.executable), "packages": list(packages)}), encoding="utf-8")
-        making.chmod(0o755)  # the jail's user is not root
-        with contextlib.suppress(OSError):  # somebody else has just built it
-            os.rename(making, folder)
-        if not built(folder):
-            raise ExecutorError(f"{folder} is there but is no finished environment", hint="Remove that folder, then build again.")
+        _finish(making, folder, json.dumps({"python": str(python.executable), "packages": list(packages)}))
     finally:
         shutil.rmtree(making, ignore_errors=True)
+
+
+def _finish(making: Path, folder: Path, made_of: str) -> None:
+    (making / _MARK).write_text(made_of, encoding="utf-8")
+    making.chmod(0o755)  # the jail's user is not root
+    with contextlib.suppress(OSError):  # somebody else has just built it
+        os.rename(making, folder)
+    if not built(folder):
+        raise ExecutorError(f"{folder} is there but is no finished environment", hint="Remove that folder, then build again.")
 
 
 def installer(python: str) -> list[str]:

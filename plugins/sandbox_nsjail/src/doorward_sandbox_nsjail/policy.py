@@ -35,7 +35,7 @@ def jail_config(python: Interpreter, paths: Sequence[Path], *, user: int, seccom
     lines += _who(user)
     lines += [_mount(place) for place in _places(python, paths)]
     lines += [_bind(source, inside) for source, inside in zip(python.packages, packages_inside(python), strict=True)]
-    if python.needs_path:
+    if python.library and python.needs_path:
         lines.append(f'envar: "LD_LIBRARY_PATH={_quoted(python.library)}"')
     if seccomp:
         lines.append(f'seccomp_string: "{_quoted(seccomp)}"')
@@ -71,7 +71,9 @@ def _places(python: Interpreter, paths: Sequence[Path]) -> list[Path]:
     found: list[Path] = []
     for place in sorted({*wanted, *python.places, *paths}, key=lambda p: (not p.is_symlink(), len(p.parts), p)):
         if _within(place, OWN) or place == Path("/"):
-            raise ExecutorError(f"{place} cannot be shown in a jail", hint=f"It is, or lies below, one of {', '.join(map(str, OWN))}: move it.")
+            raise ExecutorError(
+                f"{place} cannot be shown in a jail", hint=f"It is, or lies below, one of {', '.join(map(str, OWN))}: move it."
+            )
         if place.exists() and not _within(place, found):
             found.append(place)
     return found + [link for link in map(Path, LINKS) if link.is_symlink() and _within(link.resolve(), found) and not _within(link, found)]

@@ -10,7 +10,7 @@ from doorward import ExecutorError
 
 _CONTAINER = (
     "Allow user namespaces to the container. Docker: --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
-    "--security-opt systempaths=unconfined. Kubernetes: securityContext with seccompProfile.type Unconfined, appArmorProfile.type Unconfined "
+    "--security-opt systempaths=unconfined. Kubernetes, securityContext: seccompProfile.type Unconfined, appArmorProfile.type Unconfined "
     "and procMount Unmasked (with hostUsers: false). Or use the executor `docker`, or `monty`."
 )
 _APPARMOR = """\

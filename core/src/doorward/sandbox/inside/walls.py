@@ -26,6 +26,7 @@ _RDONLY = 1
 _SET_DUMPABLE, _SET_SECCOMP, _CAPBSET_DROP, _SET_NO_NEW_PRIVS, _CAP_AMBIENT = 4, 22, 24, 38, 47
 _AMBIENT_CLEAR_ALL = 4
 _FILTER = 2
+_ARENA_MAX = -8
 _CAPABILITY_VERSION_3 = 0x20080522
 
 SCRATCH = "/tmp"  # noqa: S108 (of a namespace of its own)
@@ -107,7 +108,7 @@ def _hide(place: str) -> None:
 def limits(config: dict[str, Any]) -> None:
     """Bounds that the kernel keeps for this process and each that it starts."""
     wanted = {
-        "RLIMIT_CORE": 0,
+        "RLIMIT_CORE": 1,  # core(5): the one limit that a handler of crashes on the host keeps to
         "RLIMIT_NOFILE": config["files"],
         "RLIMIT_FSIZE": config["scratch"],
         "RLIMIT_MEMLOCK": 0,
@@ -119,6 +120,8 @@ def limits(config: dict[str, Any]) -> None:
     if config["fresh"] and tuple(map(int, os.uname().release.split(".")[:2])) >= (5, 14):
         wanted["RLIMIT_NPROC"] = config["processes"]  # counted in a user namespace of its own only since then
     if config["memory"]:  # beside what the preloaded packages have reserved, which is no memory yet
+        with contextlib.suppress(AttributeError):
+            _libc.mallopt(_ARENA_MAX, 1)  # glibc would reserve 128 MiB for each thread
         with open("/proc/self/statm") as file:
             used = int(file.read().split()[0]) * resource.getpagesize()
         wanted["RLIMIT_AS"] = used + config["memory"]

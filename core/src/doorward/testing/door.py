@@ -1,0 +1,81 @@
+"""A door that a test stands behind, for executors under test."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from doorward.errors import ApiError, InvalidArguments, LimitExceeded, UnknownName
+from doorward.types import Artefact, File
+
+TOGETHER = 10.0
+"""Seconds that `calc.meet` waits for the others."""
+
+
+class Door:
+    """A `Door` to the server `calc`, which adds (`add`), answers what it is given (`echo`), fails with an `ApiError` (`fail`) or
+    a limit (`refuse`), waits for `ms` (`wait`) or until `n` calls of its own are there (`meet`).
+
+    What went through it: `printed`, `made` (calls), `kept` (files: name, type, content). `files` can be opened by their URI.
+    """
+
+    def __init__(self) -> None:
+        self.printed = ""
+        self.made = 0
+        self.kept: list[tuple[str, str, bytes]] = []
+        self.files: dict[str, File] = {}
+        self.room = float("inf")
+        self._met = 0
+        self._all_met = asyncio.Event()
+
+    def members(self, server: str) -> Any:
+        calc = ["add", "echo", "fail", "refuse", "wait", "meet"]
+        return {"calc": calc, "doorward": ["call", "pages", "close_session"]}.get(server)
+
+    def stub(self, server: str, names: Any) -> str:
+        return "from typing import Any\n" + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in names)
+
+    async def call(self, function: str, args: Any, kwargs: Any) -> Any:
+        self.made += 1
+        match function:
+            case "calc.add":
+                return sum(args) + sum(kwargs.values())
+            case "calc.echo":
+                return json.loads(json.dumps(args[0] if args else kwargs))
+            case "calc.fail":
+                status = kwargs.get("status", 404)
+                raise ApiError(f"calc.fail answered {status}", status=status, body={"why": ["gone"], "args": list(args)}, retry_after=1.5)
+            case "calc.refuse":
+                raise LimitExceeded("too many calls") if not kwargs else InvalidArguments("calc.refuse takes nothing")
+            case "calc.wait":
+                await asyncio.sleep(kwargs["ms"] / 1000)
+                return kwargs["ms"]
+            case "calc.meet":
+                return await self._meet(kwargs["n"])
+            case "doorward.pages":
+                return [args[0], kwargs]
+        raise UnknownName(f"there is no function {function!r}")
+
+    async def _meet(self, others: int) -> int:
+        self._met += 1
+        if self._met == others:
+            self._all_met.set()
+        try:
+            await asyncio.wait_for(self._all_met.wait(), TOGETHER)
+        except TimeoutError:
+            raise LimitExceeded(f"only {self._met} of {others} calls came at the same time") from None
+        return others
+
+    def print(self, text: str) -> bool:
+        self.printed += text
+        return len(self.printed) < self.room
+
+    def open(self, uri: str) -> File:
+        if uri not in self.files:
+            raise InvalidArguments(f"there is no result {uri}")
+        return self.files[uri]
+
+    def keep(self, content: bytes, type: str, name: str = "") -> Artefact:
+        self.kept.append((name, type, content))
+        return Artefact(f"doorward://results/{len(self.kept)}", type, len(content), name)

@@ -1,0 +1,297 @@
+"""The tests that every executor must pass: inherit `ExecutorConformance`, and say how to make yours."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from doorward.errors import LimitExceeded
+from doorward.testing import programs
+from doorward.testing.door import Door
+from doorward.testing.full_python import ERRORS, STUBBORN, VALUES
+from doorward.types import File, Limits, Program
+
+
+class ExecutorConformance:
+    """For executors. Override `executor`: a fresh instance. `full_python`: it runs CPython, with files and threads."""
+
+    full_python = False
+
+    @pytest.fixture
+    def anyio_backend(self) -> str:
+        return "asyncio"
+
+    def executor(self, host: Any) -> Any:
+        raise NotImplementedError
+
+    @contextlib.asynccontextmanager
+    async def opened(self, host: Any, *, session: bool = False) -> AsyncIterator[Any]:
+        """A sandbox of a fresh executor, both closed at the end."""
+        executor = self.executor(host)
+        try:
+            sandbox = await executor.open(_program("1"), session=session)
+            try:
+                yield sandbox
+            finally:
+                await sandbox.close()
+        finally:
+            await executor.close()
+
+    async def run(self, host: Any, code: str, *, door: Door | None = None, **program: Any) -> tuple[Any, Door]:
+        """How a program ends in a fresh sandbox, and the door that it was given."""
+        executor, door = self.executor(host), door or Door()
+        asked = _program(code, **program)
+        try:
+            sandbox = await executor.open(asked)
+            try:
+                return await sandbox.run(asked, door), door
+            finally:
+                await sandbox.close()
+        finally:
+            await executor.close()
+
+    async def value(self, host: Any, code: str, **program: Any) -> Any:
+        """The value of a program that must succeed."""
+        ended, _ = await self.run(host, code, **program)
+        assert ended.error is None, ended.error
+        return ended.value
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize(("code", "value"), [("1 + 1", 2), ("result = [1]\n2", [1]), ("x = 1", None), ("{'a': (1, 2)}['a'][1]", 2)])
+    async def test_value(self, host: Any, code: str, value: Any) -> None:
+        """The value is `result` if it is set, else the last expression."""
+        ended, _ = await self.run(host, code)
+        assert ended.error is None
+        assert ended.value == value
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize(
+        "code",
+        [
+            "import calc\ncalc.add(1, b=2)",
+            "from calc import add\nadd(1, 2)",
+            "import calc\nawait calc.add(1, 2)",
+            "import asyncio, calc\nsum(await asyncio.gather(calc.add(1), calc.add(2)))",
+        ],
+    )
+    async def test_calls(self, host: Any, code: str) -> None:
+        """Catalog functions are called plainly or awaited, imported as module or by name."""
+        ended, door = await self.run(host, code)
+        assert ended.error is None
+        assert ended.value == 3
+        assert door.made >= 1
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("code", programs.CATCHING)
+    async def test_the_error_of_an_api_can_be_caught(self, host: Any, code: str) -> None:
+        """As `doorward.ApiError`, however it is named, with its status, body and retry_after; no other error is caught by it."""
+        ended, _ = await self.run(host, code)
+        assert ended.error is None, ended.error
+        assert ended.value == [429, 1.5]
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("code", programs.RAISING)
+    async def test_an_error_of_an_api_that_is_not_handled(self, host: Any, code: str) -> None:
+        """It says so, with the agent's lines, also where it was caught and raised again."""
+        ended, _ = await self.run(host, code)
+        assert (ended.error.type, ended.error.message) == ("ApiError", "calc.fail answered 404")
+        assert code.splitlines()[ended.error.line - 1].startswith("    ")
+        assert all("__" not in frame.function for frame in ended.error.frames)
+
+    @pytest.mark.anyio
+    async def test_a_function_can_be_handed_to_pages(self, host: Any) -> None:
+        """As itself or by its name."""
+        ended, _ = await self.run(host, "import calc, doorward\n[doorward.pages(f, x=1)[0] for f in (calc.add, calc.add, 'calc.add')]")
+        assert ended.value == ["calc.add"] * 3
+
+    @pytest.mark.anyio
+    async def test_parameters_are_data(self, host: Any) -> None:
+        """New values reach the program as they are, whatever characters they hold."""
+        value = 'C:\\new\n\'"""{x}'
+        ended, _ = await self.run(host, 'city: str = "London"\nresult = city', params={"city": value})
+        assert ended.value == value
+
+    @pytest.mark.anyio
+    async def test_error_has_the_agents_line(self, host: Any) -> None:
+        """An uncaught error says its type, message and line in the agent's own code; what was printed is kept."""
+        ended, door = await self.run(host, "print('before')\n\ndef f():\n    return 1 / 0\n\nf()")
+        assert (ended.error.type, ended.error.line) == ("ZeroDivisionError", 4)
+        assert "before" in door.printed
+
+    @pytest.mark.anyio
+    async def test_there_is_nothing_to_reach(self, host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Neither environment nor files of the host can be read."""
+        monkeypatch.setenv("HOST_CANARY", "x")
+        secret = host.folder / "secret.txt"
+        secret.write_text("x")
+        for code in ("import os\nresult = os.environ['HOST_CANARY']", f"result = open({str(secret)!r}).read()"):
+            ended, _ = await self.run(host, code)
+            assert ended.error is not None
+
+    @pytest.mark.anyio
+    async def test_memory_is_limited(self, host: Any) -> None:
+        """A program that takes all memory ends itself and nothing else."""
+        with pytest.raises(LimitExceeded, match="the program needed more memory than its limit of 64 MiB"):
+            await self.run(host, "x = [0] * 10\nwhile True:\n    x = x + x", limits=Limits(memory=64 * 2**20))
+
+    @pytest.mark.anyio
+    async def test_calls_are_made_at_the_same_time(self, host: Any) -> None:
+        """Calls handed to `asyncio.gather` are all under way before one is answered; values come in order."""
+        code = "import asyncio, calc\nresult = await asyncio.gather(*[calc.meet(n=50) for _ in range(50)])"
+        assert await self.value(host, code) == [50] * 50
+        code = "import asyncio, calc\nresult = await asyncio.gather(*[calc.wait(ms=ms) for ms in (60, 1, 30)])"
+        assert await self.value(host, code) == [60, 1, 30]
+
+    @pytest.mark.anyio
+    async def test_arguments_and_answers_are_what_they_are(self, host: Any) -> None:
+        """JSON of every kind passes the door unchanged, both ways."""
+        for sent in (None, True, 0, -1.5, 2**53, "äöü😀 \x00\n\"'\\", [], {}, {"a b": [1, {"": None}]}, "x" * 300_000, list(range(10_000))):
+            assert await self.value(host, "import calc\nx = 0\ncalc.echo(x)", params={"x": sent}) == sent
+
+    @pytest.mark.anyio
+    async def test_prints_come_in_order(self, host: Any) -> None:
+        """All of it, also of many lines and of what has no end of line."""
+        ended, door = await self.run(
+            host, "import calc\nfor i in range(2000):\n    print(i)\ncalc.add(1)\nprint('ä', 'b', sep='-', end='.')"
+        )
+        assert ended.error is None
+        assert door.printed == "".join(f"{i}\n" for i in range(2000)) + "ä-b."
+
+    @pytest.mark.anyio
+    async def test_more_output_than_is_kept(self, host: Any) -> None:
+        """What goes beyond the limit is dropped, not what stood before it; the program ends as it would have."""
+        door = Door()
+        door.room = 1000
+        ended, _ = await self.run(host, "for i in range(3000): print(i)\n5", door=door, limits=Limits(output=1000))
+        assert ended.value == 5
+        assert door.printed.startswith("".join(f"{i}\n" for i in range(250)))
+
+    @pytest.mark.anyio
+    async def test_a_syntax_error_has_its_line(self, host: Any) -> None:
+        """Nothing of the program has run then."""
+        ended, door = await self.run(host, "print('x')\nx = = 1")
+        assert (ended.error.type, ended.error.line, door.printed) == ("SyntaxError", 2, "")
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("code", ["while True: pass", "import time\ntime.sleep(1000)", "import calc\ncalc.wait(ms=100000)"])
+    async def test_a_cancelled_run_is_over(self, host: Any, code: str) -> None:
+        """Within two seconds, whatever it does; what it printed has come, and the next sandbox works."""
+        await self._cancelled(host, code)
+
+    async def _cancelled(self, host: Any, code: str) -> None:
+        executor, door, program = self.executor(host), Door(), _program(f"print('begun')\n{code}")
+        try:
+            sandbox = await executor.open(program)
+            running = asyncio.ensure_future(sandbox.run(program, door))
+            began = time.monotonic()
+            while "begun" not in door.printed and time.monotonic() - began < 20:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.3)
+            assert not running.done(), running.result()
+            cancelled = time.monotonic()
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            await sandbox.close()
+            assert time.monotonic() - cancelled < 2
+            assert "begun" in door.printed
+            again = await executor.open(_program("1 + 1"))
+            assert (await again.run(_program("1 + 1"), Door())).value == 2
+            await again.close()
+            await again.close()
+        finally:
+            await executor.close()
+
+    @pytest.mark.anyio
+    async def test_sessions(self, host: Any) -> None:
+        """Variables, functions and imports are there for the next run of a session, also after an error; not for another one."""
+        if not self.executor(host).capabilities().sessions:
+            pytest.skip("it keeps no sessions")
+        async with self.opened(host, session=True) as one, self.opened(host, session=True) as other:
+            first = await one.run(_program("import calc, json\nx = 40\ndef f(y): return calc.add(x, y)\nresult = 1"), Door())
+            assert first.value == 1
+            assert (await one.run(_program("1 / 0"), Door())).error.type == "ZeroDivisionError"
+            assert (await one.run(_program("x = x + 1\njson.dumps(f(1))"), Door())).value == "42"
+            assert (await one.run(_program("y = 5"), Door())).value is None
+            assert (await other.run(_program("x"), Door())).error.type == "NameError"
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("what", VALUES)
+    async def test_full_python(self, host: Any, what: str) -> None:
+        """What Python can, it can here."""
+        self._needs_full_python()
+        code, value = VALUES[what]
+        assert await self.value(host, code) == value
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("what", ERRORS)
+    async def test_errors_of_full_python(self, host: Any, what: str) -> None:
+        """An error has its own type, and its line in the agent's code."""
+        self._needs_full_python()
+        code, type, line = ERRORS[what]
+        ended, _ = await self.run(host, code)
+        assert (ended.error.type, ended.error.line) == (type, line)
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("what", STUBBORN)
+    async def test_stubborn_programs_are_over(self, host: Any, what: str) -> None:
+        """Cancelled, they end as the others do."""
+        self._needs_full_python()
+        await self._cancelled(host, STUBBORN[what])
+
+    @pytest.mark.anyio
+    async def test_files_that_a_program_leaves(self, host: Any) -> None:
+        """What is in ./out at the end has gone to the door, also of a run that failed; what is elsewhere has not."""
+        self._needs_full_python()
+        code = "open('x.txt', 'w').write('no')\nopen('out/a.csv', 'w').write('1,2')\nopen('out/b.png', 'wb').write(bytes(range(256)))\n"
+        for end in ("5", "1 / 0"):
+            _, door = await self.run(host, code + end)
+            assert sorted(door.kept) == [("a.csv", "text/csv", b"1,2"), ("b.png", "image/png", bytes(range(256)))]
+
+    @pytest.mark.anyio
+    async def test_files_that_a_program_is_given(self, host: Any) -> None:
+        """A parameter that is the URI of an artefact is the path of that file; `doorward.path` fetches any other."""
+        self._needs_full_python()
+        door = Door()
+        door.files = {f"doorward://results/{n}": File(f"{n},2".encode(), "text/csv", "report.csv") for n in ("one", "two")}
+        code = "import doorward\ndata = ''\nresult = [data, open(data).read(), open(doorward.path(other['uri'])).read()]"
+        params = {"data": "doorward://results/one", "other": {"uri": {"artefact": "doorward://results/two"}}}
+        ended, _ = await self.run(host, code, door=door, params=params)
+        assert ended.error is None, ended.error
+        assert ended.value[1:] == ["one,2", "two,2"]
+        assert ended.value[0] == "in/report.csv"
+
+    @pytest.mark.anyio
+    async def test_nothing_is_left_for_the_next(self, host: Any) -> None:
+        """Neither files, nor changes of modules, nor processes."""
+        self._needs_full_python()
+        executor = self.executor(host)
+        leave = "import builtins, json, os, sys\njson.left = builtins.left = 1\nsys.modules['left'] = json\n" + (
+            "for f in ('/tmp/left', 'left', 'out/left'): open(f, 'w').close()\nos.environ['LEFT'] = '1'"
+        )
+        look = "import builtins, json, os, sys\n" + (
+            "result = [hasattr(json, 'left'), hasattr(builtins, 'left'), 'left' in sys.modules, 'LEFT' in os.environ,\n"
+            "  *[os.path.exists(f) for f in ('/tmp/left', 'left', 'out/left')]]"
+        )
+        try:
+            for code, value in ((leave, None), (look, [False] * 7)):
+                sandbox = await executor.open(_program(code))
+                ended = await sandbox.run(_program(code), Door())
+                assert ended.error is None, ended.error
+                assert ended.value == value
+                await sandbox.close()
+        finally:
+            await executor.close()
+
+    def _needs_full_python(self) -> None:
+        if not self.full_python:
+            pytest.skip("it runs a part of Python")
+
+
+def _program(code: str, **more: Any) -> Program:
+    return Program(code, deadline=time.monotonic() + 30, **more)

@@ -1,0 +1,101 @@
+"""One host for all attacks, and a gateway per executor in front of it, at work in a thread of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+import tomli_w
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from doorward import Gateway, Outcome
+from doorward.testing.host import Host as Environment
+
+from .host import Host, Vault
+
+EXECUTORS = ("monty", "nsjail", "docker")
+LIMITS = {
+    "memory": "256MiB", "processes": 64, "calls": 200, "rate": 1_000_000, "timeout": 10, "output": 65536, "sessions": 100, "result": "8MiB",
+}  # fmt: skip
+
+
+def absent(reason: str) -> NoReturn:
+    """Skip, and say why; under DOORWARD_PEERS=required, which CI sets, fail."""
+    if os.environ.get("DOORWARD_PEERS") == "required":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+class Gate:
+    """A gateway that tests call from outside of its event loop."""
+
+    def __init__(self, executor: str, portal: BlockingPortal, gateway: Gateway) -> None:
+        self.executor = executor
+        self.gateway = gateway
+        self._portal = portal
+
+    def run(self, code: str, *, principal: str = "mallory", timeout: float = 10, session: str = "") -> Outcome:
+        execute = partial(self.gateway.execute, code, principal=principal, timeout=timeout, session_id=session)
+        return self._portal.call(execute)
+
+
+@pytest.fixture(scope="session")
+def host() -> Iterator[Host]:
+    with contextlib.closing(Host()) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def docker_settings() -> Iterator[dict[str, Any]]:
+    """A real engine of the tests' own, with the image of the executor; what [executors.docker] says of it."""
+    file = Path(__file__).resolve().parents[2] / "plugins/sandbox_docker/tests/engine.py"
+    spec = spec_from_file_location("docker_engine", file)
+    assert spec
+    assert spec.loader
+    sys.modules[spec.name] = docker = module_from_spec(spec)
+    spec.loader.exec_module(docker)
+    with docker.running() as engine:
+        engine.build()
+        yield engine.settings()
+
+
+@pytest.fixture(scope="session")
+def gates(host: Host, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Callable[..., Gate]]:
+    """Makes, and keeps, the gateway of an executor, with these hook plugins. An executor that cannot run here is absent."""
+    made: dict[tuple[str, ...], Gate | str] = {}
+    with contextlib.ExitStack() as opened:
+        portal = opened.enter_context(start_blocking_portal())
+
+        def get(executor: str, *plugins: str) -> Gate:
+            if (executor, *plugins) not in made:
+                folder = tmp_path_factory.mktemp(executor)
+                settings = request.getfixturevalue("docker_settings") if executor == "docker" else {}
+                made[executor, *plugins] = _open(executor, plugins, settings, folder, portal, opened)
+            gate = made[executor, *plugins]
+            return gate if isinstance(gate, Gate) else absent(f"the executor {executor} is absent: {gate}")
+
+        yield get
+
+
+def _open(
+    executor: str, plugins: tuple[str, ...], settings: dict[str, Any], folder: Path, portal: BlockingPortal, opened: contextlib.ExitStack
+) -> Gate | str:
+    environment = Environment(folder)
+    environment.install("source", "vault", Vault)
+    environment.install_real(executor, *plugins)
+    if not any(entry.name == executor for entry in environment.entries):
+        return f"pip install doorward-sandbox-{executor}"
+    config = {
+        "executor": [executor], "plugins": list(plugins), "cache": "none", "limits": LIMITS, "executors": {executor: settings},
+        "servers": {"vault": {"source": "vault"}}, "policy": {"deny": ["vault.forbidden"]},
+    }  # fmt: skip
+    gateway = opened.enter_context(portal.wrap_async_context_manager(environment.gateway(tomli_w.dumps(config))))
+    gate = Gate(executor, portal, gateway)
+    first = gate.run("1 + 1", timeout=120)
+    return gate if first.ok else f"{first.error}"
