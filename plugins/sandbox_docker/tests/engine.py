@@ -97,7 +97,7 @@ class Engine:
 
     def answers(self) -> bool:
         try:
-            return self.ask("GET", "/_ping", timeout=5) == (200, b"OK")
+            return self.ask("GET", "/_ping", timeout=5)[0] == 200
         except OSError:
             return False
 
@@ -211,6 +211,48 @@ def running(*, own: bool = False) -> Iterator[Engine]:
             yield engine
         finally:
             engine.stop()
+
+
+_RUNTIME = """#!{python}
+import json, os, sys
+if "--bundle" in sys.argv:
+    file = sys.argv[sys.argv.index("--bundle") + 1] + "/config.json"
+    config = json.load(open(file))
+    config["process"]["rlimits"] = [r for r in config["process"].get("rlimits", []) if r["type"] != "RLIMIT_NPROC"]
+    json.dump(config, open(file, "w"))
+os.execv({runc!r}, ["runc", *sys.argv[1:]])
+"""
+"""Podman raises RLIMIT_NPROC in every container, which a root without CAP_SYS_RESOURCE may not."""
+
+
+@contextlib.contextmanager
+def podman() -> Iterator[Engine]:
+    """A Podman of our own behind its socket, with the plain image in it. Its images and containers are nobody else's."""
+    command = _program("podman")
+    runc = _program("runc")
+    if os.geteuid() != 0:
+        absent("root", "Podman is tested as root")
+    with tempfile.TemporaryDirectory(prefix="dw", dir="/tmp", ignore_cleanup_errors=True) as name:
+        runtime = Path(name, "runc")
+        runtime.write_text(_RUNTIME.format(python=sys.executable, runc=runc))
+        runtime.chmod(0o755)
+        engine = Engine(f"{name}/podman.sock")
+        words = [command, "--runtime", str(runtime), "--root", f"{name}/root", "--runroot", f"{name}/run", "--cgroup-manager", "cgroupfs"]
+        with Path(name, "log").open("wb") as log:
+            process = subprocess.Popen([*words, "system", "service", "--time", "0", engine.host], stdout=log, stderr=log)
+        try:
+            patience = time.monotonic() + 30
+            while not engine.answers():
+                if process.poll() is not None or time.monotonic() > patience:
+                    pytest.fail(f"podman did not start: {Path(name, 'log').read_text()[-2000:]}")
+                time.sleep(0.05)
+            engine.build()
+            yield engine
+        finally:
+            subprocess.run([*words, "rm", "--all", "--force"], capture_output=True, check=False)
+            process.terminate()
+            process.wait()
+            subprocess.run([*words, "system", "reset", "--force"], capture_output=True, check=False)
 
 
 @functools.cache

@@ -42,7 +42,7 @@ def options(settings: DockerSettings, command: Sequence[str], limits: Limits, pr
     return {
         "Image": settings.image,
         "Entrypoint": [settings.python],
-        "Cmd": list(command),
+        "Cmd": [word for word in command if word != "-S"],  # the image's own packages are the ones that programs get
         "User": settings.user,
         "WorkingDir": "/",
         "Hostname": "sandbox",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BUILD = "Run `doorward sandbox build docker`."
+_OLDEST = "1.41"  # of the API, as the engine's first answer says which it speaks
 _AT_ONCE = 16
 """Requests to the engine at once; threads of our own number, so that an engine that hangs keeps no other work waiting."""
 
@@ -82,8 +83,16 @@ def connect(settings: DockerSettings, timeout: float) -> APIClient:
     from docker import APIClient
 
     given = place(settings)
-    over_ssh = given["base_url"].startswith("ssh://")
-    return APIClient(version="auto", timeout=timeout, use_ssh_client=over_ssh, max_pool_size=_AT_ONCE, **given)
+    given |= {"timeout": timeout, "use_ssh_client": given["base_url"].startswith("ssh://"), "max_pool_size": _AT_ONCE}
+
+    def client(version: str) -> APIClient:
+        made = APIClient(version=version, **given)
+        made.trust_env = False  # no proxy, and no authorities in place of the engine's own
+        return made
+
+    with contextlib.closing(client(_OLDEST)) as asking:
+        version = asking.version(api_version=False)["ApiVersion"]
+    return client(version)
 
 
 def place(settings: DockerSettings) -> dict[str, Any]:

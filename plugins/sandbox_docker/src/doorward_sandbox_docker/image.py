@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import io
 import json
@@ -34,8 +35,9 @@ Tell = Callable[[str], None]
 
 
 def recipe(settings: DockerSettings) -> str:
-    """The settings that make an image, as text for a label, in which a `$` would have a meaning."""
-    return json.dumps({"from": settings.rootfs or settings.base, "packages": sorted(settings.packages)}).replace("$", "")
+    """The settings that make an image, as a short text for a label."""
+    made_of = json.dumps({"from": settings.rootfs or settings.base, "packages": sorted(settings.packages)})
+    return hashlib.sha256(made_of.encode()).hexdigest()[:32]
 
 
 def build(client: APIClient, settings: DockerSettings, tell: Tell) -> str:
@@ -115,7 +117,7 @@ def _from_archive(client: APIClient, settings: DockerSettings, tell: Tell) -> No
                     client.put_archive(made, about["place"], layer)
             _ran(client, made)
         changes = [f"USER {settings.user}", f"CMD {json.dumps([settings.python])}"]
-        changes.append(f"LABEL {MADE_FROM}={json.dumps(recipe(settings))}")
+        changes.append(f"LABEL {MADE_FROM}={recipe(settings)}")
         repository, _, tag = settings.image.partition(":")
         client.commit(made, repository, tag or "latest", changes=changes)
     finally:
@@ -196,7 +198,7 @@ def described(client: APIClient, settings: DockerSettings) -> list[str]:
     if made is None:
         told.append("the image was not made by `doorward sandbox build docker`")
     elif made != recipe(settings):
-        told.append(f"the image was made with other settings ({made}): run `doorward sandbox build docker`")
+        told.append("the image was made with other settings: run `doorward sandbox build docker`")
     return told
 
 

@@ -1,0 +1,409 @@
+"""The engine: found or not, in order or not, and the images that it is given."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tarfile
+import threading
+import time
+import zipfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doorward import ExecutorError
+from doorward_sandbox_docker import DockerExecutor, DockerSettings
+
+pytestmark = pytest.mark.anyio
+
+
+async def refused(executing: Any, settings: dict[str, Any]) -> ExecutorError:
+    """Why no program runs with these settings."""
+    async with executing(settings) as run:
+        with pytest.raises(ExecutorError) as error:
+            await run("1")
+    return error.value
+
+
+# What can be wrong
+
+
+async def test_no_engine(executing: Any, tmp_path: Path) -> None:
+    """What is missing is said at the first run, not before, with what to do."""
+    error = await refused(executing, {"host": f"unix://{tmp_path}/none.sock"})
+    assert "cannot be reached: No such file or directory" in error.message
+    assert "DOCKER_HOST" in (error.hint or "")
+
+
+async def test_no_engine_anywhere(executing: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no socket answers, it says what to install."""
+    import doorward_sandbox_docker.engine as module
+
+    for name in ("DOCKER_HOST", "DOCKER_CONTEXT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(module, "sockets", lambda: iter([str(tmp_path / "a"), str(tmp_path / "b")]))
+    error = await refused(executing, {})
+    assert error.message == "no container engine answers on this machine"
+    assert "Install and start Docker or Podman" in (error.hint or "")
+
+
+async def test_the_engine_is_found(engine: Any, executing: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By DOCKER_HOST, by the Docker context in use, and by the sockets at which engines listen, in this order."""
+    from doorward_sandbox_docker.engine import place, sockets
+
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
+    monkeypatch.delenv("DOCKER_CONTEXT", raising=False)
+    monkeypatch.setenv("DOCKER_HOST", engine.host)
+    async with executing({"pool": 0}) as run:
+        assert (await run("1 + 1"))[0].value == 2
+
+    monkeypatch.delenv("DOCKER_HOST")
+    (tmp_path / "run/podman").mkdir(parents=True)
+    theirs = str(tmp_path / "run/podman/podman.sock")
+    assert theirs in list(sockets())
+    if not any(answers(path) for path in sockets()):
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(theirs)
+            listening.listen()
+            assert place(DockerSettings())["base_url"] == f"unix://{theirs}"
+
+    import hashlib
+
+    about = {"Name": "mine", "Metadata": {}, "Endpoints": {"docker": {"Host": engine.host, "SkipTLSVerify": False}}}
+    folder = tmp_path / ".docker/contexts/meta" / hashlib.sha256(b"mine").hexdigest()
+    folder.mkdir(parents=True)
+    (folder / "meta.json").write_text(json.dumps(about))
+    (tmp_path / ".docker/config.json").write_text('{"currentContext": "mine"}')
+    assert place(DockerSettings())["base_url"].endswith(engine.at)
+
+
+def answers(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as tried:
+        return tried.connect_ex(path) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="root can become somebody who may not")
+def test_a_socket_that_may_not_be_used(tmp_path: Path) -> None:
+    """It says so, and how that is allowed."""
+    from doorward_sandbox_docker.engine import Engine
+
+    at = tmp_path / "docker.sock"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(at))
+        listening.listen()
+        at.chmod(0o600)
+        for folder in (tmp_path, *tmp_path.parents):
+            if folder != Path("/tmp") and str(folder).startswith("/tmp/"):
+                folder.chmod(0o755)
+        reads, writes = os.pipe()
+        engine = Engine(DockerSettings(host=f"unix://{at}"))
+        with contextlib.suppress(ExecutorError):
+            Engine(DockerSettings(host="unix:///none")).wait(lambda client: None)  # what it imports, it imports as root
+        if (pid := os.fork()) == 0:
+            os.setresuid(65534, 65534, 65534)
+            try:
+                engine.wait(lambda client: None)
+            except ExecutorError as error:
+                os.write(writes, f"{error.message}\n{error.hint}".encode())
+            os._exit(0)
+        os.waitpid(pid, 0)
+        os.close(writes)
+        said = os.read(reads, 4096).decode()
+    assert said.startswith(f"this user may not use the container engine at unix://{at}")
+    assert "group" in said
+
+
+@contextlib.contextmanager
+def silent(at: Path) -> Iterator[None]:
+    """An engine that takes every request and answers none."""
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(at))
+        listening.listen(50)
+        taken: list[socket.socket] = []
+
+        def take() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    taken.append(listening.accept()[0])
+
+        threading.Thread(target=take, daemon=True).start()
+        yield
+        listening.shutdown(socket.SHUT_RDWR)
+        for one in taken:
+            one.close()
+
+
+async def test_a_slow_engine_blocks_nobody(executing: Any, tmp_path: Path) -> None:
+    """An engine that does not answer is told after `timeout`; until then everything else goes on."""
+    with silent(tmp_path / "s"):
+        ticks = 0
+
+        async def tick() -> None:
+            nonlocal ticks
+            while True:
+                ticks += 1
+                await asyncio.sleep(0.01)
+
+        ticking = asyncio.ensure_future(tick())
+        started = time.monotonic()
+        error = await refused(executing, {"host": f"unix://{tmp_path}/s", "timeout": 1})
+        ticking.cancel()
+        assert 0.9 < time.monotonic() - started < 5
+        assert "did not answer within 1 s" in error.message
+        assert ticks > 50
+
+
+async def test_no_image(engine: Any, executing: Any) -> None:
+    """It names the image, and the command that makes it."""
+    error = await refused(executing, engine.settings(image="doorward-none"))
+    assert error.message == "the container engine has no image 'doorward-none'"
+    assert error.hint == "Run `doorward sandbox build docker`."
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"runtime": "runsc-none"}, "does not know the runtime 'runsc-none'"),
+        ({"network": "nowhere"}, "has no network 'nowhere'"),
+        ({"python": "python9"}, "has no 'python9'"),
+    ],
+)
+async def test_what_the_engine_does_not_have(engine: Any, executing: Any, wrong: dict[str, str], said: str) -> None:
+    """Each is told by its name, and no container is left."""
+    error = await refused(executing, engine.settings(pool=0, **wrong))
+    assert said in error.message
+    assert error.hint
+    assert await asyncio.to_thread(engine.empty, 2)
+
+
+async def test_a_container_that_ends_at_once(engine: Any, executing: Any) -> None:
+    """What it wrote to stderr is quoted."""
+    error = await refused(executing, engine.settings(pool=0, python="/bin/cat"))
+    assert "ended at once" in error.message
+    assert "cat: " in (error.hint or "")
+    assert await asyncio.to_thread(engine.empty, 2)
+
+
+def test_nobody_is_root() -> None:
+    """The user of a container cannot be root."""
+    for user in ("0", "0:0", "root", "00"):
+        with pytest.raises(ValueError, match="user"):
+            DockerSettings(user=user)
+
+
+# An engine that goes and comes
+
+
+@pytest.mark.timeout(120)
+async def test_the_engine_restarts(docker_engine: Any, executing: Any) -> None:
+    """Runs fail while it is away, saying why; the next one after its return works without a restart of ours."""
+    with docker_engine.running(own=True) as engine:
+        await asyncio.to_thread(engine.build)
+        async with executing(engine.settings(pool=1)) as run:
+            assert (await run("1 + 1"))[0].value == 2
+            await asyncio.to_thread(engine.stop)
+            with pytest.raises(ExecutorError, match="cannot be reached"):
+                await run("1 + 1")
+            await asyncio.to_thread(engine.start)
+            assert (await run("1 + 2"))[0].value == 3
+            assert (await run("1 + 3"))[0].value == 4
+        assert await asyncio.to_thread(engine.empty, 2)
+
+
+# Networks
+
+
+async def test_a_named_network(engine: Any, executing: Any) -> None:
+    """A container joins the network that the settings name, and says so; without one it reaches nobody."""
+    status, content = engine.ask("POST", "/networks/create", {"Name": "doorward-test", "CheckDuplicate": True})
+    assert status == 201, content
+    try:
+        gateway = engine.json("/networks/doorward-test")["IPAM"]["Config"][0]["Gateway"]
+        with socket.create_server((gateway, 0)) as listening:
+            code = f"import socket\nsocket.create_connection(({gateway!r}, {listening.getsockname()[1]}), 3).close()\nresult = 'reached'"
+            async with executing(engine.settings(pool=0, network="doorward-test")) as run:
+                assert run.executor.capabilities().network
+                ended, _ = await run(code)
+                assert ended.value == "reached", ended.error
+                assert engine.containers()[0]["HostConfig"]["NetworkMode"] == "doorward-test"
+            async with executing(engine.settings(pool=0)) as run:
+                assert not run.executor.capabilities().network
+                assert (await run(code))[0].error is not None
+    finally:
+        engine.empty(2)
+        engine.ask("DELETE", "/networks/doorward-test")
+
+
+@pytest.fixture
+def certificates(tmp_path: Path, docker_engine: Any) -> Path:
+    """An authority, and what it signed for the engine at 127.0.0.1 and for its client."""
+    openssl = shutil.which("openssl") or docker_engine.absent("openssl", "install openssl")
+
+    def made(*words: str) -> None:
+        subprocess.run([openssl, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    made("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca-key.pem", "-out", "ca.pem", "-days", "2", "-subj", "/CN=ca")
+    for name, extra in (("server", "subjectAltName=IP:127.0.0.1"), ("", "extendedKeyUsage=clientAuth")):
+        key, cert = (f"{name}-key.pem", f"{name}-cert.pem") if name else ("key.pem", "cert.pem")
+        made("req", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", "csr", "-subj", f"/CN={name or 'client'}")
+        (tmp_path / "ext").write_text(extra)
+        words = ["-in", "csr", "-CA", "ca.pem", "-CAkey", "ca-key.pem", "-CAcreateserial", "-days", "2", "-extfile", "ext", "-out", cert]
+        made("x509", "-req", *words)
+    return tmp_path
+
+
+@pytest.mark.timeout(120)
+async def test_an_engine_behind_tls(
+    docker_engine: Any, executing: Any, certificates: Path, monkeypatch: pytest.MonkeyPatch, unused_port: int
+) -> None:
+    """Over TCP with certificates of both sides; what passes is whole, in both directions at once."""
+    with docker_engine.running(own=True) as engine:
+        await asyncio.to_thread(engine.build)
+        await asyncio.to_thread(engine.stop)
+        files = {"cacert": "ca.pem", "cert": "server-cert.pem", "key": "server-key.pem"}
+        tls = [f"--tls{name}={certificates / file}" for name, file in files.items()]
+        await asyncio.to_thread(engine.start, "--tlsverify", *tls, "--host", f"tcp://127.0.0.1:{unused_port}")
+        monkeypatch.setenv("DOCKER_CERT_PATH", str(certificates))
+        monkeypatch.setenv("DOCKER_TLS_VERIFY", "1")
+        async with executing(engine.settings(pool=0) | {"host": f"tcp://127.0.0.1:{unused_port}"}) as run:
+            text = "äö" * 500_000
+            code = "import asyncio, calc\nvalues = await asyncio.gather(*[calc.add(i) for i in range(200)])\nresult = [sum(values), text]"
+            ended, _ = await run(f"text = ''\n{code}", params={"text": text})
+            assert ended.error is None, ended.error
+            assert ended.value == [sum(range(200)), text]
+        assert await asyncio.to_thread(engine.empty, 2)
+
+
+@pytest.fixture
+def unused_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+# Images
+
+
+@contextlib.asynccontextmanager
+async def executor(host: Any, settings: dict[str, Any]) -> AsyncIterator[DockerExecutor]:
+    made = DockerExecutor(host.context(DockerSettings, settings))
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A package that pip finds on this machine, and nowhere else."""
+    name = "dw_test_package"
+    with zipfile.ZipFile(tmp_path / f"{name}-1.0-py3-none-any.whl", "w") as file:
+        file.writestr(f"{name}/__init__.py", "answer = 42\n")
+        file.writestr(f"{name}-1.0.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        file.writestr(f"{name}-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr(f"{name}-1.0.dist-info/RECORD", "")
+    for key, value in {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path), "UV_NO_INDEX": "1", "UV_FIND_LINKS": str(tmp_path)}.items():
+        monkeypatch.setenv(key, value)
+    return name
+
+
+async def test_an_image_with_packages(engine: Any, executing: Any, host: Any, wheel: str) -> None:
+    """Built from an archive, with packages from this machine's pip; programs import them, and `check` says what is used."""
+    settings = engine.settings([wheel], image="doorward-test-packages", pool=0)
+    said: list[str] = []
+    async with executor(host, settings) as building:
+        assert any("no image 'doorward-test-packages'" in sentence for sentence in await building.check())
+        sentence = await building.build(said.append)
+        assert wheel in sentence
+        assert said
+        checked = "\n".join(await building.check())
+        assert "image 'doorward-test-packages', 0 days old" in checked
+        assert "other settings" not in checked
+        assert engine.json("/version")["Version"] in checked
+        assert building.capabilities().packages == (wheel,)
+    async with executor(host, settings | {"packages": []}) as other:
+        assert any("other settings" in sentence for sentence in await other.check())
+    async with executing(settings | {"preload": [wheel]}) as run:
+        code = f"import {wheel}\nresult = [{wheel}.answer, {wheel}.__cached__]"
+        value = (await run(code))[0].value
+        assert value[0] == 42
+    assert engine.json("/images/doorward-test-packages/json")["Config"]["User"] == "65534:65534"
+    await asyncio.to_thread(engine.empty, 2)
+    engine.ask("DELETE", "/images/doorward-test-packages?force=1")
+
+
+async def test_packages_that_are_not_there(engine: Any, host: Any, wheel: str) -> None:
+    """pip's own words, and no container is left of the try."""
+    before = len(engine.json("/containers/json?all=1"))
+    async with executor(host, engine.settings(["dw_no_such_package"], image="doorward-test-none")) as building:
+        with pytest.raises(ExecutorError, match="dw_no_such_package"):
+            await building.build(lambda text: None)
+    assert len(engine.json("/containers/json?all=1")) == before
+
+
+async def test_an_image_from_the_dockerfile(engine: Any, executing: Any, host: Any) -> None:
+    """FROM a base image that the engine has; one that it has not is said, with what it said."""
+    settings = engine.settings(image="doorward-test-file", base="doorward-sandbox", pool=0)
+    del settings["rootfs"]
+    async with executor(host, settings) as building:
+        assert "from doorward-sandbox" in await building.build(lambda text: None)
+    async with executing(settings) as run:
+        assert (await run("1 + 1"))[0].value == 2
+    await asyncio.to_thread(engine.empty, 2)
+    engine.ask("DELETE", "/images/doorward-test-file?force=1")
+    async with executor(host, settings | {"base": "localhost:1/none/none:1"}) as building:
+        with pytest.raises(ExecutorError, match="localhost:1/none/none:1") as error:
+            await building.build(lambda text: None)
+        assert "rootfs" in (error.value.hint or "")
+
+
+async def test_a_python_that_is_too_old(engine: Any, host: Any, tmp_path: Path) -> None:
+    """Refused when the image is made."""
+    busybox = shutil.which("busybox")
+    if busybox is None:
+        pytest.skip("busybox is absent: .ci/peers installs it")
+    archive = tmp_path / "old.tar"
+    says = b'#!/bin/sh\necho \'{"version": [3, 8], "place": "/x", "machine": "x86_64", "libc": ["glibc", "2.36"]}\'\n'
+    with tarfile.open(archive, "w") as tar:
+        for name, content in (("bin/sh", Path(busybox).read_bytes()), ("bin/python3", says)):
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(content), 0o755
+            tar.addfile(entry, io.BytesIO(content))
+    async with executor(host, engine.settings(rootfs=str(archive), image="doorward-test-old")) as building:
+        with pytest.raises(ExecutorError, match=r"the Python of .* is 3\.8"):
+            await building.build(lambda text: None)
+    async with executor(host, engine.settings(rootfs=str(tmp_path / "none.tar"))) as building:
+        with pytest.raises(ExecutorError, match="there is no archive"):
+            await building.build(lambda text: None)
+
+
+# Podman
+
+
+@pytest.fixture
+def podman(docker_engine: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    with docker_engine.podman() as engine:
+        yield engine
+
+
+async def test_podman(podman: Any, executing: Any) -> None:
+    """The same on Podman: a hardened container, limits, warm runs, and nothing left."""
+    async with executing(podman.settings(pool=1)) as run:
+        for _ in range(3):
+            assert (await run("1 + 1"))[0].value == 2
+        container = podman.containers()[0]
+        assert container["HostConfig"]["ReadonlyRootfs"] is True
+        assert container["HostConfig"]["NetworkMode"] == "none"
+        assert container["Config"]["User"] == "65534:65534"
+        sentences = "\n".join(await run.executor.check())
+        assert "Podman" in sentences
+        assert "other settings" not in sentences
+    assert await asyncio.to_thread(podman.empty, 3)
