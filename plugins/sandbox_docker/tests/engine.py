@@ -134,6 +134,25 @@ class Engine:
                 self.save(settings["image"], kept)
         return packages
 
+    def has(self, packages: Sequence[str]) -> bool:
+        """Whether the image of these packages can be had: it is kept, or pip can download them."""
+        if (CACHE / f"{self.settings(packages)['image']}-{root_file_system().stem}.tar").exists():
+            return True
+        with tempfile.TemporaryDirectory() as folder:
+            command = [
+                sys.executable,
+                "-m",
+                "pip",
+                "download",
+                "--quiet",
+                "--no-deps",
+                "--only-binary=:all:",
+                "--dest",
+                folder,
+                packages[-1],
+            ]
+            return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
     async def _build(self, settings: dict[str, Any]) -> None:
         from doorward import PluginContext
         from doorward_sandbox_docker import DockerExecutor, DockerSettings

@@ -79,7 +79,9 @@ class Pool:
         return await (await self._new_jail(limits)).fork()
 
     def _jail_with_room(self) -> Jail | None:
-        self._jails = [jail for jail in self._jails if not jail.dead.is_set()]
+        for jail in [jail for jail in self._jails if jail.dead.is_set()]:
+            self._jails.remove(jail)
+            self._later(jail.end())  # what is left of it
         return next((jail for jail in self._jails if jail.has_room), None)
 
     async def _new_jail(self, limits: Limits) -> Jail:
