@@ -397,3 +397,13 @@ async def test_a_compile_of_another_process_is_seen(doorward_host: Any) -> None:
 def test_gateway_is_documented() -> None:
     """Every public method of the façade says what it does."""
     assert all(getattr(Gateway, n).__doc__ for n in dir(Gateway) if not n.startswith("_"))
+
+
+@pytest.mark.anyio
+async def test_a_value_that_cannot_be_kept_is_an_outcome(doorward_host: Any) -> None:
+    """One larger than all that is kept, and a number as key that is too long to be text: neither raises."""
+    async with doorward_host.gateway(f'{CONFIG}\n[limits]\nkept = "100KiB"'.replace("plugins = []", "")) as gate:
+        outcome = await gate.execute("result = 'x' * 300_000")
+        assert outcome.error is not None
+        assert (outcome.error.kind, outcome.error.type) == ("limit", "LimitExceeded")
+        assert (await gate.execute("result = {10 ** 5000: 1, 7: 2, True: 3}")).value == {"an integer of 16610 bits": 1, "7": 2, "True": 3}

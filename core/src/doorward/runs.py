@@ -63,7 +63,10 @@ class Runs:
                     hint="Tell the operator: the log has the details.",
                 )
             )
-        outcome = self._finish(program, door, ended, notes, executor, (time.perf_counter() - started) * 1000)
+        try:
+            outcome = self._finish(program, door, ended, notes, executor, (time.perf_counter() - started) * 1000)
+        except LimitExceeded as error:  # the value is larger than what can be kept
+            outcome = self._finish(program, door, Ended(error=failure(error)), notes, executor, (time.perf_counter() - started) * 1000)
         self._plugins.tell("run_finished", program=program, outcome=outcome)
         return outcome
 

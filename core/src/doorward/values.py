@@ -29,7 +29,7 @@ def plain(value: Any, depth: int = 0, *, keep: Container[type] = ()) -> Any:
     if depth > DEEPEST:
         return "…"
     if isinstance(value, Mapping):
-        return {plain(k) if isinstance(k, str) else str(k): plain(v, depth + 1, keep=keep) for k, v in value.items()}
+        return {str(plain(k)) if isinstance(k, (str, int)) else str(k): plain(v, depth + 1, keep=keep) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(v, depth + 1, keep=keep) for v in value]
     if isinstance(value, (set, frozenset)):

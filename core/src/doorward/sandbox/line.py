@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import socket
 import struct
@@ -13,15 +14,20 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import from_json
 
 from doorward.sandbox.inside.protocol import BadFrame, Frames, encode
+from doorward.sandbox.inside.results import BYTES
 
 if TYPE_CHECKING:
     from doorward.sandbox.jail import Account, Jail
 
-MOST_PARTS = 5_000_000
-"""Commas in a frame: what has more would keep this process busy for long."""
+MOST_PARTS = 1_000_000
+"""Commas and brackets in what one run sends: more would keep this process, and with it every other client, busy for seconds."""
+
+TOO_MANY_PARTS = f"more than {MOST_PARTS:,} parts"
 
 MOST_UNREAD = 256 * 2**20
 """Bytes of answers that a sandbox leaves unread."""
+
+_BYTES = json.dumps(BYTES).encode()
 
 _READS = 16
 """Of output at once: more than a pipe holds, and an end for who prints without one."""
@@ -29,10 +35,28 @@ _READS = 16
 Listener = Callable[[dict[str, Any], bytes], None]
 
 
-def _loads(text: bytes) -> Any:
-    if text.count(b",") > MOST_PARTS:
-        raise ValueError(f"more than {MOST_PARTS:,} parts")
-    return from_json(text)
+def _with_bytes(value: Any) -> Any:
+    """A value whose stand-ins for bytes are bytes. Walks with a stack of its own: JSON may be deep."""
+    import base64
+
+    def real(node: Any) -> Any:
+        if isinstance(node, dict) and len(node) == 1 and isinstance(text := node.get(BYTES), str):
+            try:
+                return base64.b64decode(text)
+            except ValueError:
+                return text
+        return node
+
+    value = real(value)
+    todo = [value]
+    while todo:
+        node = todo.pop()
+        places = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+        for place, part in list(places):
+            if isinstance(part, (dict, list)):
+                node[place] = part = real(part)
+                todo.append(part)
+    return value
 
 
 async def first_of(*futures: asyncio.Future[Any]) -> None:
@@ -50,10 +74,11 @@ class Line:
         self.account: Account | None = None
         self.gone: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self.why = ""
+        self.parts = 0
         self.heard: Listener = self._ready
         self.print: Callable[[bytes], None] = lambda data: None
         self._is_ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._frames = Frames(2**16, _loads)
+        self._frames = Frames(2**16, self._loads)
 
     async def open(self) -> None:
         """Have the zygote start the sandbox, and wait until it is ready. Raises: OSError, EOFError."""
@@ -71,7 +96,14 @@ class Line:
 
     def allow(self, most: int) -> None:
         """The largest frame that may come from now on, in bytes."""
-        self._frames = Frames(most, _loads)
+        self._frames = Frames(most, self._loads)
+
+    def _loads(self, text: bytes) -> Any:
+        self.parts += text.count(b",") + text.count(b"[") + text.count(b"{")
+        if self.parts > MOST_PARTS:
+            raise ValueError(TOO_MANY_PARTS)
+        value = from_json(text)
+        return _with_bytes(value) if _BYTES in text else value
 
     def received(self, data: bytes) -> None:
         """Bytes of the sandbox's channel."""

@@ -14,8 +14,7 @@ from doorward import programs
 from doorward.artefacts import PREFIX
 from doorward.drivers import Door
 from doorward.errors import ApiError, DoorwardError, InvalidArguments, LimitExceeded, SandboxDied
-from doorward.sandbox.inside.results import BYTES
-from doorward.sandbox.line import Line, first_of
+from doorward.sandbox.line import TOO_MANY_PARTS, Line, first_of
 from doorward.types import Ended, Failure, File, Frame, Limits, Program
 
 _FLOOD = 64
@@ -46,7 +45,7 @@ class JailSandbox:
         line, loop = self._line, asyncio.get_running_loop()
         self._door, self._done, self._room = door, loop.create_future(), _FLOOD * self._limits.output
         self._left_to_ask = 20 * self._limits.calls + 1000  # refused ones among them: they cost the host time as well
-        line.heard, line.print = self._heard, self._print
+        line.heard, line.print, line.parts = self._heard, self._print, 0
         try:
             message, blob = _run(program, door)
             line.send(message, blob)
@@ -103,7 +102,7 @@ class JailSandbox:
         try:
             match message:
                 case {"call": str(function), "args": list(args), "kwargs": dict(kwargs)}:
-                    answer["value"] = await self._door.call(function, _bytes(args), _bytes(kwargs))
+                    answer["value"] = await self._door.call(function, args, kwargs)
                 case {"members": str(server)}:
                     names = self._door.members(server)
                     answer["value"] = names if names is None else list(names)
@@ -141,7 +140,7 @@ class JailSandbox:
                 hint = "Filter or aggregate in the program, or write a file into ./out."
                 raise LimitExceeded(f"the value has {size} bytes, more than {self._limits.result}", hint=hint)
             case _:
-                return Ended(value=_bytes(done.get("value")))
+                return Ended(value=done.get("value"))
 
     async def _died(self, limits: Limits) -> DoorwardError:
         """Why the sandbox ended while the program ran."""
@@ -150,6 +149,8 @@ class JailSandbox:
             return _too_much_memory(limits)
         if self._line.why == "output":
             return LimitExceeded(f"the program printed more than {_FLOOD} times the limit of {limits.output} bytes", hint="Print less.")
+        if TOO_MANY_PARTS in self._line.why:
+            return LimitExceeded(f"what the program sent has {TOO_MANY_PARTS}", hint="Filter or aggregate in the program.")
         if self._line.why:
             return SandboxDied(f"the sandbox was ended: {self._line.why}")
         if code < 0:
@@ -210,46 +211,27 @@ def _told(error: DoorwardError) -> dict[str, Any]:
     return {"type": "ApiError", "message": error.message, "status": error.status, "body": error.body, "retry_after": error.retry_after}
 
 
-def _bytes(value: Any) -> Any:
-    """A value whose stand-ins for bytes are bytes. Walks with a stack of its own: JSON may be deep."""
-    import base64
-
-    def real(node: Any) -> Any:
-        if isinstance(node, dict) and len(node) == 1 and isinstance(text := node.get(BYTES), str):
-            try:
-                return base64.b64decode(text)
-            except ValueError:
-                return text
-        return node
-
-    value = real(value)
-    todo = [value]
-    while todo:
-        node = todo.pop()
-        places = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-        for place, part in list(places):
-            if isinstance(part, (dict, list)):
-                node[place] = part = real(part)
-                todo.append(part)
-    return value
-
-
 def _failure(error: Mapping[str, Any]) -> Failure:
     """What a sandbox says of an error, as far as it is of the right types and sizes."""
     frames = error.get("frames")
     shown = tuple(
-        Frame(frame["line"], str(frame["function"])[:100])
+        Frame(frame["line"], _text(frame["function"], 100))
         for frame in (frames if isinstance(frames, list) else [])[-20:]
         if isinstance(frame, dict) and isinstance(frame.get("line"), int) and "function" in frame
     )
     line = error.get("line")
     return Failure(
         "program",
-        str(error.get("type", "Error"))[:_ERRORS],
-        str(error.get("message", ""))[:_TEXT],
+        _text(error.get("type"), _ERRORS) or "Error",
+        _text(error.get("message"), _TEXT),
         line if isinstance(line, int) else None,
         shown,
     )
+
+
+def _text(value: Any, most: int) -> str:
+    """A text that is one: that of anything else could take long to make."""
+    return value[:most] if isinstance(value, str) else ""
 
 
 def _with_hint(failure: Failure, hint: str) -> Failure:

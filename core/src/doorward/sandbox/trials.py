@@ -260,8 +260,7 @@ def _deadline(token: str, limits: Limits) -> Iterator[Trial]:
     def judge(value: Any, error: Any) -> str:
         late = time.monotonic() - deadline
         time.sleep(0.02)  # those that were killed need a moment
-        left = _named(name)
-        for pid in left:
+        for pid in (left := _named(name)):
             with contextlib.suppress(OSError):
                 os.kill(pid, 9)
         if left:

@@ -18,7 +18,7 @@ import types
 from typing import Any
 
 from doorward.sandbox.inside import catalog, results
-from doorward.sandbox.inside.channel import Channel
+from doorward.sandbox.inside.channel import Channel, sparing
 from doorward.sandbox.inside.protocol import encode
 
 _VALUE = "__doorward_value__"
@@ -101,7 +101,7 @@ class Runner:
 
     def _send_end(self, ended: dict[str, Any], most: int) -> None:
         try:
-            frame = encode({"done": ended}, default=self._outgoing)
+            frame = sparing(encode({"done": ended}, default=self._outgoing))
         except BaseException:  # a value that JSON cannot say, or that resists
             try:
                 frame = encode({"done": {"value": results.plain(ended.get("value"))}})
