@@ -87,7 +87,7 @@ async def test_files_that_a_program_leaves(files: Any) -> None:
 
 
 async def test_files_are_bounded_in_number_and_bytes(files: Any) -> None:
-    """What a run leaves cannot fill the host; what the host itself keeps of the run is not counted. CONTRACT: SBX-09."""
+    """What a run leaves cannot fill the host; what the host itself keeps of the run is not counted."""
     async with files.gateway(FILES + '[limits]\nresult = "1KiB"\ninline = 50\n') as gate:
         many = await gate.execute("[door.keep(b'', 'a/b') for _ in range(101)]")
         assert "more than 100 files" in many.error.message

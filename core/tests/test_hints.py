@@ -62,6 +62,7 @@ NETWORK = "There is no network in a sandbox: call the functions of the catalog."
         ("PermissionError(13, 'Permission denied', '/etc/x')", "./out"),
         ("OSError(30, 'Read-only file system', '/usr/x')", "./out"),
         ("OSError(28, 'No space left on device')", "disk of the sandbox is full"),
+        ("OSError(27, 'File too large')", "disk of the sandbox is full"),
         ('RuntimeError("can\'t start new thread")', "`[limits] processes`"),
         ("BlockingIOError(11, 'Resource temporarily unavailable')", "`[limits] processes`"),
         ("EOFError('EOF when reading a line')", "`params`"),

@@ -50,7 +50,7 @@ def _of_the_sandbox(error: Failure, executors: Executors, executor: str) -> str 
         return executors.lacks(executor, match[1])
     if not can.network and (error.type in _OF_NETWORKS or _NO_NETWORK.search(text)):
         return "There is no network in a sandbox: call the functions of the catalog."
-    if "No space left on device" in text or "Disk quota exceeded" in text:
+    if any(said in text for said in ("No space left on device", "Disk quota exceeded", "File too large")):
         return "The disk of the sandbox is full: keep less in files."
     if "can't start new thread" in text or error.type == "BlockingIOError":
         return "`[limits] processes` bounds processes and threads together: start fewer."

@@ -172,7 +172,7 @@ LIMITS = '[limits]\nmemory = "64MiB"\n'
     ],
 )
 async def test_a_run_that_met_a_limit_says_which(host: Any, code: str, said: str, session: str) -> None:
-    """The outcome says the limit, and what was printed until then; of a session also that it is gone. CONTRACT: SBX-07, SBX-08."""
+    """The outcome says the limit, and what was printed until then; of a session also that it is gone. CONTRACT: SBX-07, SBX-10."""
     host.install_real("monty")
     async with host.gateway(f'executor = "monty"\ncache = "none"\nplugins = []\n{LIMITS}') as gate:
         outcome = await gate.execute(f"print('before')\n{LATER}\n{code}", session_id=session, timeout=0.5 if "took" in said else 20)

@@ -1,4 +1,7 @@
-"""Third-party packages: built once, read-only in the jail, imported once for all runs. Installs from the registry that pip is set up for."""
+"""Third-party packages: built once, read-only in the jail, imported once for all runs.
+
+Installs from the registry that pip is set up for.
+"""
 
 from __future__ import annotations
 

@@ -127,7 +127,8 @@ for fd in channels():
 import glob
 for pattern in ("/**/doorward.toml", "/tmp/**/*.db", "/root/.local/state/doorward/**", "/**/.env"):
     for path in glob.iglob(pattern, recursive=pattern.startswith("/tmp") or "state" in pattern):
-        reached.append(path)
+        if os.path.exists(path):  # what a pattern begins with is listed without a look
+            reached.append(path)
 for folder in ("/work", "/root", "/home", "/srv"):
     for name in ("doorward.toml", ".env", "main", "wt"):
         if os.path.exists(f"{folder}/{name}"):

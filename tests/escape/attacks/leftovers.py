@@ -250,7 +250,7 @@ try:
             size = int(last, 16) - int(first, 16)
             if size < 64 << 20:
                 memory.seek(int(first, 16))
-                if (wanted * 10) in memory.read(size):
+                if memory.read(size).count(wanted) > 500:
                     reached.append("memory")
 except (OSError, OverflowError, ValueError):
     pass

@@ -79,7 +79,9 @@ class Pool:
         return await (await self._new_jail(limits)).fork()
 
     def _jail_with_room(self) -> Jail | None:
-        self._jails = [jail for jail in self._jails if not jail.dead.is_set()]
+        for jail in [jail for jail in self._jails if jail.dead.is_set()]:
+            self._jails.remove(jail)
+            self._later(jail.end())  # what is left of it
         return next((jail for jail in self._jails if jail.has_room), None)
 
     async def _new_jail(self, limits: Limits) -> Jail:
@@ -123,9 +125,7 @@ class Pool:
             finally:
                 self._making -= 1
         if self._room == 1 and not self._making:
-            for jail in [jail for jail in self._jails if not jail.lines]:
-                self._jails.remove(jail)
-                await jail.end()
+            await self._end_unused()
 
     def _rest(self) -> None:
         """Count the idle time anew."""
@@ -139,7 +139,11 @@ class Pool:
         self._limits = None
         while self._ready:
             await self._ready.popleft().end()
-        for jail in [jail for jail in self._jails if not jail.lines]:
+        await self._end_unused()
+
+    async def _end_unused(self) -> None:
+        """End jails without sandboxes: one at a time, for while one ends another may get a sandbox, or be ended by somebody else."""
+        while (jail := next((jail for jail in self._jails if not jail.lines), None)) is not None:
             self._jails.remove(jail)
             await jail.end()
 

@@ -94,7 +94,7 @@ class JailSandbox:
                 task.add_done_callback(self._asked.discard)
         except LimitExceeded as error:
             self._door.print(f"[{error}]\n")
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:  # int() of what JSON calls Infinity overflows
             self._line.break_off(f"it sent {type(error).__name__}: {error}")
 
     async def _answer(self, number: int, message: Mapping[str, Any]) -> None:

@@ -255,10 +255,10 @@ while True:
 @contextlib.contextmanager
 def _deadline(token: str, limits: Limits) -> Iterator[Trial]:
     name = f"dw-{token[-10:]}"  # Linux keeps 15 characters
-    started = time.monotonic()
+    deadline = time.monotonic() + DEADLINE
 
     def judge(value: Any, error: Any) -> str:
-        late = time.monotonic() - started - DEADLINE
+        late = time.monotonic() - deadline
         time.sleep(0.02)  # those that were killed need a moment
         left = _named(name)
         for pid in left:
@@ -266,13 +266,13 @@ def _deadline(token: str, limits: Limits) -> Iterator[Trial]:
                 os.kill(pid, 9)
         if left:
             return f"{len(left)} processes of a program lived on after its deadline"
-        return f"a program ended {late:.1f} s after its deadline" if late > 1 else ""
+        return f"a program ended {late:.1f} s late" if late > 1 else ""
 
     yield Trial(_DEADLINE, {"NAME": name}, judge, "a program that swallows every error is gone, with its children", "", DEADLINE)
 
 
 def _named(name: str) -> list[int]:
-    """The host's processes of this name that live; none where there is no /proc."""
+    """The host's processes of this name that live."""
     found = []
     for status in Path("/proc").glob("[0-9]*/status"):
         with contextlib.suppress(OSError):

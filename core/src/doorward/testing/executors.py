@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -29,19 +27,6 @@ class ExecutorConformance:
     def executor(self, host: Any) -> Any:
         raise NotImplementedError
 
-    @contextlib.asynccontextmanager
-    async def opened(self, host: Any, *, session: bool = False) -> AsyncIterator[Any]:
-        """A sandbox of a fresh executor, both closed at the end."""
-        executor = self.executor(host)
-        try:
-            sandbox = await executor.open(_program("1"), session=session)
-            try:
-                yield sandbox
-            finally:
-                await sandbox.close()
-        finally:
-            await executor.close()
-
     async def run(self, host: Any, code: str, *, door: Door | None = None, **program: Any) -> tuple[Any, Door]:
         """How a program ends in a fresh sandbox, and the door that it was given."""
         executor, door = self.executor(host), door or Door()
@@ -55,7 +40,7 @@ class ExecutorConformance:
         finally:
             await executor.close()
 
-    async def value(self, host: Any, code: str, **program: Any) -> Any:
+    async def value_of(self, host: Any, code: str, **program: Any) -> Any:
         """The value of a program that must succeed."""
         ended, _ = await self.run(host, code, **program)
         assert ended.error is None, ended.error
@@ -143,15 +128,15 @@ class ExecutorConformance:
     async def test_calls_are_made_at_the_same_time(self, host: Any) -> None:
         """Calls handed to `asyncio.gather` are all under way before one is answered; values come in order."""
         code = "import asyncio, calc\nresult = await asyncio.gather(*[calc.meet(n=50) for _ in range(50)])"
-        assert await self.value(host, code) == [50] * 50
+        assert await self.value_of(host, code) == [50] * 50
         code = "import asyncio, calc\nresult = await asyncio.gather(*[calc.wait(ms=ms) for ms in (60, 1, 30)])"
-        assert await self.value(host, code) == [60, 1, 30]
+        assert await self.value_of(host, code) == [60, 1, 30]
 
     @pytest.mark.anyio
     async def test_arguments_and_answers_are_what_they_are(self, host: Any) -> None:
         """JSON of every kind passes the door unchanged, both ways."""
         for sent in (None, True, 0, -1.5, 2**53, "äöü😀 \x00\n\"'\\", [], {}, {"a b": [1, {"": None}]}, "x" * 300_000, list(range(10_000))):
-            assert await self.value(host, "import calc\nx = 0\ncalc.echo(x)", params={"x": sent}) == sent
+            assert await self.value_of(host, "import calc\nx = 0\ncalc.echo(x)", params={"x": sent}) == sent
 
     @pytest.mark.anyio
     async def test_prints_come_in_order(self, host: Any) -> None:
@@ -210,15 +195,22 @@ class ExecutorConformance:
     @pytest.mark.anyio
     async def test_sessions(self, host: Any) -> None:
         """Variables, functions and imports are there for the next run of a session, also after an error; not for another one."""
-        if not self.executor(host).capabilities().sessions:
+        executor = self.executor(host)
+        if not executor.capabilities().sessions:
             pytest.skip("it keeps no sessions")
-        async with self.opened(host, session=True) as one, self.opened(host, session=True) as other:
+        try:
+            one, other = [await executor.open(_program("1"), session=True) for _ in range(2)]
             first = await one.run(_program("import calc, json\nx = 40\ndef f(y): return calc.add(x, y)\nresult = 1"), Door())
             assert first.value == 1
             assert (await one.run(_program("1 / 0"), Door())).error.type == "ZeroDivisionError"
             assert (await one.run(_program("x = x + 1\njson.dumps(f(1))"), Door())).value == "42"
             assert (await one.run(_program("y = 5"), Door())).value is None
             assert (await other.run(_program("x"), Door())).error.type == "NameError"
+            await one.close()
+            assert (await other.run(_program("2"), Door())).value == 2
+            await other.close()
+        finally:
+            await executor.close()
 
     @pytest.mark.anyio
     @pytest.mark.parametrize("what", VALUES)
@@ -226,7 +218,7 @@ class ExecutorConformance:
         """What Python can, it can here."""
         self._needs_full_python()
         code, value = VALUES[what]
-        assert await self.value(host, code) == value
+        assert await self.value_of(host, code) == value
 
     @pytest.mark.anyio
     @pytest.mark.parametrize("what", ERRORS)

@@ -1,0 +1,125 @@
+"""Frames between sandbox and host, and the list of system calls."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+import pytest
+from doorward.sandbox import docker_profile, kafel_policy
+from doorward.sandbox.inside.protocol import BadFrame, Frames, encode
+from doorward.sandbox.seccomp import ARCHITECTURES, bpf, calls
+from hypothesis import given
+from hypothesis import strategies as st
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.lists(st.tuples(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), VALUES), st.binary()), max_size=5), st.data())
+def test_frames_come_as_they_were_sent(messages: list[tuple[dict[str, Any], bytes]], data: st.DataObject) -> None:
+    """However the bytes are cut on their way."""
+    wire = b"".join(encode(message, blob) for message, blob in messages)
+    frames, got = Frames(2**20), []
+    while wire:
+        cut = data.draw(st.integers(1, len(wire)))
+        got += frames.feed(wire[:cut])
+        wire = wire[cut:]
+    assert got == messages
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_frames_or_refused(data: bytes) -> None:
+    try:
+        for message, blob in Frames(1000).feed(data):
+            assert isinstance(message, dict)
+            assert isinstance(blob, bytes)
+    except BadFrame:
+        pass
+
+
+@pytest.mark.parametrize("body", [b"[]", b"1", b"{", b'{"a": 1}x', b"[" * 100_000, b"\xff", b""])
+def test_what_is_no_object_is_refused(body: bytes) -> None:
+    with pytest.raises(BadFrame):
+        list(Frames(2**20).feed(struct.pack(">I", len(body)) + body))
+
+
+def test_a_frame_that_is_too_large_is_refused_before_it_is_there() -> None:
+    with pytest.raises(BadFrame, match="more than 100"):
+        list(Frames(100).feed(struct.pack(">I", 101)))
+
+
+# System calls
+
+ALLOW, EPERM, ENOSYS, NO_FAMILY, KILL = 0x7FFF0000, 0x50001, 0x50026, 0x50061, 0x80000000
+
+
+def verdict(program: bytes, machine: str, number: int, *arguments: int, audit: int = 0) -> int:
+    """What a filter says of a call: classic BPF, as far as filters here use it (seccomp(2))."""
+    data = struct.pack("=IIQ6Q", number, audit or ARCHITECTURES[machine], 0, *arguments, *[0] * (6 - len(arguments)))
+    at = accumulator = 0
+    while True:
+        code, true, false, value = struct.unpack_from("=HBBI", program, 8 * at)
+        at += 1
+        match code:
+            case 0x20:
+                accumulator = struct.unpack_from("=I", data, value)[0]
+            case 0x15 | 0x25 | 0x35 | 0x45:
+                tests = {0x15: accumulator == value, 0x25: accumulator > value, 0x35: accumulator >= value, 0x45: accumulator & value}
+                at += true if tests[code] else false
+            case 0x06:
+                return int(value)
+            case _:
+                raise AssertionError(hex(code))
+
+
+@pytest.mark.parametrize("machine", ARCHITECTURES)
+def test_the_filter_allows_the_list_and_nothing_else(machine: str) -> None:
+    program = bpf(machine)
+    allowed = {call.numbers[machine] for call in calls() if machine in call.numbers and not call.zygote}
+    by_name = {call.name: call.numbers[machine] for call in calls() if machine in call.numbers}
+    narrowed = {by_name[name] for name in ("clone", "socket", "socketpair", "ioctl")}
+    for number in range(600):
+        said = verdict(program, machine, number, 1)
+        if number in allowed - narrowed:
+            assert said == ALLOW, number
+        elif number not in narrowed:
+            assert said in (EPERM, ENOSYS), number
+    assert verdict(program, machine, 435) == ENOSYS  # clone3
+    assert verdict(program, machine, by_name["unshare"]) == EPERM
+    assert verdict(program, machine, by_name["mount"]) == EPERM
+    assert verdict(program, machine, 0x40000000 + by_name["read"]) == EPERM
+
+
+@pytest.mark.parametrize("machine", ARCHITECTURES)
+def test_arguments_that_are_refused(machine: str) -> None:
+    by_name = {call.name: call.numbers[machine] for call in calls() if machine in call.numbers}
+    plain, alone, online = bpf(machine), bpf(machine, one_process=True), bpf(machine, network=True)
+    for flag in (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000):
+        assert verdict(plain, machine, by_name["clone"], flag | 17) == EPERM
+    assert verdict(plain, machine, by_name["clone"], 17) == ALLOW
+    assert verdict(alone, machine, by_name["clone"], 17) == EPERM
+    assert verdict(alone, machine, by_name["clone"], 0x003D0F00) == ALLOW  # a thread of libc
+    assert verdict(alone, machine, by_name["memfd_create"]) == EPERM
+    for family in range(46):
+        assert verdict(plain, machine, by_name["socket"], family) == (ALLOW if family == 1 else NO_FAMILY)
+        assert verdict(online, machine, by_name["socket"], family) == (ALLOW if family in (1, 2, 10, 16) else NO_FAMILY)
+        assert verdict(online, machine, by_name["socketpair"], family) == (ALLOW if family == 1 else NO_FAMILY)
+    assert verdict(plain, machine, by_name["ioctl"], 0, 0x5412) == EPERM  # TIOCSTI
+    assert verdict(plain, machine, by_name["ioctl"], 0, 0x5401) == ALLOW
+
+
+def test_another_architecture_ends_the_process() -> None:
+    """Such as the 32-bit entry of a 64-bit kernel, where numbers mean other calls."""
+    assert verdict(bpf("x86_64"), "x86_64", 3, audit=0x40000003) == KILL
+
+
+def test_the_same_list_in_other_languages() -> None:
+    names = json.loads(docker_profile())["syscalls"][0]["names"]
+    assert {"read", "clone", "unshare"} <= set(names)
+    assert not {"ptrace", "bpf", "keyctl", "io_uring_setup", "userfaultfd", "setns", "personality", "kexec_load"} & set(names)
+    assert "DEFAULT ERRNO(1)" in kafel_policy()

@@ -1,0 +1,200 @@
+"""Full CPython in nsjail, through the served product: what an agent can run there, what holds it, and what is left of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import LIMITS, SHELF
+from .product import Agent, Api, Project, Wire, alive, descendants, needs_proc, until
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="nsjail needs Linux"),
+    needs_proc,
+    pytest.mark.anyio,
+]
+
+GROUPED = (os.geteuid() == 0 and Path("/sys/fs/cgroup/memory").is_dir()) or Path("/sys/fs/cgroup/cgroup.controllers").is_file()
+ALLOWED = '[hooks.ast]\nallow = ["subprocess", "os.fork", "socket", "urllib.request"]\n'
+"""What the guard would stop before the jail could."""
+needs_groups = pytest.mark.skipif(not GROUPED, reason="no control groups can be made here")
+
+
+def made(folder: Path, api: Api, settings: str = "", limits: str = LIMITS) -> Project:
+    project = Project(folder, f"{limits}{SHELF.format(url=api.url)}\n[executors.nsjail]\n{settings}\n{ALLOWED}")
+    project.change('executor = "monty"', 'executor = "nsjail"')
+    return project
+
+
+@pytest.fixture(scope="module")
+async def jailed(anyio_backend: str, api: Api, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Agent]:
+    """A client of a gateway whose executor is nsjail."""
+    async with made(tmp_path_factory.mktemp("jailed"), api, 'paths = ["/usr/bin"]').stdio() as agent:
+        yield agent
+
+
+async def test_full_python(jailed: Agent) -> None:
+    """What `monty` cannot run: generators, inheritance, the whole standard library. CONTRACT: EXE-01, EXE-20."""
+    code = """\
+import csv, enum, io, sqlite3, statistics, shelf
+class Colour(enum.Enum):
+    RED = 1
+def numbers():
+    yield from (1, 2, 4)
+db = sqlite3.connect("mine.db")
+db.execute("create table t (x)")
+db.executemany("insert into t values (?)", [(n,) for n in numbers()])
+result = [Colour.RED.name, statistics.mean(numbers()), db.execute("select sum(x) from t").fetchone()[0], shelf.get_item(id=7)["id"]]"""
+    answer = await jailed.run(code)
+    assert (answer.get("value"), answer.get("executor")) == (["RED", 7 / 3, 7, 7], "nsjail")
+
+
+@pytest.mark.skipif(os.geteuid() != 0 and not GROUPED, reason="without control groups a program is one process")
+async def test_a_shell(jailed: Agent) -> None:
+    """Plain shell commands with pipes and files in between, as far as the operator shows their tools. CONTRACT: EXE-20."""
+    code = """\
+import subprocess
+def sh(command):
+    return subprocess.run(command, shell=True, capture_output=True, text=True, check=True).stdout
+sh("printf 'b 2\\\\na 1\\\\nc 3\\\\n' > lines && sort lines | head -2 > sorted")
+result = [sh("cut -d' ' -f2 sorted").split(), sh("pwd").strip(), sh("id -u").strip()]"""
+    assert await jailed.value(code) == [["1", "2"], "/work", "1000"]
+
+
+async def test_errors_have_the_agents_lines(jailed: Agent) -> None:
+    """As with every executor."""
+    answer = await jailed.run("import shelf\n\ndef f():\n    return {}['x']\n\nf()")
+    assert (answer["error"]["type"], answer["error"]["line"]) == ("KeyError", 4)
+
+
+async def test_no_network(jailed: Agent, api: Api) -> None:
+    """Neither the API's own address nor any other. CONTRACT: SBX-13."""
+    host, port = api.url.removeprefix("http://").split(":")
+    for code in (
+        f"import socket\nsocket.create_connection(({host!r}, {port}), 2)",
+        "import socket\nsocket.socket(socket.AF_INET6, socket.SOCK_DGRAM)",
+        f"import urllib.request\nurllib.request.urlopen({api.url!r}, timeout=2)",
+        "import socket\nsocket.getaddrinfo('localhost', 80)[0] and socket.socket(socket.AF_NETLINK)",
+    ):
+        answer = await jailed.run(code)
+        assert answer["ok"] is False, code
+
+
+async def test_root_and_scratch(jailed: Agent) -> None:
+    """The root is read-only; scratch space is the run's own and empty in the next. CONTRACT: SBX-15."""
+    for place in ("/", "/usr", "/usr/lib", "/dev", "/packages"):
+        answer = await jailed.run(f"open('{place}/mine', 'w')")
+        assert answer["error"]["type"] in ("OSError", "PermissionError", "FileNotFoundError"), place
+    write = "import os\nfor place in ('/work', '/tmp', '/dev/shm'):\n    open(f'{place}/mine', 'w').write('x')\nresult = os.getcwd()"
+    assert await jailed.value(write) == "/work"
+    assert await jailed.value("import os\n[os.path.exists(f'{p}/mine') for p in ('/work', '/tmp', '/dev/shm')]") == [False] * 3
+    assert (
+        await jailed.value("import os\n[os.path.exists(p) for p in ('/etc/passwd', '/home', '/root/.ssh', '/var', '/run', '/sys')]")
+        == [False] * 6
+    )
+
+
+async def test_no_privileges(jailed: Agent) -> None:
+    """An unprivileged user, no capability, no way to one, a seccomp filter. CONTRACT: SBX-16, SBX-17."""
+    status = await jailed.value("open('/proc/self/status').read()")
+    fields = dict(line.split(":\t", 1) for line in status.splitlines())
+    assert {fields[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
+    assert (fields["NoNewPrivs"], fields["Seccomp"]) == ("1", "2")
+    assert "0" not in fields["Uid"].split() + fields["Gid"].split()
+    for code in ("import os\nos.setuid(0)", "import os\nos.chroot('/')", "import os\nos.mknod('/tmp/d', 0o20600, os.makedev(1, 1))"):
+        assert (await jailed.run(code))["error"]["type"] == "PermissionError", code
+
+
+async def test_outside_it_is_nobody(api: Api, tmp_path: Path) -> None:
+    """Seen from the host, nothing in the jails of a gateway that runs as root is root. CONTRACT: SBX-17."""
+    if os.geteuid():
+        pytest.skip("the gateway does not run as root")
+    async with made(tmp_path, api, "user = 4321").stdio() as agent:
+        await agent.run("1")
+        mine = asyncio.ensure_future(agent.run("import shelf, time\nshelf.mark(name='outside')\ntime.sleep(2)"))
+        assert await asyncio.to_thread(api.marked, "outside")
+        outer = [pid for pid, _ in descendants(os.getpid()) if fields_of(pid).get("Name") == "nsjail"]
+        users = {fields_of(pid)["Uid"].split()[0] for jail in outer for pid, _ in descendants(jail)}
+        await mine
+    assert "4321" in users
+    assert "0" not in users
+
+
+def fields_of(pid: int) -> dict[str, str]:
+    """What the kernel says of a process that lives."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return {name: value for name, _, value in (line.partition(":\t") for line in lines)}
+
+
+@pytest.mark.parametrize("session", [False, True], ids=["run", "session"])
+async def test_memory(jailed: Agent, session: bool) -> None:
+    """More memory than allowed ends the run, says so, and nothing else is hurt. CONTRACT: SBX-10."""
+    options: dict[str, Any] = {"session_id": "new"} if session else {}
+    answer = await jailed.run("x = [0]\nwhile True:\n    x = x + x", **options)
+    assert answer["ok"] is False
+    assert "memory" in json.dumps(answer["error"]).lower()
+    assert await jailed.value("1 + 1") == 2
+
+
+@needs_groups
+async def test_cpu(api: Api, tmp_path: Path) -> None:
+    """`cpus` is a share of a processor. CONTRACT: SBX-11."""
+    code = "import time\nend = time.monotonic() + 2\nwhile time.monotonic() < end:\n    pass\nresult = time.process_time()"
+    async with made(tmp_path, api, "cpus = 0.2").stdio() as agent:
+        answer = await agent.run(code)
+        if not answer["ok"] and "needs cgroups" in answer["error"]["message"]:
+            pytest.skip("no control groups for processors")
+        assert 0.2 < answer["value"] < 0.8
+
+
+async def test_processes(api: Api, tmp_path: Path) -> None:
+    """A fork bomb stops at the limit and is gone afterwards. CONTRACT: SBX-12."""
+    bomb = "import os, time\nmade = 0\ntry:\n    while True:\n        if os.fork() == 0:\n            time.sleep(60)\n        made += 1\n"
+    bomb += "except OSError:\n    result = made"
+    async with made(tmp_path, api, limits=f"{LIMITS}processes = 10\n").stdio() as agent:
+        assert await agent.value(bomb) < 10
+        assert await agent.value("import os\n[n for n in os.listdir('/proc') if n.isdigit()]") == ["1"]
+
+
+async def test_sessions_keep_files_too(jailed: Agent) -> None:
+    """Variables, imports and files of a session are there in its next run, and nowhere else. CONTRACT: EXE-09."""
+    opened = await jailed.run("import math\nn = 2\nopen('kept', 'w').write('x')", session_id="new")
+    assert await jailed.value("[math.floor(n), open('kept').read()]", session_id=opened["session_id"]) == [2, "x"]
+    assert await jailed.value("import os\nos.path.exists('kept')") is False
+
+
+async def test_packages(api: Api, tmp_path: Path) -> None:
+    """`doorward sandbox build nsjail` installs what programs may import; before it the run says so. CONTRACT: EXE-17."""
+    project = made(tmp_path, api, 'packages = ["numpy", "pandas"]\npreload = ["pandas"]')
+    (project.folder / "program.py").write_text("1")
+    before = json.loads(project.run("run", "--json", "program.py").stdout)
+    assert "doorward sandbox build nsjail" in before["error"]["hint"]
+    built = project.run("sandbox", "build", "nsjail", timeout=300)
+    if "No matching distribution" in built.stderr + built.stdout and os.environ.get("DOORWARD_PEERS") != "required":
+        pytest.skip("no package registry can be reached")
+    assert built.returncode == 0, built.stderr
+    async with project.stdio() as agent:
+        assert await agent.value("import pandas, shelf\nint(pandas.DataFrame([shelf.get_item(id=3)]).id.sum())") == 3
+
+
+@pytest.mark.parametrize("code", ["while True:\n    pass", "import time\ntime.sleep(100)"], ids=["computing", "sleeping"])
+async def test_a_killed_gateway(api: Api, tmp_path: Path, code: str) -> None:
+    """kill -9 of the gateway in the middle of a run ends every jail within two seconds. CONTRACT: SBX-24."""
+    project = made(tmp_path, api)
+    wire = Wire(project).connect()
+    name = f"killed-{len(code)}"
+    wire.start(f"import shelf\nshelf.mark(name={name!r})\n{code}")
+    assert api.marked(name)
+    jails = descendants(wire.process.pid)
+    assert len(jails) >= 3
+    os.kill(wire.process.pid, signal.SIGKILL)
+    wire.process.wait()
+    assert until(lambda: not any(alive(one) for one in jails), 2)
