@@ -89,7 +89,7 @@ class NsjailExecutor(JailExecutor):
                 "disk": "tmpfs",
                 "calls": "host",
                 "output": "host",
-                **({"cpu": "cgroup"} if self.settings.cpus else {}),
+                **({"cpu": "cgroup"} if self.settings.cpus and held else {}),
             },
         )
 

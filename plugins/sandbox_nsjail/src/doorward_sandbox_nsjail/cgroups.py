@@ -59,7 +59,8 @@ def _search(setting: str, wanted: Sequence[str], proc: Path) -> Parents | str:
     why = []
     hierarchies = list(_hierarchies(proc))
     if (v2 := next((h for h in hierarchies if h.version == 2), None)) and v2.controllers.issuperset(wanted):
-        places = [Path(setting)] if setting != "auto" else [v2.own, *([v2.mount] if os.geteuid() == 0 else [])]
+        ours = v2.own.parent if v2.own.name == LEAF else v2.own  # started by who has moved already
+        places = [Path(setting)] if setting != "auto" else [ours, *([v2.mount] if os.geteuid() == 0 else [])]
         for place in places:
             if not (reason := _unusable(place, v2, wanted)):
                 return Parents(2, dict.fromkeys(wanted, place))
