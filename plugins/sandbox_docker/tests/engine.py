@@ -134,6 +134,25 @@ class Engine:
                 self.save(settings["image"], kept)
         return packages
 
+    def has(self, packages: Sequence[str]) -> bool:
+        """Whether the image of these packages can be had: it is kept, or pip can download them."""
+        if (CACHE / f"{self.settings(packages)['image']}-{root_file_system().stem}.tar").exists():
+            return True
+        with tempfile.TemporaryDirectory() as folder:
+            command = [
+                sys.executable,
+                "-m",
+                "pip",
+                "download",
+                "--quiet",
+                "--no-deps",
+                "--only-binary=:all:",
+                "--dest",
+                folder,
+                packages[-1],
+            ]
+            return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
     async def _build(self, settings: dict[str, Any]) -> None:
         from doorward import PluginContext
         from doorward_sandbox_docker import DockerExecutor, DockerSettings
@@ -276,7 +295,7 @@ def _program(name: str) -> str:
 def root_file_system() -> Path:
     """An archive with this Python below /py, the shared libraries that it needs, and busybox as /bin/sh where there is one."""
     CACHE.mkdir(parents=True, exist_ok=True)
-    file = CACHE / f"root-{sys.version.split()[0]}.tar"
+    file = CACHE / f"root-{sys.version.split()[0]}-{_FORM}.tar"
     if not file.exists():
         new = file.with_suffix(f".{os.getpid()}")
         with tarfile.open(new, "w") as tar:
@@ -285,6 +304,8 @@ def root_file_system() -> Path:
     return file
 
 
+_FORM = 2  # to be raised when what is in the archive changes
+_USUAL = ("libstdc++.so.6", "libgcc_s.so.1", "libz.so.1", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1")
 _LEFT_OUT = {"site-packages", "dist-packages", "test", "tests", "idlelib", "turtledemo", "lib2to3", "ensurepip", "pydoc_data", "tkinter"}
 
 
@@ -341,5 +362,5 @@ def _libraries(files: Sequence[Path]) -> list[str]:
     listed = subprocess.run(["ldd", *map(str, files)], capture_output=True, text=True, check=False).stdout
     found = set(re.findall(r"(/\S+\.so\S*) \(0x", listed))
     places = {str(Path(name).parent) for name in found}
-    usual = [f"{place}/{name}" for place in places for name in ("libstdc++.so.6", "libgcc_s.so.1", "libz.so.1")]
+    usual = [f"{place}/{name}" for place in places for name in _USUAL]
     return sorted(found | {name for name in usual if Path(name).exists()})

@@ -25,6 +25,8 @@ def tried(name, act):
 class TestNsjail(ExecutorConformance):
     """nsjail keeps what the protocol promises."""
 
+    full_python = True
+
     settings: ClassVar[dict[str, Any]] = {}
 
     def executor(self, host: Any) -> NsjailExecutor:

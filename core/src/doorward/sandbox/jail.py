@@ -190,6 +190,8 @@ class Jail(asyncio.Protocol):
                 self._transport.close()
             else:
                 self._isolated.socket.close()
+            for line in list(self.lines.values()):
+                await line.end()
 
     def _said(self) -> str:
         return self._isolated.said().strip()[-2000:]

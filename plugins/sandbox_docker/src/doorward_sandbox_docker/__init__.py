@@ -67,6 +67,7 @@ class DockerExecutor(JailExecutor):
             + (f"on the network {self._mine.network!r}" if network else "without a network"),
             packages=tuple(self._mine.packages),
             sessions=True,
+            files=True,
             network=network,
             limits={
                 "time": "host",

@@ -81,6 +81,7 @@ class NsjailExecutor(JailExecutor):
             isolation="nsjail: all namespaces, no network, read-only root, seccomp, an unprivileged user; fresh for each run",
             packages=self.settings.packages or ((f"those of {self.settings.venv}",) if self.settings.venv else ()),
             sessions=True,
+            files=True,
             limits={
                 "time": "host",
                 "memory": held or "rlimit (address space)",

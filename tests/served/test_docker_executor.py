@@ -1,0 +1,289 @@
+"""The executor `docker` as it is served: `doorward` and its MCP server in front of a real engine."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+
+from .product import Api, Project, Wire, until
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
+
+
+def docker_engine() -> Any:
+    if "docker_engine" not in sys.modules:
+        file = Path(__file__).resolve().parents[2] / "plugins/sandbox_docker/tests/engine.py"
+        spec = spec_from_file_location("docker_engine", file)
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules["docker_engine"] = module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+    return sys.modules["docker_engine"]
+
+
+@pytest.fixture(scope="module")
+def engine() -> Any:
+    return docker_engine().shared()
+
+
+def use(project: Project, **settings: Any) -> Project:
+    """Let a project run its programs by `docker`, with these settings, and with no guard that would refuse them before."""
+    project.change('"ast", ', "")
+    text = tomli_w.dumps({"executors": {"docker": settings}})
+    project.change('executor = "monty"', 'executor = "docker"', last=f"\n{text}")
+    return project
+
+
+@pytest.fixture
+def docked(project: Project, engine: Any) -> Iterator[Project]:
+    yield use(project, **engine.settings(pool=1))
+    assert engine.empty(5)
+
+
+LOOK = """
+import os, socket
+
+def refused(work):
+    try:
+        return work() and None
+    except OSError as error:
+        return type(error).__name__
+
+status = open("/proc/self/status") if os.path.exists("/proc/self/status") else []
+result = {
+    "uid": os.getuid(), "root": refused(lambda: open("/x", "w")), "home": refused(lambda: open("/usr/x", "w")),
+    "network": refused(lambda: socket.create_connection(("1.1.1.1", 80), 2)),
+    "capabilities": [line.split()[1] for line in status if line.startswith("Cap")],
+    "written": open("/work/x", "w").write("abc"),
+}
+"""
+
+
+async def test_a_program_in_a_container(docked: Project, engine: Any) -> None:
+    """Calls as frames over the container's pipes, in a container as the engine shows it: no network, read-only root, no capability, no new
+    privileges, nobody's user, a share of the processors; its own modules and classes, which the subset of Python lacks.
+    CONTRACT: SBX-01, SBX-11, SBX-13, SBX-15, SBX-16, SBX-17, EXE-15."""
+    code = """
+import asyncio, shelf, statistics
+from enum import Enum
+
+class Page(Enum):
+    FIRST = 1
+
+def numbers():
+    yield from (one["id"] for one in shelf.list_items(page=Page.FIRST.value)["items"])
+
+items = await asyncio.gather(*[shelf.get_item(id=number) for number in numbers()])
+print("looked at", len(items))
+result = statistics.mean(item["price"] for item in items)
+"""
+    async with docked.stdio() as agent:
+        answer = await agent.run(code)
+        assert answer["ok"], answer
+        assert (answer["value"], answer["executor"], answer["printed"]) == (21.75, "docker", "looked at 10\n")
+        assert {call["function"]: call["count"] for call in answer["calls"]} == {"shelf.list_items": 1, "shelf.get_item": 10}
+        found = await agent.value(LOOK)
+        assert found["uid"] == 65534
+        assert found["root"]
+        assert found["home"]
+        assert found["network"]
+        assert all(int(word, 16) == 0 for word in found["capabilities"])
+        assert found["written"] == 3
+        for container in engine.containers():
+            host = container["HostConfig"]
+            assert (host["NetworkMode"], host["ReadonlyRootfs"], host["CapDrop"]) == ("none", True, ["ALL"])
+            assert "no-new-privileges" in host["SecurityOpt"]
+            assert container["Config"]["User"] == "65534:65534"
+            assert host["NanoCpus"] == 10**9
+            assert {place: "noexec" in options for place, options in host["Tmpfs"].items()} == {"/work": True, "/tmp": True}
+
+
+async def test_runs_share_a_warm_container(docked: Project, engine: Any) -> None:
+    """The second run waits for no container, and finds nothing of the first. CONTRACT: SBX-04."""
+    async with docked.stdio() as agent:
+        await agent.value("open('/work/left', 'w').write('x')\nleft = 1")
+        assert engine.containers()
+        took = []
+        for _ in range(5):
+            started = time.monotonic()
+            assert await agent.value("import os\nresult = [os.path.exists('/work/left'), 'left' in globals()]") == [False, False]
+            took.append(time.monotonic() - started)
+        assert min(took) < 0.1, took
+
+
+async def test_cold_runs(project: Project, engine: Any) -> None:
+    """`mode = "cold"`: each run has a container of its own, and none is left or kept ready. CONTRACT: SBX-05."""
+    use(project, **engine.settings(mode="cold"))
+    async with project.stdio() as agent:
+        for _ in range(2):
+            assert await agent.value("1 + 1") == 2
+            assert until(lambda: not engine.containers(), 5)
+
+
+async def test_a_session_keeps_its_container(docked: Project, engine: Any) -> None:
+    """Variables and files last as long as the session; what is unused is ended after `idle`, and a next run starts anew.
+    CONTRACT: SBX-06."""
+    docked.change("pool = 1", "pool = 1\nidle = 1")
+    async with docked.stdio() as agent:
+        first = await agent.run("x = 1\nopen('kept', 'w').write('yes')", session_id="new")
+        assert first["ok"], first
+        session = first["session_id"]
+        for n in range(3):
+            answer = await agent.run("x += 1\nresult = [x, open('kept').read()]", session_id=session)
+            assert answer["value"] == [n + 2, "yes"], answer
+        assert until(lambda: len(engine.containers()) == 1, 10), "only the session's is left"
+        time.sleep(1.5)
+        assert (await agent.run("x", session_id=session))["value"] == 4
+
+
+ENDLESS = """
+import os, signal
+
+print("started", flush=True)
+os.fork()
+for number in range(1, 32):
+    try:
+        signal.signal(number, signal.SIG_IGN)
+    except OSError:
+        pass
+while True:
+    try:
+        pass
+    except BaseException:
+        pass
+"""
+
+
+async def test_time_is_kept(docked: Project, engine: Any) -> None:
+    """A run that takes too long is ended with all its processes, and what it printed is told; the next run is served.
+    CONTRACT: EXE-16, SBX-07."""
+    async with docked.stdio() as agent:
+        await agent.value("1")
+        started = time.monotonic()
+        answer = await agent.run(ENDLESS, timeout=1)
+        assert time.monotonic() - started < 3
+        assert answer["error"]["kind"] == "limit", answer
+        assert "started" in answer["printed"]
+        assert await agent.value("1 + 1") == 2
+        assert until(lambda: all(processes(engine, c["Id"]) <= 3 for c in engine.containers()), 3)
+
+
+def processes(engine: Any, container: str) -> int:
+    status, content = engine.ask("GET", f"/containers/{container}/top")
+    return len(json.loads(content)["Processes"]) if status == 200 else 0
+
+
+async def test_a_named_network(project: Project, engine: Any, api: Api) -> None:
+    """`network = "…"`: the container joins that network of the engine, and `doctor` does not hide it. CONTRACT: SBX-14."""
+    engine.ask("POST", "/networks/create", {"Name": "doorward-served"})
+    try:
+        use(project, **engine.settings(pool=0, network="doorward-served"))
+        async with project.stdio() as agent:
+            names = await agent.value("import socket\nresult = sorted(name for _, name in socket.if_nameindex())")
+            assert names == ["eth0", "lo"]
+    finally:
+        until(lambda: not engine.containers(), 5)
+        engine.ask("DELETE", "/networks/doorward-served")
+
+
+async def test_an_engine_that_is_not_there(project: Project, tmp_path: Path) -> None:
+    """`serve` starts, and all but programs works; the first program says what is missing and what to do. Another executor behind it is
+    not asked in secret. CONTRACT: SBX-21."""
+    use(project, host=f"unix://{tmp_path}/no.sock")
+    async with project.stdio() as agent:
+        assert (await agent.call("list_servers"))["servers"]
+        answer = await agent.run("1 + 1")
+        assert answer["error"]["kind"] == "executor"
+        assert "container engine" in answer["error"]["message"]
+        assert "DOCKER_HOST" in answer["error"]["hint"]
+
+
+async def test_a_slow_engine_holds_nobody_up(project: Project, engine: Any) -> None:
+    """While a container is being started, other questions are answered. CONTRACT: SBX-03."""
+    import anyio
+
+    use(project, **engine.settings(mode="cold"))
+    async with project.stdio() as agent:
+        await agent.call("list_servers")
+        took: list[float] = []
+        async with anyio.create_task_group() as group:
+
+            async def runs() -> None:
+                for _ in range(3):
+                    assert await agent.value("1") == 1
+                group.cancel_scope.cancel()
+
+            group.start_soon(runs)
+            while True:
+                started = time.monotonic()
+                await agent.client.list_tools()
+                took.append(time.monotonic() - started)
+                await anyio.sleep(0.01)
+        assert len(took) > 10
+        assert max(took) < 1, max(took)
+    assert until(lambda: not engine.containers(), 5)
+
+
+def test_a_killed_server_leaves_no_container(docked: Project, engine: Any) -> None:
+    """kill -9 of `serve` in the middle of a program: within two seconds nothing runs any more, and no file is left in the temporary
+    folder. CONTRACT: SBX-24."""
+    folder = docked.folder / "tmp"
+    folder.mkdir()
+    docked.env["TMPDIR"] = str(folder)
+    with Wire(docked) as wire:
+        wire.connect()
+        wire.run("1")
+        wire.start("print('x')\nwhile True:\n    pass")
+        assert until(lambda: any(c["State"]["Running"] for c in engine.containers()))
+        time.sleep(0.5)
+        wire.kill()
+        assert until(lambda: {c["State"]["Status"] for c in engine.containers()} <= {"created"}, 2)
+    assert list(folder.iterdir()) == []
+    for container in engine.containers():
+        engine.ask("DELETE", f"/containers/{container['Id']}?force=1")
+
+
+async def test_packages_and_figures(project: Project, engine: Any) -> None:
+    """pandas, numpy and a figure of matplotlib, which is kept as an image. CONTRACT: EXE-17."""
+    if not engine.has(docker_engine().SCIENCE):
+        docker_engine().absent("a package index", "pip must be able to download pandas")
+    settings = engine.settings(engine.build(docker_engine().SCIENCE), pool=1, preload=["pandas", "numpy"])
+    use(project, **settings)
+    code = """
+import matplotlib.pyplot as plt
+import pandas as pd, shelf
+
+frame = pd.DataFrame(shelf.list_items(page=1)["items"])
+plt.plot(frame["id"])
+result = {"rows": len(frame), "sum": int(frame["id"].sum())}
+"""
+    async with project.stdio() as agent:
+        answer = await agent.run(code, timeout=60)
+        assert answer["ok"], answer
+        assert answer["value"] == {"rows": 10, "sum": 145}
+        assert [artefact["type"] for artefact in answer["artefacts"]] == ["image/png"]
+
+
+async def test_podman_is_found(project: Project) -> None:
+    """Without a word of configuration, at the place where its user's service listens. CONTRACT: SBX-02."""
+    with docker_engine().podman() as engine:
+        runtime = Path(engine.at).parent
+        (runtime / "podman").mkdir()
+        (runtime / "podman/podman.sock").symlink_to(engine.at)
+        project.env["XDG_RUNTIME_DIR"] = str(runtime)
+        use(project, pool=1)
+        async with project.stdio() as agent:
+            if Path("/var/run/docker.sock").exists() or Path("/run/podman/podman.sock").exists():
+                pytest.skip("another engine of this machine would be found first")
+            answer = await agent.run("1 + 1")
+            assert answer.get("value") == 2, answer
+            assert engine.containers()
+        assert engine.empty(5)
