@@ -44,6 +44,9 @@ class Gate:
         execute = partial(self.gateway.execute, code, principal=principal, timeout=timeout, session_id=session)
         return self._portal.call(execute)
 
+    def end(self, session: str, *, principal: str = "alice") -> None:
+        self._portal.call(partial(self.gateway.close_session, session, principal=principal))
+
 
 @pytest.fixture(scope="session")
 def host() -> Iterator[Host]:
