@@ -185,6 +185,14 @@ async def test_memory_is_limited(run: Run) -> None:
     assert (await run("1 + 1", limits=Limits(memory=64 * 2**20)))[0].value == 2
 
 
+async def test_the_limit_of_memory_is_a_programs_own(run: Run) -> None:
+    """What the container needs for itself is neither taken off nor given on top."""
+    take = "held = b'x' * (MIB * 2**20)\nresult = len(held)"
+    assert (await run(take.replace("MIB", "110"), limits=Limits(memory=128 * 2**20)))[0].value == 110 * 2**20
+    with pytest.raises(LimitExceeded, match="memory"):
+        await run(take.replace("MIB", "160"), limits=Limits(memory=128 * 2**20))
+
+
 async def test_files_are_limited(run: Run, engine: Any) -> None:
     """In bytes and in number."""
     full = "with open('big', 'wb') as f:\n    while True:\n        f.write(bytes(2**20))"

@@ -103,6 +103,7 @@ class DockerExecutor(JailExecutor):
             unwrap=container.unwrap,
             room=1,
             account=lambda pid: account,
+            loaded=lambda: container.hold(limits.memory),
             config={"network": self._mine.network != "none", "fresh": self._mine.mode == "warm"},
         )
 
