@@ -30,6 +30,8 @@ Run = Callable[..., Any]
 class TestDocker(ExecutorConformance):
     """Docker keeps what the protocol promises."""
 
+    full_python = True
+
     @pytest.fixture(autouse=True)
     def _engine(self, engine: Any) -> None:
         self.engine = engine
