@@ -26,6 +26,11 @@ def nothing(outcome: Outcome) -> str:
     return f"it reached {outcome.value!r}" if outcome.value else ""
 
 
+def ran(outcome: Outcome) -> str:
+    """It came to its end, with a value that is only data."""
+    return "" if outcome.ok else f"it failed: {outcome.error}"
+
+
 def nothing_or_dead(outcome: Outcome) -> str:
     """As `nothing`; or its sandbox has been killed for it."""
     return "" if _kind(outcome) in ("executor", "limit") else nothing(outcome)
@@ -34,6 +39,11 @@ def nothing_or_dead(outcome: Outcome) -> str:
 def dead(outcome: Outcome) -> str:
     """The sandbox is gone, and the outcome says so."""
     return "" if _kind(outcome) in ("executor", "limit") else f"not told as dead: {outcome}"
+
+
+def broken_off(outcome: Outcome) -> str:
+    """The host has ended the sandbox for what it said, at once and not at its deadline."""
+    return "" if _kind(outcome) == "executor" else f"not broken off: {outcome}"
 
 
 def failed(*types: str) -> Must:

@@ -19,6 +19,7 @@ from doorward.testing.host import Host as Environment
 
 from .host import Host, Vault
 
+collect_ignore_glob = [] if sys.platform == "linux" else ["test_*"]
 EXECUTORS = ("monty", "nsjail", "docker")
 LIMITS = {
     "memory": "256MiB", "processes": 64, "calls": 200, "rate": 1_000_000, "timeout": 10, "output": 65536, "sessions": 100, "result": "8MiB",
@@ -43,6 +44,9 @@ class Gate:
     def run(self, code: str, *, principal: str = "mallory", timeout: float = 10, session: str = "") -> Outcome:
         execute = partial(self.gateway.execute, code, principal=principal, timeout=timeout, session_id=session)
         return self._portal.call(execute)
+
+    def end(self, session: str, *, principal: str = "alice") -> None:
+        self._portal.call(partial(self.gateway.close_session, session, principal=principal))
 
 
 @pytest.fixture(scope="session")

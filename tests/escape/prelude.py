@@ -118,12 +118,16 @@ def channels():
     return found
 
 
-def send(data):
-    """Write to everything that may be the way to the host."""
+def send(data, seconds=1.0):
+    """Write all of it to everything that may be the way to the host, as long as that takes it."""
+    import select
+
     for fd in channels():
         try:
+            left, end = data, time.monotonic() + seconds
             os.set_blocking(fd, False)
-            os.write(fd, data)
+            while left and time.monotonic() < end and select.select([], [fd], [], seconds)[1]:
+                left = left[os.write(fd, left) :]
             os.set_blocking(fd, True)
         except OSError:
             pass

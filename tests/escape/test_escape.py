@@ -10,6 +10,7 @@ import pkgutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -20,11 +21,20 @@ from .attack import Attack, text
 from .conftest import EXECUTORS, Gate
 from .host import Host
 
+pytestmark = pytest.mark.timeout(300)  # the first that needs an engine waits for its image
+
 NAMES = [module.name for module in pkgutil.iter_modules(attacks.__path__)]
 TARGETS = {name: importlib.import_module(f"{attacks.__name__}.{name}") for name in NAMES}
+NEIGHBOURS = TARGETS.pop("neighbours")
 ALL = [(target, attack) for target, module in TARGETS.items() for attack in module.ATTACKS]
 GUARDED = TARGETS["interpreter"].GUARDED
 FEWEST = 160
+
+BUSY = (
+    "a loop", "garbage", "a flood of questions", "a fork bomb", "a flood of prints", "arguments of many parts", "an error of many parts",
+    "artefacts without end",
+)  # fmt: skip
+"""Attacks that may keep the host itself busy."""
 
 FOLLOWERS = 2
 """Programs of the next client after one that leaves something: the first may get another sandbox."""
@@ -80,19 +90,20 @@ def test_held_behind_the_guard(gates: Callable[..., Gate], host: Host, executor:
     assert gate.run("1 + 1", principal="bob").value == 2
 
 
-@pytest.mark.parametrize(
-    "attack", [a for _, a in ALL if a.name in ("a loop", "garbage", "a flood of questions", "a fork bomb", "a flood of prints")], ids=named
-)
+@pytest.mark.parametrize("attack", [attack for _, attack in ALL if attack.name in BUSY], ids=named)
 def test_others_are_served_meanwhile(gates: Callable[..., Gate], host: Host, executor: str, attack: Attack) -> None:
     """While one client attacks, another one's programs are answered."""
     gate = gates(executor)
-    attacking = threading.Thread(target=gate.run, args=(attack.program(repr(host.facts)),), kwargs={"timeout": 1.5})
+    attacking = threading.Thread(target=gate.run, args=(attack.program(repr(host.facts)),), kwargs={"timeout": 2})
     attacking.start()
     try:
-        served = [gate.run("1 + 1", principal="bob") for _ in range(3)]
+        served = []
+        for _ in range(4):
+            time.sleep(0.2)
+            served.append(gate.run("1 + 1", principal="bob"))
     finally:
         attacking.join()
-    assert [outcome.value for outcome in served] == [2, 2, 2]
+    assert [outcome.value for outcome in served] == [2] * 4
     assert max(outcome.ms for outcome in served) < 3000
 
 
@@ -106,11 +117,12 @@ def test_attack_is_real(host: Host, attack: Attack) -> None:
     for path in host.drop.iterdir():
         path.unlink()
     touched = host.touched(attack, Outcome(False))
-    assert touched or not done.stdout.rstrip().endswith("= []"), f"it reaches nothing: {done.stderr}"
+    said = done.stdout.rpartition("= ")[2].strip()
+    assert touched or said not in ("", "[]"), f"it reaches nothing: {done.stderr}"
 
 
 def test_there_are_enough() -> None:
     """As many as was promised, and none of the same name."""
     names = [(target, attack.name) for target, attack in ALL]
     assert len(set(names)) == len(names)
-    assert len(names) + len(GUARDED) >= FEWEST
+    assert len(names) + len(GUARDED) + len(NEIGHBOURS.ATTACKS) >= FEWEST

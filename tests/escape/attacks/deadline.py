@@ -1,6 +1,6 @@
 """The deadline: ways to live beyond it."""
 
-from ..attack import Attack, dead, either, failed, full, late
+from ..attack import Attack, dead, either, failed, full, late, ran
 
 ATTACKS = [
     Attack("a loop", "while True: pass", late, plain=True, timeout=0.7),
@@ -69,7 +69,7 @@ class Stays:
 x = Stays()
 del x
 """, late, timeout=0.7),
-    Attack("an object whose text never ends", "class X:\n    def __repr__(self):\n        while True: pass\nresult = [X()]", either(late, failed()), plain=True, timeout=0.7),
+    Attack("an object whose text never ends", "class X:\n    def __repr__(self):\n        while True: pass\nresult = [X()]", either(late, failed(), ran), plain=True, timeout=0.7),
     Attack("an error whose text never ends", "class X(Exception):\n    def __str__(self):\n        while True: pass\nraise X()", either(late, failed()), plain=True, timeout=0.7),
     Attack("code that takes long to compile", "exec('x = ' + '-' * 100000 + '1')\nexec('+'.join(['1'] * 200000))\nwhile True: pass", either(late, dead, failed()), plain=True, timeout=2),
 ]  # fmt: skip

@@ -1,6 +1,6 @@
 """The channel to the host: garbage, halves, floods and forgeries. A program that does so ends only itself."""
 
-from ..attack import Attack, contained, dead, either, failed, late, nothing, stopped
+from ..attack import Attack, broken_off, contained, dead, either, failed, late, nothing, stopped
 
 _ends = either(dead, late, failed())
 
@@ -30,38 +30,40 @@ ATTACKS = [
     Attack("half a frame", "send(struct.pack('>I', 1000) + b'{')\nwhile True: time.sleep(1)", _ends, timeout=0.7),
     Attack("half a length", "send(b'\\0')\nwhile True: time.sleep(1)", _ends, timeout=0.7),
     Attack("frames without content", "for n in range(100000): send(b'\\0\\0\\0\\0')", contained, timeout=2),
-    Attack("frames that are no objects", """
-for value in (1, None, [], "x", [[[]]], True, 1e999, b"[" * 100000, b'{"done":' * 5000, b"\\xff\\xfe", b"{}" * 10, b"NaN", b'{"a":1,"a":2}', b"9" * 100000):
-    send(frame(value))
-time.sleep(0.2)
-""", contained, timeout=2),
-    Attack("a frame of deep nesting", "send(frame(b'{\"done\": {\"value\": ' + b'[' * 200000 + b']' * 200000 + b'}}'))\ntime.sleep(0.3)", contained, timeout=2),
-    Attack("a frame of many parts", "send(frame(b'{\"done\": {\"value\": [' + b'0,' * 8000000 + b'0]}}'))\ntime.sleep(1)", contained, timeout=4),
-    Attack("a frame of huge numbers", """
-for value in (b'{"done": {"value": ' + b"9" * 1000000 + b"}}", b'{"id": 1e999, "call": "vault.read"}', b'{"id": ' + b"9" * 5000 + b', "call": "x"}', b'{"done": {"value": 1e999}}',
-              b'{"id": Infinity, "members": "x"}', b'{"id": NaN, "members": "x"}', b'{"done": {"bytes": ' + b"9" * 5000 + b"}}", b'{"done": {"bytes": -1}}'):
-    send(frame(value))
-time.sleep(0.2)
-""", contained, timeout=2),
     *(
-        Attack(f"a forged frame: {name}", f"send(frame({value!r}))\ntime.sleep(0.15)", contained, timeout=2)
+        Attack(f"what is no frame: {name}", f"send(frame({value}))\nwhile True: time.sleep(1)", broken_off, timeout=3)
         for name, value in {
-            "an end that is no object": {"done": 7},
+            "a number": "1", "nothing": "None", "a list": "[]", "text": "'x'", "lists in lists": "[[[]]]", "yes": "True", "NaN": "b'NaN'",
+            "no end": "b'[' * 100000", "no text": "b'\\xff\\xfe'", "two objects": "b'{}' * 10", "deep nesting": "b'{\"done\": {\"value\": ' + b'[' * 200000 + b']' * 200000 + b'}}'",
+            "many parts": "b'{\"done\": {\"value\": [' + b'0,' * 6000000 + b'0]}}'", "a giant number": "b'{\"id\": ' + b'9' * 5000 + b', \"members\": \"x\"}'",
+            "an infinite number": "b'{\"id\": 1e999, \"call\": \"vault.read\"}'", "Infinity": "b'{\"id\": Infinity, \"members\": \"x\"}'",
+            "a number that is none": "b'{\"id\": NaN, \"members\": \"x\"}'", "an end that is no object": {"done": 7}, "an end that is a list": {"done": [1]},
+            "a call of nothing": {"id": 1, "call": 7, "args": 1, "kwargs": []}, "a call without number": {"call": "vault.read", "args": [], "kwargs": {}},
+            "a number that is text": {"id": "__class__", "call": "vault.read", "args": [], "kwargs": {}}, "messages of a zygote": {"fork": 1, "kill": 1, "to": 1, "gone": 1, "code": 0},
+            "a hello": {"hello": {"fresh": True, "python": "x", "problems": {}, "why": ""}}, "another sandbox is gone": {"gone": 1, "code": 0}, "ready again": {"ready": 1},
+            "nothing at all": {}, "words for Python": {"__class__": "x", "__reduce__": ["os.system", ["touch /tmp/escaped"]], "py/object": "os.system"},
+        }.items()
+    ),
+    *(
+        Attack(f"a forged frame: {name}", f"send(frame({value!r}))\ntime.sleep(0.1)", contained, timeout=2)
+        for name, value in {
             "an end of the wrong types": {"done": {"error": {"type": [1], "message": {"a": 1}, "line": "x", "frames": [{"line": "1", "function": [2]}, 3]}}},
-            "an end of nothing": {"done": {"error": 5}},
-            "a call of nothing": {"id": 1, "call": 7, "args": 1, "kwargs": []},
-            "a call without number": {"call": "vault.read", "args": [], "kwargs": {}},
+            "an end of odd errors": {"done": {"error": 5}},
+            "an end of a giant size": {"done": {"bytes": 10**30}},
+            "an end of no size": {"done": {"bytes": -1}},
+            "an end that is infinite": b'{"done": {"value": 1e999}}',
+            "an end of a giant number": b'{"done": {"value": ' + b"9" * 100000 + b"}}",
+            "the same key twice": b'{"done": {"value": 1}, "done": {"value": 2}, "id": 1}',
             "a foreign number": {"id": -(2**70), "call": "vault.read", "args": [], "kwargs": {}},
-            "a number that is text": {"id": "__class__", "call": "vault.read", "args": [], "kwargs": {}},
             "a file of the host": {"id": 1, "file": "file:///etc/passwd"},
             "a file by path": {"id": 1, "file": "doorward://results/../../../etc/passwd"},
             "an artefact of odd names": {"artefact": "../../../../tmp/escaped"},
-            "messages of a zygote": {"fork": 1, "kill": 1, "to": 1, "gone": 1, "code": 0, "forked": 1, "from": 1, "hello": {}, "ready": 1, "failed": 1, "why": "x"},
-            "a zygote's hello": {"hello": {"fresh": True, "python": "x", "problems": {}, "why": ""}},
-            "another sandbox is gone": {"gone": 1, "code": 0},
-            "words for Python": {"__class__": "x", "__reduce__": ["os.system", ["touch /tmp/escaped"]], "py/object": "os.system"},
+            "a policy of its own": {"id": 1, "call": "vault.forbidden", "args": [], "kwargs": {}, "policy": {"allow": ["*"]}, "principal": "admin"},
         }.items()
     ),
+    Attack("arguments of many parts", "send(frame(b'{\"id\": 1, \"call\": \"vault.read\", \"kwargs\": {}, \"args\": [[' + b'[0],' * 1800000 + b'0]]}'), 5)\nwhile True: time.sleep(1)", either(broken_off, stopped("parts")), timeout=4),
+    Attack("an error of many parts", "send(frame(b'{\"done\": {\"error\": {\"message\": [' + b'[0],' * 1800000 + b'0]}}}'), 5)\nwhile True: time.sleep(1)", either(broken_off, stopped("parts")), timeout=4),
+    Attack("many frames of parts", "data = frame(b'{\"id\": 1, \"call\": \"vault.read\", \"kwargs\": {}, \"args\": [[' + b'[0],' * 100000 + b'0]]}')\nwhile True: send(data)", either(broken_off, stopped("parts")), timeout=4),
     Attack("a forged end, then the real one", "send(frame({'done': {'value': 'forged'}}))\nresult = ['real'] * 0", contained),
     Attack("many ends", "for n in range(1000): send(frame({'done': {'value': n}}))", contained),
     Attack("a call that policy denies", """
@@ -100,13 +102,10 @@ for name in ("os.system", "__import__", "vault.__class__", "vault.call", "vault.
 result = [r for r in result if "name" not in r]
 """, plain=True),
     Attack("thousands of calls by frames", """
-for n in range(30000):
-    try:
-        send(frame({"id": n, "call": "vault.read", "args": [], "kwargs": {}}))
-    except FAILURES:
-        break
+data = b"".join(frame({"id": n, "call": "vault.read", "args": [], "kwargs": {}}) for n in range(30000))
+send(data)
 time.sleep(0.3)
-""", contained, timeout=4),
+""", contained, timeout=2),
     Attack("answers that nobody reads", """
 data = b"".join(frame({"id": n, "call": "vault.read", "args": [], "kwargs": {"text": "x" * 1000}}) for n in range(1000))
 for n in range(20):
@@ -116,7 +115,7 @@ time.sleep(1)
     Attack("artefacts without end", """
 for n in range(2000):
     send(frame({"artefact": f"x{n}.png"}, b"x" * 100000))
-""", contained, timeout=4),
+""", contained, timeout=2),
     Attack("files in out without end", """
 result = []
 for n in range(3000):

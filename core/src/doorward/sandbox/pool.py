@@ -57,7 +57,13 @@ class Pool:
             self._slots.release()
             raise
         self._later(self._refill())
-        return JailSandbox(line, limits, self._left)
+        return JailSandbox(line, limits, self)
+
+    async def instead_of(self, dead: Line) -> Line:
+        """Another sandbox for the client of one that has died. Raises: ExecutorError."""
+        assert self._limits is not None
+        self._later(dead.end())
+        return self._first_ready() or await self._make(self._limits)
 
     def _first_ready(self) -> Line | None:
         while self._ready:
@@ -96,7 +102,7 @@ class Pool:
         self._jails.append(jail)
         return jail
 
-    def _left(self, line: Line) -> asyncio.Future[None]:
+    def left(self, line: Line) -> asyncio.Future[None]:
         """A client has gone. Its sandbox goes too, while the client need not wait for that."""
         return self._later(self._end(line))
 

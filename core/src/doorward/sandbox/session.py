@@ -7,8 +7,8 @@ import contextlib
 import mimetypes
 import re
 import signal
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from collections.abc import Coroutine, Mapping
+from typing import TYPE_CHECKING, Any
 
 from doorward import programs
 from doorward.artefacts import PREFIX
@@ -16,6 +16,9 @@ from doorward.drivers import Door
 from doorward.errors import ApiError, DoorwardError, InvalidArguments, LimitExceeded, SandboxDied
 from doorward.sandbox.line import TOO_MANY_PARTS, Line, first_of
 from doorward.types import Ended, Failure, File, Frame, Limits, Program
+
+if TYPE_CHECKING:
+    from doorward.sandbox.pool import Pool
 
 _FLOOD = 64
 """Times the limit of output after which a program is ended: until then what is too much is dropped."""
@@ -27,18 +30,18 @@ _TEXT = 8000
 class JailSandbox:
     """A `Sandbox` in a jail: one line to one sandbox."""
 
-    def __init__(self, line: Line, limits: Limits, left: Callable[[Line], asyncio.Future[None]]) -> None:
+    def __init__(self, line: Line, limits: Limits, pool: Pool) -> None:
         self._line = line
         self._limits = limits
-        self._left = left
+        self._pool = pool
         self._ending: asyncio.Future[None] | None = None
         self._clean = False
+        self._untouched = True  # nothing has been heard of a program in it
         self._door: Door
         self._asked: set[asyncio.Task[None]] = set()
         self._done: asyncio.Future[dict[str, Any]]
         self._room = 0
         self._left_to_ask = 0
-        line.allow(limits.result + 2**20)
 
     async def run(self, program: Program, door: Door) -> Ended:
         """See `doorward.Sandbox.run`."""
@@ -46,11 +49,14 @@ class JailSandbox:
         self._door, self._done, self._room = door, loop.create_future(), _FLOOD * self._limits.output
         self._left_to_ask = 20 * self._limits.calls + 1000  # refused ones among them: they cost the host time as well
         line.heard, line.print, line.parts = self._heard, self._print, 0
+        line.allow(self._limits.result + 2**20)
         try:
             message, blob = _run(program, door)
             line.send(message, blob)
             await first_of(self._done, line.gone)
             line.drain()
+            if self._untouched and line.jail.dead.is_set():
+                return await self._in_another(program, door)
             if self._done.done():
                 self._clean = True
                 return await self._ended(self._done.result())
@@ -64,18 +70,27 @@ class JailSandbox:
             for task in self._asked:
                 task.cancel()
 
+    async def _in_another(self, program: Program, door: Door) -> Ended:
+        """The sandbox was dead before it did anything, as one that waits may be when its engine restarts: run it in a new one."""
+        self._untouched = False
+        self._line = await self._pool.instead_of(self._line)
+        return await self.run(program, door)
+
     async def close(self) -> None:
         """End it and everything in it. Idempotent: who is cancelled while it waits here may wait again. After a run that came to
         its end nobody waits."""
         if self._ending is None:
-            self._ending = self._left(self._line)
+            self._ending = self._pool.left(self._line)
         if not self._clean:
             await asyncio.shield(self._ending)
 
     # What comes from the sandbox
 
     def _heard(self, message: dict[str, Any], blob: bytes) -> None:
+        self._untouched = False
         try:
+            if "began" in message:
+                return
             if "done" in message:
                 if not isinstance(message["done"], dict):
                     raise TypeError("an end that is no object")
@@ -118,6 +133,7 @@ class JailSandbox:
             self._line.send(answer, blob)
 
     def _print(self, data: bytes) -> None:
+        self._untouched = False
         self._room -= len(data)
         if self._room < 0:
             self._line.break_off("output")

@@ -54,6 +54,7 @@ class Runner:
 
     def run(self, program: dict[str, Any], files: bytes) -> None:
         """Run a program and tell the host how it ended."""
+        self.channel.send({"began": True})  # from now on it is not run anew if this process dies
         self._count += 1
         name = "program.py" if self._count == 1 else f"program-{self._count}.py"
         most = program["most"]
