@@ -6,6 +6,7 @@ import asyncio
 import base64
 import contextlib
 import socket
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -90,6 +91,7 @@ class Jail(asyncio.Protocol):
         self.room = isolated.room
         self.lines: dict[int, Line] = {}
         self.used = False
+        self._left = time.monotonic()
         self.dead = asyncio.Event()
         self._isolated = isolated
         self._frames = Frames(2**31)
@@ -132,6 +134,15 @@ class Jail(asyncio.Protocol):
     def has_room(self) -> bool:
         """Whether it can start another sandbox."""
         return not self.dead.is_set() and self._ending is None and len(self.lines) < self.room and (self.fresh or not self.used)
+
+    def unused(self) -> float:
+        """Seconds in which it has had no sandbox; negative if it has one."""
+        return -1 if self.lines else time.monotonic() - self._left
+
+    def forget(self, line: Line) -> None:
+        """A sandbox is gone."""
+        self.lines.pop(line.number, None)
+        self._left = time.monotonic()
 
     async def fork(self, seconds: float = 10.0) -> Line:
         """A new sandbox's line, once the sandbox is ready. Raises: ExecutorError."""

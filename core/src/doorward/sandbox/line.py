@@ -139,7 +139,7 @@ class Line:
         """End the sandbox, and wait until all of it is gone."""
         if not self.gone.done():
             await self.jail.kill(self)
-        self.jail.lines.pop(self.number, None)
+        self.jail.forget(self)
         if self.account is not None:
             account, self.account = self.account, None
             await account.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable
 
@@ -15,6 +16,9 @@ from doorward.types import Limits
 
 _SOON = 0.25
 """Seconds in which a jail may get free again: starting one takes as long."""
+
+_UNUSED = 10.0
+"""Seconds after which a jail that holds one sandbox at a time, and none now, is ended."""
 
 
 class Pool:
@@ -39,6 +43,8 @@ class Pool:
         self._tasks: set[asyncio.Future[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._limits: Limits | None = None
+        self._leaving = 0
+        self._freed = asyncio.Event()
         self._closed = False
 
     async def take(self, limits: Limits) -> JailSandbox:
@@ -76,13 +82,22 @@ class Pool:
     async def _make(self, limits: Limits) -> Line:
         """A new sandbox: in a jail that has room, else in a new jail."""
         for _ in range(2):
-            jail = self._jail_with_room() or await self._new_jail(limits)
+            jail = self._jail_with_room() or await self._jail_soon() or await self._new_jail(limits)
             try:
                 return await jail.fork()
             except ExecutorError:
                 if not jail.dead.is_set():
                     raise
         return await (await self._new_jail(limits)).fork()
+
+    async def _jail_soon(self) -> Jail | None:
+        """One that is about to get free, if a client has just left: that takes less time than to start one."""
+        return await self._next_free() if self._leaving and self._room == 1 else None
+
+    async def _next_free(self) -> Jail | None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._freed.wait(), _SOON)
+        return self._jail_with_room()
 
     def _jail_with_room(self) -> Jail | None:
         for jail in [jail for jail in self._jails if jail.dead.is_set()]:
@@ -107,12 +122,16 @@ class Pool:
         return self._later(self._end(line))
 
     async def _end(self, line: Line) -> None:
+        self._leaving += line.jail.fresh
         try:
             await line.end()
             if not line.jail.fresh:
                 await line.jail.end()
         finally:
+            self._leaving -= line.jail.fresh
             self._slots.release()
+            self._freed.set()
+            self._freed = asyncio.Event()
         if not self._closed:
             self._later(self._refill())
 
@@ -123,15 +142,15 @@ class Pool:
             self._making += 1
             try:
                 if self._room == 1 and self._jail_with_room() is None:
-                    await asyncio.sleep(_SOON)
+                    await self._next_free()
                 self._ready.append(await self._make(self._limits))
             except DoorwardError as error:
                 log.warning("sandbox_not_started", error=str(error), hint=error.hint)  # the next run will say it
                 return
             finally:
                 self._making -= 1
-        if self._room == 1 and not self._making:
-            await self._end_unused()
+        if self._room == 1:
+            asyncio.get_running_loop().call_later(_UNUSED, lambda: self._later(self._end_unused(_UNUSED)))
 
     def _rest(self) -> None:
         """Count the idle time anew."""
@@ -145,11 +164,11 @@ class Pool:
         self._limits = None
         while self._ready:
             await self._ready.popleft().end()
-        await self._end_unused()
+        await self._end_unused(0)
 
-    async def _end_unused(self) -> None:
-        """End jails without sandboxes: one at a time, for while one ends another may get a sandbox, or be ended by somebody else."""
-        while (jail := next((jail for jail in self._jails if not jail.lines), None)) is not None:
+    async def _end_unused(self, seconds: float) -> None:
+        """End jails that have had no sandbox for so long, one at a time: while one ends another may get a sandbox, or be ended elsewhere."""
+        while (jail := next((jail for jail in self._jails if jail.unused() >= seconds), None)) is not None:
             self._jails.remove(jail)
             await jail.end()
 
