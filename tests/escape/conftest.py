@@ -19,6 +19,7 @@ from doorward.testing.host import Host as Environment
 
 from .host import Host, Vault
 
+collect_ignore_glob = [] if sys.platform == "linux" else ["test_*"]
 EXECUTORS = ("monty", "nsjail", "docker")
 LIMITS = {
     "memory": "256MiB", "processes": 64, "calls": 200, "rate": 1_000_000, "timeout": 10, "output": 65536, "sessions": 100, "result": "8MiB",

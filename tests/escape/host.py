@@ -21,6 +21,9 @@ from doorward import ApiError, Call, Compiled, Function, Outcome, ServerContext,
 
 from .attack import Attack
 
+EVERYBODYS = "/usr/bin/python3"
+"""A Python that every user may run."""
+
 SURVIVOR = "dw-survivor"
 VICTIM = (
     "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *a: sys.exit(3))\nprint('up', flush=True)\nwhile True: time.sleep(1)"
@@ -84,7 +87,8 @@ class Host:
         self._listen("path", socket.AF_UNIX, str(self.folder / "socket"))
         with contextlib.suppress(OSError, AttributeError):
             self._listen("vsock", socket.AF_VSOCK, (socket.VMADDR_CID_ANY, 47_111))
-        self.victims = [self._victim(user) for user in ([None, 65534, 1000] if os.getuid() == 0 else [None])]
+        others = [65534, 1000] if os.getuid() == 0 and Path(EVERYBODYS).exists() else []
+        self.victims = [self._victim(user) for user in (None, *others)]
         self._shared = self._segment()
         self.hostname = socket.gethostname()
         self.executor = ""
@@ -152,7 +156,7 @@ class Host:
 
     def _victim(self, user: int | None) -> subprocess.Popen[bytes]:
         """A process of the host with canaries in its environment, its arguments and its memory; of the user, else ours."""
-        words = ["/usr/bin/python3" if user else sys.executable, "-I", "-S", "-c", VICTIM, self.token]
+        words = [EVERYBODYS if user else sys.executable, "-I", "-S", "-c", VICTIM, self.token]
         victim = subprocess.Popen(words, env={"TOKEN": self.token}, stdout=subprocess.PIPE, user=user, cwd="/")
         assert victim.stdout
         assert victim.stdout.readline() == b"up\n"

@@ -115,7 +115,7 @@ time.sleep(1)
     Attack("artefacts without end", """
 for n in range(2000):
     send(frame({"artefact": f"x{n}.png"}, b"x" * 100000))
-""", contained, timeout=4),
+""", contained, timeout=2),
     Attack("files in out without end", """
 result = []
 for n in range(3000):
