@@ -86,8 +86,8 @@ class DockerExecutor(JailExecutor):
         from doorward_sandbox_docker.container import options, start
 
         await self._prepared()
-        config = options(self._mine, command, limits, self._profile, podman=self._podman)
-        making = asyncio.ensure_future(self._engine.ask(lambda client: start(self._engine, client, config)))
+        asked = options(self._mine, command, limits, self._profile, podman=self._podman)
+        making = asyncio.ensure_future(self._engine.ask(lambda client: start(self._engine, client, asked)))
         try:
             container = await asyncio.shield(making)
         except asyncio.CancelledError:
