@@ -11,6 +11,7 @@ import shutil
 import socket
 import subprocess
 import tarfile
+import tempfile
 import threading
 import time
 import zipfile
@@ -56,20 +57,27 @@ async def test_no_engine_anywhere(executing: Any, tmp_path: Path, monkeypatch: p
     assert "Install and start Docker or Podman" in (error.hint or "")
 
 
-async def test_the_engine_is_found(engine: Any, executing: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder for sockets, whose paths must be short."""
+    with tempfile.TemporaryDirectory(prefix="dw", dir="/tmp") as name:
+        yield Path(name)
+
+
+async def test_the_engine_is_found(engine: Any, executing: Any, short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By DOCKER_HOST, by the Docker context in use, and by the sockets at which engines listen, in this order."""
     from doorward_sandbox_docker.engine import place, sockets
 
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
+    monkeypatch.setenv("HOME", str(short))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short / "run"))
     monkeypatch.delenv("DOCKER_CONTEXT", raising=False)
     monkeypatch.setenv("DOCKER_HOST", engine.host)
     async with executing({"pool": 0}) as run:
         assert (await run("1 + 1"))[0].value == 2
 
     monkeypatch.delenv("DOCKER_HOST")
-    (tmp_path / "run/podman").mkdir(parents=True)
-    theirs = str(tmp_path / "run/podman/podman.sock")
+    (short / "run/podman").mkdir(parents=True)
+    theirs = str(short / "run/podman/podman.sock")
     assert theirs in list(sockets())
     if not any(answers(path) for path in sockets()):
         with socket.socket(socket.AF_UNIX) as listening:
@@ -80,10 +88,10 @@ async def test_the_engine_is_found(engine: Any, executing: Any, tmp_path: Path, 
     import hashlib
 
     about = {"Name": "mine", "Metadata": {}, "Endpoints": {"docker": {"Host": engine.host, "SkipTLSVerify": False}}}
-    folder = tmp_path / ".docker/contexts/meta" / hashlib.sha256(b"mine").hexdigest()
+    folder = short / ".docker/contexts/meta" / hashlib.sha256(b"mine").hexdigest()
     folder.mkdir(parents=True)
     (folder / "meta.json").write_text(json.dumps(about))
-    (tmp_path / ".docker/config.json").write_text('{"currentContext": "mine"}')
+    (short / ".docker/config.json").write_text('{"currentContext": "mine"}')
     assert place(DockerSettings())["base_url"].endswith(engine.at)
 
 
@@ -93,18 +101,16 @@ def answers(path: str) -> bool:
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="root can become somebody who may not")
-def test_a_socket_that_may_not_be_used(tmp_path: Path) -> None:
+def test_a_socket_that_may_not_be_used(short: Path) -> None:
     """It says so, and how that is allowed."""
     from doorward_sandbox_docker.engine import Engine
 
-    at = tmp_path / "docker.sock"
+    at = short / "docker.sock"
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(at))
         listening.listen()
         at.chmod(0o600)
-        for folder in (tmp_path, *tmp_path.parents):
-            if folder != Path("/tmp") and str(folder).startswith("/tmp/"):
-                folder.chmod(0o755)
+        short.chmod(0o755)
         reads, writes = os.pipe()
         engine = Engine(DockerSettings(host=f"unix://{at}"))
         with contextlib.suppress(ExecutorError):
@@ -143,9 +149,9 @@ def silent(at: Path) -> Iterator[None]:
             one.close()
 
 
-async def test_a_slow_engine_blocks_nobody(executing: Any, tmp_path: Path) -> None:
+async def test_a_slow_engine_blocks_nobody(executing: Any, short: Path) -> None:
     """An engine that does not answer is told after `timeout`; until then everything else goes on."""
-    with silent(tmp_path / "s"):
+    with silent(short / "s"):
         ticks = 0
 
         async def tick() -> None:
@@ -156,7 +162,7 @@ async def test_a_slow_engine_blocks_nobody(executing: Any, tmp_path: Path) -> No
 
         ticking = asyncio.ensure_future(tick())
         started = time.monotonic()
-        error = await refused(executing, {"host": f"unix://{tmp_path}/s", "timeout": 1})
+        error = await refused(executing, {"host": f"unix://{short}/s", "timeout": 1})
         ticking.cancel()
         assert 0.9 < time.monotonic() - started < 5
         assert "did not answer within 1 s" in error.message
@@ -344,7 +350,7 @@ async def test_packages_that_are_not_there(engine: Any, host: Any, wheel: str) -
     """pip's own words, and no container is left of the try."""
     before = len(engine.json("/containers/json?all=1"))
     async with executor(host, engine.settings(["dw_no_such_package"], image="doorward-test-none")) as building:
-        with pytest.raises(ExecutorError, match="dw_no_such_package"):
+        with pytest.raises(ExecutorError, match=r"dw.no.such.package"):
             await building.build(lambda text: None)
     assert len(engine.json("/containers/json?all=1")) == before
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
-from doorward import Capabilities, ExecutorError, Limits, PluginContext
+from doorward import Capabilities, ExecutorError, Limits, PluginContext, log
 from doorward.sandbox import Isolated, JailExecutor, JailSettings, docker_profile
 from pydantic import Field
 
@@ -86,8 +86,8 @@ class DockerExecutor(JailExecutor):
         from doorward_sandbox_docker.container import options, start
 
         await self._prepared()
-        config = options(self._mine, command, limits, self._profile, podman=self._podman)
-        making = asyncio.ensure_future(self._engine.ask(lambda client: start(self._engine, client, config)))
+        asked = options(self._mine, command, limits, self._profile, podman=self._podman)
+        making = asyncio.ensure_future(self._engine.ask(lambda client: start(self._engine, client, asked)))
         try:
             container = await asyncio.shield(making)
         except asyncio.CancelledError:
@@ -96,6 +96,10 @@ class DockerExecutor(JailExecutor):
             unwanted.add_done_callback(self._unwanted.discard)
             raise
         account = Account(container, self._mine.python)
+        config: dict[str, Any] = {"network": self._mine.network != "none", "fresh": self._mine.mode == "warm"}
+        if not container.held:  # then one process with so much address space is what can be held
+            config |= {"memory": limits.memory, "one_process": True}
+            log.warning("engine_holds_no_limits", effect="memory is held by rlimits, and a program starts no process")
         return Isolated(
             socket=container.socket,
             kill=container.kill,
@@ -104,7 +108,7 @@ class DockerExecutor(JailExecutor):
             room=1,
             account=lambda pid: account,
             loaded=lambda: container.hold(limits.memory),
-            config={"network": self._mine.network != "none", "fresh": self._mine.mode == "warm"},
+            config=config,
         )
 
     async def build(self, tell: Callable[[str], None]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from doorward import ExecutorError, Limits, log
@@ -81,10 +81,11 @@ def options(settings: DockerSettings, command: Sequence[str], limits: Limits, pr
 class Container:
     """A container that runs."""
 
-    def __init__(self, engine: Engine, id: str, pid: int, channel: socket.socket) -> None:
+    def __init__(self, engine: Engine, id: str, about: Mapping[str, Any], channel: socket.socket) -> None:
         self.engine = engine
         self.id = id
-        self.pid = pid  # of its first process, on the engine's machine; 0 if it has ended already
+        self.pid = int(about["State"]["Pid"]) if about else 0  # of its first process, on the engine's machine; 0 if it has ended already
+        self.held = not about or about["HostConfig"]["Memory"] > 0  # a rootless engine on cgroup v1 drops limits without a word
         self.socket = channel
         self.unwrap = Unwrap()
 
@@ -118,23 +119,23 @@ def start(engine: Engine, client: APIClient, config: dict[str, Any]) -> Containe
     try:
         channel = as_socket(client.attach_socket(made, {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}))
         client.start(made)
-        pid = _pid(client, made)
+        about = _about(client, made)
     except BaseException:
         if channel is not None:
             channel.close()
         with contextlib.suppress(Exception):
             _remove(client, made)
         raise
-    return Container(engine, made, pid, channel)
+    return Container(engine, made, about, channel)
 
 
-def _pid(client: APIClient, id: str) -> int:
+def _about(client: APIClient, id: str) -> Mapping[str, Any]:
     from docker.errors import NotFound
 
     try:
-        return int(client.inspect_container(id)["State"]["Pid"])
+        return dict(client.inspect_container(id))
     except NotFound:  # it ended at once; its channel tells why
-        return 0
+        return {}
 
 
 def _hold(client: APIClient, container: Container, memory: int) -> None:

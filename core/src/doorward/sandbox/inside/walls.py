@@ -105,6 +105,12 @@ def _hide(place: str) -> None:
     _call("mount", b"tmpfs", place.encode(), b"tmpfs", flags | _RDONLY, b"size=0,nr_inodes=2,mode=555")
 
 
+def reserved() -> int:
+    """Bytes of address space of this process. Asked before `mounts`, after which there may be no /proc."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
 def limits(config: dict[str, Any]) -> None:
     """Bounds that the kernel keeps for this process and each that it starts."""
     wanted = {
@@ -122,9 +128,7 @@ def limits(config: dict[str, Any]) -> None:
     if config["memory"]:  # beside what the preloaded packages have reserved, which is no memory yet
         with contextlib.suppress(AttributeError):
             _libc.mallopt(_ARENA_MAX, 1)  # glibc would reserve 128 MiB for each thread
-        with open("/proc/self/statm") as file:
-            used = int(file.read().split()[0]) * resource.getpagesize()
-        wanted["RLIMIT_AS"] = used + config["memory"]
+        wanted["RLIMIT_AS"] = config["reserved"] + config["memory"]
     for name, value in wanted.items():
         kind = getattr(resource, name)
         hard = resource.getrlimit(kind)[1]

@@ -250,6 +250,7 @@ def main(config: dict[str, Any]) -> None:
             importlib.import_module(name)
         except BaseException as error:
             problems[name] = f"{type(error).__name__}: {error}"
+    config["reserved"] = walls.reserved()
     why = ""
     if config["fresh"]:
         why = _refused(config)
