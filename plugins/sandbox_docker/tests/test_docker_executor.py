@@ -30,6 +30,8 @@ Run = Callable[..., Any]
 class TestDocker(ExecutorConformance):
     """Docker keeps what the protocol promises."""
 
+    full_python = True
+
     @pytest.fixture(autouse=True)
     def _engine(self, engine: Any) -> None:
         self.engine = engine
@@ -183,6 +185,14 @@ async def test_memory_is_limited(run: Run) -> None:
         with pytest.raises(LimitExceeded, match="more memory than its limit of 64 MiB"):
             await run(code, limits=Limits(memory=64 * 2**20))
     assert (await run("1 + 1", limits=Limits(memory=64 * 2**20)))[0].value == 2
+
+
+async def test_the_limit_of_memory_is_a_programs_own(run: Run) -> None:
+    """What the container needs for itself is neither taken off nor given on top."""
+    take = "held = b'x' * (MIB * 2**20)\nresult = len(held)"
+    assert (await run(take.replace("MIB", "110"), limits=Limits(memory=128 * 2**20)))[0].value == 110 * 2**20
+    with pytest.raises(LimitExceeded, match="memory"):
+        await run(take.replace("MIB", "160"), limits=Limits(memory=128 * 2**20))
 
 
 async def test_files_are_limited(run: Run, engine: Any) -> None:

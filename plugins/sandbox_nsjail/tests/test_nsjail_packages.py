@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -126,9 +127,21 @@ async def test_a_package_that_is_not_there(host: Any, state: Path) -> None:
     """The installer's words are told, and nothing is left."""
     executor = made(host, state, packages=["iniconfig==99.99"])
     before = set((state / "nsjail").iterdir()) if (state / "nsjail").exists() else set()
-    with pytest.raises(ExecutorError, match=r"No matching distribution found for iniconfig==99\.99"):
+    with pytest.raises(ExecutorError, match=r"iniconfig==99\.99"):
         await executor.build(lambda text: None)
     assert set((state / "nsjail").iterdir()) == before
+
+
+@pytest.mark.anyio
+async def test_built_by_uv(host: Any, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Doorward's own environment has no pip, as uv makes them."""
+    if not shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"):
+        pytest.skip("uv is absent")
+    monkeypatch.setattr(packages.importlib.util, "find_spec", lambda name: None)
+    executor = made(host, state, packages=["iniconfig==2.0.0"])
+    assert "installed" in await executor.build(lambda text: None)
+    assert await value(executor, "import iniconfig\niniconfig.__file__") == "/packages/0/iniconfig/__init__.py"
+    await executor.close()
 
 
 @pytest.mark.anyio

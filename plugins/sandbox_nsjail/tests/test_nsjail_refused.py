@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward import ExecutorError
+from doorward import ExecutorError, Program
 from doorward_sandbox_nsjail import binary, refusal
 from doorward_sandbox_nsjail.binary import candidates
 
@@ -56,6 +58,28 @@ def test_a_containers_seccomp(here: Any) -> None:
     assert "seccomp filter" in refused["message"]
     for word in ("--security-opt seccomp=unconfined", "systempaths=unconfined", "procMount", "executor `docker`"):
         assert word in refused["hint"]
+
+
+@pytest.mark.anyio
+async def test_jails_without_further_namespaces(host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where only root may make namespaces, a jail serves one run, and the next finds nothing of it."""
+    from doorward.testing.conformance import _Door
+    from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings, prepared
+
+    monkeypatch.setattr(prepared, "kafel_policy", lambda: CONTAINER)
+    executor = NsjailExecutor(host.context(NsjailSettings, {"scratch": "10MiB"}))
+    code = "import os\nfound = os.listdir('/work') + os.listdir('/tmp') + os.listdir('/dev/shm')\n"
+    code += "for p in ('/work', '/tmp', '/dev/shm'):\n    open(f'{p}/mine', 'w').write('x')\n"
+    code += "try:\n    open('big', 'wb').write(bytes(2**20) * 20)\nexcept OSError as e:\n    found.append(e.errno)\nresult = found"
+    for _ in range(3):
+        program = Program(code, deadline=time.monotonic() + 30)
+        sandbox = await executor.open(program)
+        ended = await sandbox.run(program, _Door())
+        await sandbox.close()
+        assert ended.error is None, ended.error
+        assert "mine" not in ended.value
+        assert ended.value[-1] in (errno.ENOSPC, errno.EFBIG)
+    await executor.close()
 
 
 def test_root_of_a_small_user_namespace(here: Any) -> None:

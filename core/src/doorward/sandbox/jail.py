@@ -51,8 +51,8 @@ class Isolated:
     `socket` is connected to its standard input and output; `unwrap` takes off what its carrier puts around the bytes that
     come. `passes_fds`: it is a Unix socket of this machine, and file descriptors can be passed. `kill` ends everything in it,
     and returns when that is gone. `said` is the last of its standard error. `room` is how many sandboxes it may hold at once.
-    `account` is called for each new sandbox, with its process id on this machine (0 where that is not known). `config` are
-    keys of the zygote's configuration: see `zygote_config`.
+    `account` is called for each new sandbox, with its process id on this machine (0 where that is not known). `loaded` is
+    called once the packages are, before the first sandbox. `config` are keys of the zygote's configuration: see `zygote_config`.
     """
 
     socket: socket.socket
@@ -62,6 +62,7 @@ class Isolated:
     unwrap: Callable[[bytes], bytes] | None = None
     room: int = 1
     account: Callable[[int], Account] | None = None
+    loaded: Callable[[], Awaitable[None]] | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -111,6 +112,8 @@ class Jail(asyncio.Protocol):
             jail._transport = transport
             transport.write(bootstrap.first_frame(dict(config)))
             hello = await asyncio.wait_for(asyncio.shield(jail._hello), seconds)
+            if isolated.loaded is not None:
+                await isolated.loaded()
         except (OSError, TimeoutError, EOFError) as error:
             await jail.end()
             why = f"was not ready after {seconds:g} s" if isinstance(error, TimeoutError) else "ended at once"

@@ -62,13 +62,13 @@ class DockerExecutor(JailExecutor):
     def capabilities(self) -> Capabilities:
         network = self._mine.network != "none"
         return Capabilities(
-            language="Python: the whole of CPython and its standard library",
+            language="Python (CPython, whole standard library)",
             isolation="a container with its own kernel namespaces, a read-only root, no capabilities and few system calls, "
             + (f"on the network {self._mine.network!r}" if network else "without a network"),
             packages=tuple(self._mine.packages),
             sessions=True,
-            files=True,
             network=network,
+            files=True,
             limits={
                 "time": "host",
                 "memory": "cgroup of the container",
@@ -103,6 +103,7 @@ class DockerExecutor(JailExecutor):
             unwrap=container.unwrap,
             room=1,
             account=lambda pid: account,
+            loaded=lambda: container.hold(limits.memory),
             config={"network": self._mine.network != "none", "fresh": self._mine.mode == "warm"},
         )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward import ExecutorError, Limits, log
 
+from doorward_sandbox_docker.account import taken
 from doorward_sandbox_docker.channel import Unwrap, as_socket
 from doorward_sandbox_docker.owner import labels
 
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
     from doorward_sandbox_docker import DockerSettings
     from doorward_sandbox_docker.engine import Engine
 
-PRELOAD = 256 * 2**20
-"""Bytes of memory for the first process of a container and the packages that it has loaded ahead, besides a program's own."""
+_BASE, _PACKAGES, _MARGIN = 48 * 2**20, 512 * 2**20, 16 * 2**20
+"""Bytes of memory besides a program's own: for the first process of a container; while it loads packages; and, once it has loaded them,
+for what each run's process needs before its program starts."""
 _OWN_PROCESSES = 8
 """Processes in a container besides a program's own: the first one and those that wait for a program."""
 ULIMITS = [{"Name": "nofile", "Soft": 1024, "Hard": 1024}, {"Name": "core", "Soft": 0, "Hard": 0}]
@@ -34,7 +36,7 @@ def options(settings: DockerSettings, command: Sequence[str], limits: Limits, pr
     `profile` is the seccomp profile: JSON, for Podman the path of a file. Nothing of the host is mounted, nothing can be written but
     memory that the container's limit counts, and no right is left that could be used against the kernel.
     """
-    memory = limits.memory + PRELOAD
+    memory = limits.memory + _BASE + (_PACKAGES if settings.preload else 0)
     scratch = f"rw,noexec,nosuid,nodev,size={int(settings.scratch)},mode=1777"
     if not podman:  # Podman 4 refuses these; the tmpfs that each sandbox gets has them in any case
         uid, _, gid = settings.user.partition(":")
@@ -90,6 +92,14 @@ class Container:
         """The end of what it wrote to stderr."""
         return self.unwrap.said.decode(errors="replace").strip()
 
+    async def hold(self, memory: int) -> None:
+        """Now that the packages are loaded, and what they take can be seen, let a program have so many bytes and no more.
+
+        Podman before 5 changes no limit of a container that runs: there what it was made with stays.
+        """
+        with contextlib.suppress(ExecutorError):
+            await self.engine.ask(lambda client: _hold(client, self, memory))
+
     async def kill(self) -> None:
         """End it. Returns when it and everything in it is gone, or its engine is: without our end of its channel it ends by itself."""
         try:
@@ -125,6 +135,12 @@ def _pid(client: APIClient, id: str) -> int:
         return int(client.inspect_container(id)["State"]["Pid"])
     except NotFound:  # it ended at once; its channel tells why
         return 0
+
+
+def _hold(client: APIClient, container: Container, memory: int) -> None:
+    if (own := taken(client, container)) is not None:
+        most = own + memory + _MARGIN
+        client.update_container(container.id, mem_limit=most, memswap_limit=most)
 
 
 def _remove(client: APIClient, id: str) -> None:

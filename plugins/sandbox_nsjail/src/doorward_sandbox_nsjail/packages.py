@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -66,7 +67,7 @@ def installer(python: str) -> list[str]:
     """
     if importlib.util.find_spec("pip"):
         return [sys.executable, "-I", "-m", "pip", "--python", python, "install", "--quiet", "--no-input", "--disable-pip-version-check"]
-    if uv := shutil.which("uv"):
+    if uv := shutil.which("uv", path=os.pathsep.join([sysconfig.get_path("scripts"), *os.get_exec_path()])):
         return [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", python]
     raise ExecutorError("neither pip nor uv is there to install `packages`", hint="Install one beside Doorward: `python -m ensurepip`.")
 

@@ -22,17 +22,27 @@ INSIDE = 1000
 """The user and the group that programs have inside."""
 PACKAGES = "/packages"
 """Where packages lie inside, whatever their folder outside is."""
+SCRATCH = ("/work", "/tmp", "/dev/shm")  # noqa: S108
+"""What programs may write. Each run puts a fresh one over these."""
 OWN = tuple(map(Path, ("/dev", PACKAGES, "/proc", "/tmp", "/work")))  # noqa: S108
 """What a program has of its own: nothing of the host can be shown there."""
 
 
-def jail_config(python: Interpreter, paths: Sequence[Path], *, user: int, seccomp: str = "") -> str:
+def jail_config(
+    python: Interpreter, paths: Sequence[Path], *, user: int, seccomp: str = "", scratch: int = 2**20, inodes: int = 1000
+) -> str:
     """The configuration of a jail that runs `python` and shows `paths` too, all read-only.
 
     `user` is the user outside that the jail's processes are when this process is root; else they are of this process's user.
+    `scratch` (bytes) and `inodes` are for a jail whose runs cannot have scratch space of their own, and that serves one for that reason.
     """
     lines = [files(__package__).joinpath("jail.cfg").read_text(encoding="utf-8"), "# This machine"]
     lines += _who(user)
+    lines += [
+        f'mount {{ dst: "{place}" fstype: "tmpfs" rw: true options: "size={scratch},nr_inodes={inodes},mode=1777" '
+        "nosuid: true nodev: true noexec: true }"
+        for place in SCRATCH
+    ]
     lines += [_mount(place) for place in _places(python, paths)]
     lines += [_bind(source, inside) for source, inside in zip(python.packages, packages_inside(python), strict=True)]
     if python.library and python.needs_path:

@@ -52,7 +52,9 @@ async def prepare(settings: NsjailSettings, state: Path) -> Prepared:
     """
     found = candidates(settings.nsjail)
     python = await with_packages(settings, state)
-    config = jail_config(python, settings.paths, user=settings.user, seccomp=kafel_policy())
+    config = jail_config(
+        python, settings.paths, user=settings.user, seccomp=kafel_policy(), scratch=settings.scratch, inodes=settings.inodes
+    )
     first: ExecutorError | None = None
     for nsjail in found:
         error = await _tried(nsjail, python, config, settings.user)
