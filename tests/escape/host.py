@@ -125,9 +125,9 @@ class Host:
         wrong += [f"the host is called {socket.gethostname()}"] * (socket.gethostname() != self.hostname)
         wrong += ["a canary of the host is in the outcome"] * (self.token in repr(outcome))
         wrong += [f"the run took {outcome.ms:.0f} ms"] * (outcome.ms > (attack.timeout + 2) * 1000)
-        if not gone(lambda: not named(SURVIVOR), 2):
-            wrong.append(f"{len(named(SURVIVOR))} processes outlived the run")
-            for pid in named(SURVIVOR):
+        if not gone(lambda: not survivors(), 2):
+            wrong.append(f"{len(survivors())} processes outlived the run")
+            for pid in survivors():
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
         Vault.called.clear()
@@ -179,13 +179,16 @@ class Host:
         return key
 
 
-def named(name: str) -> list[int]:
-    """The processes of this name on the host, those in sandboxes included; zombies are none."""
+def survivors() -> list[int]:
+    """The processes on the host that attacks have marked, by name, or by what they wait for if they run another program by now;
+    those in sandboxes included. Zombies are none."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             text = stat.read_text()
-            if text.partition("(")[2].rpartition(")")[0] == name and text.rpartition(") ")[2][0] not in "ZX":
+            words = (stat.parent / "cmdline").read_bytes()
+            marked = text.partition("(")[2].rpartition(")")[0] == SURVIVOR or words == b"sleep\x00977\x00"
+            if marked and text.rpartition(") ")[2][0] not in "ZX":
                 found.append(int(stat.parent.name))
     return found
 

@@ -43,7 +43,7 @@ for fd in range(3, 1024):
             reached.append(f"descriptor {fd} is the folder {os.listdir(fd)}")
     except OSError:
         pass
-"""),
+""", control=True),
     Attack("descriptors by proc", """
 for pid in ("self", "1", str(os.getppid())):
     for place in ("fd", "map_files", "root", "cwd"):
@@ -61,7 +61,7 @@ for pid in ("self", "1", str(os.getppid())):
                 reached.append(path + " -> " + target)
             if place == "fd" and name == str(HOST["inherited"]):
                 look(path)
-"""),
+""", control=True),
     Attack("descriptors of other processes", """
 for pid in {1, os.getppid(), HOST["gateway"], *HOST["pids"]} - {os.getpid()}:
     fd, wrong = syscall("pidfd_open", pid, 0)

@@ -53,8 +53,8 @@ if hasattr(builtins, "dw_was_here") or hasattr(json, "dw_was_here") or hasattr(o
     reached.append("names")
 if "/tmp/dw_was_here" in sys.path or sys.getrecursionlimit() == 777 or "dw_was_here" in sys.argv:
     reached.append("settings")
-"""),
-    Attack("plain names", "dw_was_here = 1\nresult = []", then="try:\n    result = [dw_was_here]\nexcept NameError:\n    result = []", plain=True),
+""", control=True),
+    Attack("plain names", "dw_was_here = 1\nresult = []", then="try:\n    result = [dw_was_here]\nexcept NameError:\n    result = []", plain=True, control=True),
     Attack("builtins are replaced", """
 import builtins
 builtins.print = builtins.len = builtins.open = lambda *a, **k: "dw_was_here"
@@ -67,7 +67,7 @@ libc.setenv(b"LD_PRELOAD", b"/tmp/x.so", 1)
 os.environ["PYTHONPATH"] = "/tmp"
 """, then="""
 reached.extend(name for name in ("DW_WAS_HERE", "LD_PRELOAD", "PYTHONPATH") if name in os.environ)
-"""),
+""", control=True),
     Attack("working directory, mask, niceness, limits", """
 import resource
 os.chdir("/")
@@ -92,7 +92,7 @@ if resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 100 or resource.getrlimit(re
     reached.append("limits")
 if signal.SIGUSR1 in signal.pthread_sigmask(signal.SIG_BLOCK, set()) or signal.getsignal(signal.SIGTERM) == signal.SIG_IGN:
     reached.append("signals")
-""", control=False),
+""", control=True),
     Attack("System V memory, queues and semaphores", """
 for name, words in (("shmget", (0x4457, 4096, 0o1666)), ("msgget", (0x4457, 0o1666)), ("semget", (0x4457, 1, 0o1666))):
     syscall(name, *words)
@@ -270,5 +270,5 @@ result = []
 """, then="""
 if os.sched_getscheduler(0) == os.SCHED_IDLE:
     reached.append("idle")
-"""),
+""", control=True),
 ]  # fmt: skip

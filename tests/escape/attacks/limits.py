@@ -58,7 +58,7 @@ try:
     reached.append(f"{got} MiB")
 except FAILURES:
     pass
-""", either(nothing, full, dead), timeout=8),
+""", either(nothing, full, dead), timeout=8, control=True),
     Attack("files in memory (tmpfs)", """
 got = 0
 for folder in (".", "/tmp", "/dev/shm", "/run", "/var/tmp", "/run/lock"):

@@ -79,7 +79,7 @@ for words in (["bash", "-c", f"exec 3<>/dev/tcp/127.0.0.1/{port}"], ["curl", "-m
             reached.append(words[0])
     except FAILURES:
         pass
-"""),
+""", control=True),
     Attack("asyncio", """
 import asyncio
 async def go():

@@ -18,7 +18,7 @@ for words in (["ps", "axeww"], ["pgrep", "-fa", "canary"], ["top", "-bn1", "-c"]
         leaks(words[0], subprocess.run(words, capture_output=True, timeout=5).stdout)
     except FAILURES:
         pass
-"""),
+""", control=True),
     Attack("processes of the host are signalled", """
 for pid in (*HOST["pids"], HOST["gateway"]):
     for number in (0, signal.SIGCONT):
