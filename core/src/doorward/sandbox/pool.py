@@ -167,7 +167,7 @@ class Pool:
         await self._end_unused(0)
 
     async def _end_unused(self, seconds: float) -> None:
-        """End jails that have had no sandbox for so long, one at a time: while one ends another may get a sandbox, or be ended elsewhere."""
+        """End jails that have had no sandbox for so long, one at a time: meanwhile another may get a sandbox, or be ended elsewhere."""
         while (jail := next((jail for jail in self._jails if jail.unused() >= seconds), None)) is not None:
             self._jails.remove(jail)
             await jail.end()
