@@ -230,6 +230,7 @@ def running(*, own: bool = False) -> Iterator[Engine]:
             yield engine
         finally:
             engine.stop()
+            _unmount(name)
 
 
 _RUNTIME = """#!{python}
@@ -272,6 +273,7 @@ def podman() -> Iterator[Engine]:
             process.terminate()
             process.wait()
             subprocess.run([*words, "system", "reset", "--force"], capture_output=True, check=False)
+            _unmount(name)
 
 
 @functools.cache
@@ -282,6 +284,13 @@ def shared() -> Engine:
     engine = stack.enter_context(running())
     engine.build()
     return engine
+
+
+def _unmount(folder: str) -> None:
+    """Take away what an engine leaves mounted, or its folder could not be removed."""
+    places = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    for place in reversed([place for place in places if place.startswith(f"{folder}/")]):
+        subprocess.run([_program("umount"), "--lazy", place], capture_output=True, check=False)
 
 
 def _program(name: str) -> str:
