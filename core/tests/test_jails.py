@@ -353,3 +353,31 @@ async def test_nothing_stays_open(mode: Any) -> None:
             if len(os.listdir("/proc/self/fd")) <= before:
                 break
         assert len(os.listdir("/proc/self/fd")) <= before
+
+
+@pytest.mark.anyio
+@each_mode
+async def test_a_thread_that_reads_an_answer_leaves_the_loop_alone(mode: Any) -> None:
+    """The loop is told that something has come which a thread has read by then: it must not wait for more."""
+    code = """
+import asyncio, calc, time
+async def main():
+    slow = asyncio.create_task(calc.echo("slow"))
+    longest = 0
+    for n in range(300):
+        started = time.monotonic()
+        await asyncio.to_thread(calc.add, n)
+        longest = max(longest, time.monotonic() - started)
+    slow.cancel()
+    return longest
+result = asyncio.run(main())
+"""
+
+    class Slow(Door):
+        async def call(self, function: str, args: Any, kwargs: Any) -> Any:
+            if function == "calc.echo":
+                await asyncio.sleep(8)
+            return await super().call(function, args, kwargs)
+
+    async with executor(**mode) as made:
+        assert await value(made, code, Slow()) < 4

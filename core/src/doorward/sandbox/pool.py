@@ -138,12 +138,12 @@ class Pool:
     async def _refill(self) -> None:
         """Start what is missing of the sandboxes ahead."""
         self._rest()
-        while self._limits is not None and not self._closed and len(self._ready) + self._making < self._aim:
+        while (limits := self._limits) is not None and not self._closed and len(self._ready) + self._making < self._aim:
             self._making += 1
             try:
                 if self._room == 1 and self._jail_with_room() is None:
                     await self._next_free()
-                self._ready.append(await self._make(self._limits))
+                self._ready.append(await self._make(limits))
             except DoorwardError as error:
                 log.warning("sandbox_not_started", error=str(error), hint=error.hint)  # the next run will say it
                 return
