@@ -10,7 +10,10 @@ import socket
 import threading
 from typing import Any
 
-from doorward.sandbox.inside.protocol import HEADER, Message, decode, encode
+from doorward.sandbox.inside.protocol import HEADER, Frames, Message, encode
+
+_PROGRAM = 0
+"""The number of what the host sends of its own accord."""
 
 _MANY = 1_000_000
 _MARKS = str.maketrans({",": "\\u002c", "[": "\\u005b", "{": "\\u007b"})
@@ -34,6 +37,7 @@ class Channel:
         self._sending = threading.Lock()
         self._state = threading.Condition()
         self._reading = False
+        self._frames = Frames(2**32)
         self._last = 0
         self._answers: dict[int, Message | None] = {}
         self._futures: dict[int, asyncio.Future[Message]] = {}
@@ -63,11 +67,11 @@ class Channel:
     def next(self) -> Message:
         """Wait for what the host sends of its own accord: a program."""
         with self._state:
-            self._answers.setdefault(0, None)
+            self._answers.setdefault(_PROGRAM, None)
         try:
-            return self._wait(0)
+            return self._wait(_PROGRAM)
         finally:
-            self._answers.pop(0, None)
+            self._answers.pop(_PROGRAM, None)
 
     def _wait(self, number: int) -> Message:
         with self._state:
@@ -105,31 +109,27 @@ class Channel:
                 self._read()
 
     def _read(self) -> None:
-        """Read one answer and hand it to who waits for it. Called with the state held, and lets go of it meanwhile."""
+        """Read until an answer is there, and hand what came to who waits for it. Called with the state held, and lets go of it
+        meanwhile."""
         self._reading = True
         self._state.release()
+        answers: list[Message] = []
         try:
-            (size,) = HEADER.unpack(self._exactly(4))
-            answer = decode(self._exactly(size))
+            while not answers:
+                data = self._link.recv(2**20)
+                if not data:
+                    raise EOFError("the host is gone")
+                answers = list(self._frames.feed(data))
         finally:
             self._state.acquire()
             self._reading = False
             self._state.notify_all()
-        number = answer[0].get("id", 0)
-        if number in self._answers:
-            self._answers[number] = answer
-        elif (future := self._futures.get(number)) is not None:
-            future.get_loop().call_soon_threadsafe(_settle, future, answer)
-
-    def _exactly(self, size: int) -> bytes:
-        parts, missing = [], size
-        while missing:
-            part = self._link.recv(min(missing, 2**20))
-            if not part:
-                raise EOFError("the host is gone")
-            parts.append(part)
-            missing -= len(part)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        for answer in answers:
+            number = answer[0].get("id", _PROGRAM)
+            if number in self._answers or number == _PROGRAM:
+                self._answers[number] = answer
+            elif (future := self._futures.get(number)) is not None:
+                future.get_loop().call_soon_threadsafe(_settle, future, answer)
 
 
 def _settle(future: asyncio.Future[Message], answer: Message) -> None:
