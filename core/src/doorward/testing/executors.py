@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from doorward.errors import LimitExceeded
 from doorward.testing import programs
 from doorward.testing.door import Door
 from doorward.testing.full_python import ERRORS, STUBBORN, VALUES
-from doorward.types import File, Limits, Program
+from doorward.types import Ended, File, Limits, Program
 
 
 class ExecutorConformance:
@@ -46,38 +47,50 @@ class ExecutorConformance:
         assert ended.error is None, ended.error
         return ended.value
 
-    @pytest.mark.anyio
-    @pytest.mark.parametrize(("code", "value"), [("1 + 1", 2), ("result = [1]\n2", [1]), ("x = 1", None), ("{'a': (1, 2)}['a'][1]", 2)])
-    async def test_value(self, host: Any, code: str, value: Any) -> None:
-        """The value is `result` if it is set, else the last expression."""
-        ended, _ = await self.run(host, code)
-        assert ended.error is None
-        assert ended.value == value
+    async def all_of(self, host: Any, codes: Iterable[str]) -> list[Ended]:
+        """How each of these programs ends, in sandboxes of one executor, four at once."""
+        executor, slots = self.executor(host), asyncio.Semaphore(4)
+
+        async def one(code: str) -> Ended:
+            async with slots:
+                program = _program(code)
+                sandbox = await executor.open(program)
+                try:
+                    return await sandbox.run(program, Door())  # type: ignore[no-any-return]
+                finally:
+                    await sandbox.close()
+
+        try:
+            return await asyncio.gather(*(one(code) for code in codes))
+        finally:
+            await executor.close()
+
+    async def all_are(self, host: Any, values: Iterable[tuple[str, Any]]) -> None:
+        """Each of these programs succeeds with its value."""
+        values = list(values)
+        ended = await self.all_of(host, [code for code, _ in values])
+        assert {code: e for (code, value), e in zip(values, ended, strict=True) if e.error or e.value != value} == {}
 
     @pytest.mark.anyio
-    @pytest.mark.parametrize(
-        "code",
-        [
+    async def test_value(self, host: Any) -> None:
+        """The value is `result` if it is set, else the last expression."""
+        await self.all_are(host, [("1 + 1", 2), ("result = [1]\n2", [1]), ("x = 1", None), ("{'a': (1, 2)}['a'][1]", 2)])
+
+    @pytest.mark.anyio
+    async def test_calls(self, host: Any) -> None:
+        """Catalog functions are called plainly or awaited, imported as module or by name."""
+        codes = [
             "import calc\ncalc.add(1, b=2)",
             "from calc import add\nadd(1, 2)",
             "import calc\nawait calc.add(1, 2)",
             "import asyncio, calc\nsum(await asyncio.gather(calc.add(1), calc.add(2)))",
-        ],
-    )
-    async def test_calls(self, host: Any, code: str) -> None:
-        """Catalog functions are called plainly or awaited, imported as module or by name."""
-        ended, door = await self.run(host, code)
-        assert ended.error is None
-        assert ended.value == 3
-        assert door.made >= 1
+        ]
+        await self.all_are(host, [(code, 3) for code in codes])
 
     @pytest.mark.anyio
-    @pytest.mark.parametrize("code", programs.CATCHING)
-    async def test_the_error_of_an_api_can_be_caught(self, host: Any, code: str) -> None:
+    async def test_the_error_of_an_api_can_be_caught(self, host: Any) -> None:
         """As `doorward.ApiError`, however it is named, with its status, body and retry_after; no other error is caught by it."""
-        ended, _ = await self.run(host, code)
-        assert ended.error is None, ended.error
-        assert ended.value == [429, 1.5]
+        await self.all_are(host, [(code, [429, 1.5]) for code in programs.CATCHING])
 
     @pytest.mark.anyio
     @pytest.mark.parametrize("code", programs.RAISING)
@@ -135,8 +148,8 @@ class ExecutorConformance:
     @pytest.mark.anyio
     async def test_arguments_and_answers_are_what_they_are(self, host: Any) -> None:
         """JSON of every kind passes the door unchanged, both ways."""
-        for sent in (None, True, 0, -1.5, 2**53, "äöü😀 \x00\n\"'\\", [], {}, {"a b": [1, {"": None}]}, "x" * 300_000, list(range(10_000))):
-            assert await self.value_of(host, "import calc\nx = 0\ncalc.echo(x)", params={"x": sent}) == sent
+        sent = [None, True, 0, -1.5, 2**53, "äöü😀 \x00\n\"'\\", [], {}, {"a b": [1, {"": None}]}, "x" * 300_000, list(range(10_000))]
+        assert await self.value_of(host, "import calc\nx = []\n[calc.echo(value) for value in x]", params={"x": sent}) == sent
 
     @pytest.mark.anyio
     async def test_prints_come_in_order(self, host: Any) -> None:
@@ -163,34 +176,38 @@ class ExecutorConformance:
         assert (ended.error.type, ended.error.line, door.printed) == ("SyntaxError", 2, "")
 
     @pytest.mark.anyio
-    @pytest.mark.parametrize("code", ["while True: pass", "import time\ntime.sleep(1000)", "import calc\ncalc.wait(ms=100000)"])
-    async def test_a_cancelled_run_is_over(self, host: Any, code: str) -> None:
+    async def test_a_cancelled_run_is_over(self, host: Any) -> None:
         """Within two seconds, whatever it does; what it printed has come, and the next sandbox works."""
-        await self._cancelled(host, code)
+        await self._cancelled(host, ["while True: pass", "import time\ntime.sleep(1000)", "import calc\ncalc.wait(ms=100000)"])
 
-    async def _cancelled(self, host: Any, code: str) -> None:
-        executor, door, program = self.executor(host), Door(), _program(f"print('begun')\n{code}")
+    async def _cancelled(self, host: Any, codes: Iterable[str]) -> None:
+        executor = self.executor(host)
         try:
-            sandbox = await executor.open(program)
-            running = asyncio.ensure_future(sandbox.run(program, door))
-            began = time.monotonic()
-            while "begun" not in door.printed and time.monotonic() - began < 20:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-            await asyncio.sleep(0.3)
-            assert not running.done(), running.result()
-            cancelled = time.monotonic()
-            running.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await running
-            await sandbox.close()
-            assert time.monotonic() - cancelled < 2
-            assert "begun" in door.printed
-            again = await executor.open(_program("1 + 1"))
-            assert (await again.run(_program("1 + 1"), Door())).value == 2
-            await again.close()
-            await again.close()
+            for code in codes:
+                await self._one_cancelled(executor, code)
         finally:
             await executor.close()
+
+    async def _one_cancelled(self, executor: Any, code: str) -> None:
+        door, program = Door(), _program(f"print('begun')\n{code}")
+        sandbox = await executor.open(program)
+        running = asyncio.ensure_future(sandbox.run(program, door))
+        began = time.monotonic()
+        while "begun" not in door.printed and time.monotonic() - began < 20:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.3)
+        assert not running.done(), running.result()
+        cancelled = time.monotonic()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        await sandbox.close()
+        assert time.monotonic() - cancelled < 2
+        assert "begun" in door.printed
+        again = await executor.open(_program("1 + 1"))
+        assert (await again.run(_program("1 + 1"), Door())).value == 2
+        await again.close()
+        await again.close()
 
     @pytest.mark.anyio
     async def test_sessions(self, host: Any) -> None:
@@ -213,28 +230,24 @@ class ExecutorConformance:
             await executor.close()
 
     @pytest.mark.anyio
-    @pytest.mark.parametrize("what", VALUES)
-    async def test_full_python(self, host: Any, what: str) -> None:
+    async def test_full_python(self, host: Any) -> None:
         """What Python can, it can here."""
         self._needs_full_python()
-        code, value = VALUES[what]
-        assert await self.value_of(host, code) == value
+        await self.all_are(host, VALUES.values())
 
     @pytest.mark.anyio
-    @pytest.mark.parametrize("what", ERRORS)
-    async def test_errors_of_full_python(self, host: Any, what: str) -> None:
+    async def test_errors_of_full_python(self, host: Any) -> None:
         """An error has its own type, and its line in the agent's code."""
         self._needs_full_python()
-        code, type, line = ERRORS[what]
-        ended, _ = await self.run(host, code)
-        assert (ended.error.type, ended.error.line) == (type, line)
+        ended = await self.all_of(host, [code for code, _, _ in ERRORS.values()])
+        told = {what: (e.error.type, e.error.line) if e.error else e.value for what, e in zip(ERRORS, ended, strict=True)}
+        assert told == {what: (type, line) for what, (_, type, line) in ERRORS.items()}
 
     @pytest.mark.anyio
-    @pytest.mark.parametrize("what", STUBBORN)
-    async def test_stubborn_programs_are_over(self, host: Any, what: str) -> None:
+    async def test_stubborn_programs_are_over(self, host: Any) -> None:
         """Cancelled, they end as the others do."""
         self._needs_full_python()
-        await self._cancelled(host, STUBBORN[what])
+        await self._cancelled(host, STUBBORN.values())
 
     @pytest.mark.anyio
     async def test_files_that_a_program_leaves(self, host: Any) -> None:
