@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 import struct
 from typing import Any
 
 import pytest
 from doorward.sandbox import docker_profile, kafel_policy
+from doorward.sandbox.inside.channel import Channel
 from doorward.sandbox.inside.protocol import BadFrame, Frames, encode
 from doorward.sandbox.seccomp import ARCHITECTURES, bpf, calls
 from hypothesis import given
@@ -51,6 +54,23 @@ def test_what_is_no_object_is_refused(body: bytes) -> None:
 def test_a_frame_that_is_too_large_is_refused_before_it_is_there() -> None:
     with pytest.raises(BadFrame, match="more than 100"):
         list(Frames(100).feed(struct.pack(">I", 101)))
+
+
+async def _told_of_nothing() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.settimeout(0.5)  # who reads then fails
+        channel = Channel(ours)
+        asked = asyncio.ensure_future(channel.ask_later({"call": "calc.wait"}))
+        await asyncio.sleep(0)
+        channel._readable()
+        theirs.sendall(encode({"id": 1, "value": 5}))
+        assert (await asked)[0]["value"] == 5
+
+
+def test_an_answer_that_a_thread_has_read_already() -> None:
+    """The event loop, which was told that there is something to read, does not wait for the next one."""
+    asyncio.run(_told_of_nothing())
 
 
 # System calls

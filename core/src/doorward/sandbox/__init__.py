@@ -5,7 +5,6 @@ Everything else is here: the programs' side (`inside/`), frames, sessions, warm 
 
 from doorward.sandbox.executor import JailExecutor as JailExecutor
 from doorward.sandbox.executor import JailSettings as JailSettings
-from doorward.sandbox.jail import ENVIRONMENT as ENVIRONMENT
 from doorward.sandbox.jail import Account as Account
 from doorward.sandbox.jail import Isolated as Isolated
 from doorward.sandbox.seccomp import docker_profile as docker_profile

@@ -77,4 +77,4 @@ class JailExecutor:
             inodes=settings.inodes,
             processes=limits.processes,
         )
-        return await Jail.start(isolated, config, settings.start_timeout)
+        return await Jail.start(isolated, config, limits, settings.start_timeout)

@@ -16,6 +16,7 @@ from doorward.logs import log
 from doorward.sandbox import bootstrap, seccomp
 from doorward.sandbox.inside.protocol import BadFrame, Frames, encode
 from doorward.sandbox.line import Line, LocalLine, RelayedLine
+from doorward.types import Limits
 
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -86,7 +87,8 @@ def zygote_config(config: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
 class Jail(asyncio.Protocol):
     """One jail. Made by `start`."""
 
-    def __init__(self, isolated: Isolated) -> None:
+    def __init__(self, isolated: Isolated, limits: Limits) -> None:
+        self.limits = limits
         self.fresh = False
         self.room = isolated.room
         self.lines: dict[int, Line] = {}
@@ -101,12 +103,12 @@ class Jail(asyncio.Protocol):
         self._ending: asyncio.Task[None] | None = None
 
     @classmethod
-    async def start(cls, isolated: Isolated, config: Mapping[str, Any], seconds: float) -> Jail:
+    async def start(cls, isolated: Isolated, config: Mapping[str, Any], limits: Limits, seconds: float) -> Jail:
         """Send the zygote into what was started, and wait until it is ready.
 
         Raises: ExecutorError with what it said, if it ends or is not ready in time.
         """
-        jail = cls(isolated)
+        jail = cls(isolated, limits)
         isolated.socket.setblocking(False)
         loop = asyncio.get_running_loop()
         try:
@@ -135,6 +137,10 @@ class Jail(asyncio.Protocol):
         """Whether it can start another sandbox."""
         return not self.dead.is_set() and self._ending is None and len(self.lines) < self.room and (self.fresh or not self.used)
 
+    def holds(self, limits: Limits) -> bool:
+        """Whether it was made for these limits, as far as they are its walls'."""
+        return (limits.memory, limits.processes) == (self.limits.memory, self.limits.processes)
+
     def unused(self) -> float:
         """Seconds in which it has had no sandbox; negative if it has one."""
         return -1 if self.lines else time.monotonic() - self._left
@@ -146,6 +152,8 @@ class Jail(asyncio.Protocol):
 
     async def fork(self, seconds: float = 10.0) -> Line:
         """A new sandbox's line, once the sandbox is ready. Raises: ExecutorError."""
+        if self.dead.is_set():
+            raise ExecutorError("the jail has ended", hint=self._said() or None)
         self._last += 1
         self.used = True
         number = self._last

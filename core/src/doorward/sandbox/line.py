@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import json
 import os
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
-from doorward.sandbox.inside.protocol import BadFrame, Frames, encode
+from doorward.sandbox.inside.protocol import MOST_UNREAD, BadFrame, Frames, encode
 from doorward.sandbox.inside.results import BYTES
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ MOST_PARTS = 1_000_000
 """Commas and brackets in what one run sends: more would keep this process, and with it every other client, busy for seconds."""
 
 TOO_MANY_PARTS = f"more than {MOST_PARTS:,} parts"
-
-MOST_UNREAD = 256 * 2**20
-"""Bytes of answers that a sandbox leaves unread."""
 
 _BYTES = json.dumps(BYTES).encode()
 
@@ -37,7 +35,6 @@ Listener = Callable[[dict[str, Any], bytes], None]
 
 def _with_bytes(value: Any) -> Any:
     """A value whose stand-ins for bytes are bytes. Walks with a stack of its own: JSON may be deep."""
-    import base64
 
     def real(node: Any) -> Any:
         if isinstance(node, dict) and len(node) == 1 and isinstance(text := node.get(BYTES), str):

@@ -27,13 +27,10 @@ class Pool:
     `start` makes a jail. After `idle` seconds in which nobody came, what is ready is ended (0: never).
     """
 
-    def __init__(
-        self, start: Callable[[Limits], Awaitable[Jail]], *, ready: int, most: int, wait: float, idle: float, advice: str = ""
-    ) -> None:
+    def __init__(self, start: Callable[[Limits], Awaitable[Jail]], *, ready: int, most: int, wait: float, idle: float) -> None:
         self._start = start
         self._most, self._wait, self._idle = most, wait, idle
         self._aim = ready
-        self._advice = advice
         self._slots = asyncio.Semaphore(most)
         self._starting = asyncio.Lock()
         self._jails: list[Jail] = []
@@ -41,6 +38,7 @@ class Pool:
         self._making = 0
         self._room = 0
         self._tasks: set[asyncio.Future[None]] = set()
+        self._refills: set[asyncio.Future[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._limits: Limits | None = None
         self._leaving = 0
@@ -55,26 +53,24 @@ class Pool:
             hint = "Try again, end sessions, or let the operator raise `most`."
             raise ExecutorError(f"all {self._most} sandboxes are busy", hint=hint) from None
         try:
-            if self._limits is not None and (limits.memory, limits.processes) != (self._limits.memory, self._limits.processes):
-                await self._end_ready()
             self._limits = limits
-            line = self._first_ready() or await self._make(limits)
+            line = self._first_ready(limits) or await self._make(limits)
         except BaseException:
             self._slots.release()
             raise
-        self._later(self._refill())
+        self._refill_later()
         return JailSandbox(line, limits, self)
 
     async def instead_of(self, dead: Line) -> Line:
         """Another sandbox for the client of one that has died. Raises: ExecutorError."""
-        assert self._limits is not None
+        limits = dead.jail.limits
         self._later(dead.end())
-        return self._first_ready() or await self._make(self._limits)
+        return self._first_ready(limits) or await self._make(limits)
 
-    def _first_ready(self) -> Line | None:
+    def _first_ready(self, limits: Limits) -> Line | None:
         while self._ready:
             line = self._ready.popleft()
-            if not line.gone.done():
+            if not line.gone.done() and line.jail.holds(limits):
                 return line
             self._later(line.end())
         return None
@@ -82,7 +78,7 @@ class Pool:
     async def _make(self, limits: Limits) -> Line:
         """A new sandbox: in a jail that has room, else in a new jail."""
         for _ in range(2):
-            jail = self._jail_with_room() or await self._jail_soon() or await self._new_jail(limits)
+            jail = self._jail_with_room(limits) or await self._jail_soon(limits) or await self._new_jail(limits)
             try:
                 return await jail.fork()
             except ExecutorError:
@@ -90,29 +86,32 @@ class Pool:
                     raise
         return await (await self._new_jail(limits)).fork()
 
-    async def _jail_soon(self) -> Jail | None:
+    async def _jail_soon(self, limits: Limits) -> Jail | None:
         """One that is about to get free, if a client has just left: that takes less time than to start one."""
-        return await self._next_free() if self._leaving and self._room == 1 else None
+        return await self._next_free(limits) if self._leaving and self._room == 1 else None
 
-    async def _next_free(self) -> Jail | None:
+    async def _next_free(self, limits: Limits) -> Jail | None:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._freed.wait(), _SOON)
-        return self._jail_with_room()
+        return self._jail_with_room(limits)
 
-    def _jail_with_room(self) -> Jail | None:
+    def _jail_with_room(self, limits: Limits) -> Jail | None:
         for jail in [jail for jail in self._jails if jail.dead.is_set()]:
             self._jails.remove(jail)
             self._later(jail.end())  # what is left of it
-        return next((jail for jail in self._jails if jail.has_room), None)
+        return next((jail for jail in self._jails if jail.has_room and jail.holds(limits)), None)
 
     async def _new_jail(self, limits: Limits) -> Jail:
         if self._room == 1:
             jail = await self._start(limits)
         else:
             async with self._starting:  # whoever waited may find that the new one has room for all
-                if (found := self._jail_with_room()) is not None:
+                if (found := self._jail_with_room(limits)) is not None:
                     return found
                 jail = await self._start(limits)
+        if self._closed:
+            await jail.end()
+            raise ExecutorError("the executor was closed")
         self._room = jail.room if jail.fresh else 1
         self._jails.append(jail)
         return jail
@@ -133,7 +132,12 @@ class Pool:
             self._freed.set()
             self._freed = asyncio.Event()
         if not self._closed:
-            self._later(self._refill())
+            self._refill_later()
+
+    def _refill_later(self) -> None:
+        task = self._later(self._refill())
+        self._refills.add(task)
+        task.add_done_callback(self._refills.discard)
 
     async def _refill(self) -> None:
         """Start what is missing of the sandboxes ahead."""
@@ -141,8 +145,8 @@ class Pool:
         while (limits := self._limits) is not None and not self._closed and len(self._ready) + self._making < self._aim:
             self._making += 1
             try:
-                if self._room == 1 and self._jail_with_room() is None:
-                    await self._next_free()
+                if self._room == 1 and self._jail_with_room(limits) is None:
+                    await self._next_free(limits)
                 self._ready.append(await self._make(limits))
             except DoorwardError as error:
                 log.warning("sandbox_not_started", error=str(error), hint=error.hint)  # the next run will say it
@@ -188,7 +192,6 @@ class Pool:
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
-        for task in list(self._tasks):
+        for task in self._refills:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*(jail.end() for jail in self._jails), return_exceptions=True)
+        await asyncio.gather(*(jail.end() for jail in self._jails), *self._tasks, return_exceptions=True)

@@ -7,6 +7,7 @@ Source: seccomp(2), Documentation/userspace-api/seccomp_filter.rst of Linux.
 from __future__ import annotations
 
 import json
+import platform
 import struct
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -90,8 +91,6 @@ def bpf(machine: str, *, one_process: bool = False, network: bool = False) -> by
 
 def kafel_policy() -> str:
     """What a jail of nsjail may do, its zygote included. By number, for each nsjail knows its own set of names."""
-    import platform
-
     machine = platform.machine()
     numbers = sorted(call.numbers[machine] for call in calls() if machine in call.numbers)
     allowed = ", ".join(f"SYSCALL[{n}]" for n in numbers)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
 import mimetypes
 import re
 import signal
-from collections.abc import Coroutine, Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from doorward import programs
@@ -41,12 +43,14 @@ class JailSandbox:
         self._asked: set[asyncio.Task[None]] = set()
         self._done: asyncio.Future[dict[str, Any]]
         self._room = 0
+        self._decoder: codecs.IncrementalDecoder
         self._left_to_ask = 0
 
     async def run(self, program: Program, door: Door) -> Ended:
         """See `doorward.Sandbox.run`."""
         line, loop = self._line, asyncio.get_running_loop()
         self._door, self._done, self._room = door, loop.create_future(), _FLOOD * self._limits.output
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a character may come in two pieces
         self._left_to_ask = 20 * self._limits.calls + 1000  # refused ones among them: they cost the host time as well
         line.heard, line.print, line.parts = self._heard, self._print, 0
         line.allow(self._limits.result + 2**20)
@@ -138,7 +142,7 @@ class JailSandbox:
         if self._room < 0:
             self._line.break_off("output")
         else:
-            self._door.print(data.decode(errors="replace"))
+            self._door.print(self._decoder.decode(data))
 
     # How it ended
 
@@ -150,7 +154,7 @@ class JailSandbox:
                 if failure.type == "MemoryError" or "memory" in reached:
                     raise _too_much_memory(self._limits)
                 if "processes" in reached:
-                    failure = _with_hint(failure, f"The limit of {self._limits.processes} processes and threads was reached.")
+                    failure = replace(failure, hint=f"The limit of {self._limits.processes} processes and threads was reached.")
                 return Ended(error=failure)
             case {"bytes": int(size)}:
                 hint = "Filter or aggregate in the program, or write a file into ./out."
@@ -186,12 +190,13 @@ def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
     for word in words:
         if (names := door.members(word)) is not None:
             mentioned[word] = [name for name in names if name in words]
-    files, blob = [], b""
+    files: dict[str, int] = {}
+    blob = b""
     for name, value in inputs.items():
         if isinstance(value, str) and value.startswith(PREFIX):
             file = door.open(value)
-            given = _file_name(file, value)
-            files.append((given, len(file.content)))
+            given = _other_than(files, _file_name(file, value))
+            files[given] = len(file.content)
             blob += file.content
             inputs[name] = f"in/{given}"
     about = {
@@ -217,6 +222,15 @@ def _file_name(file: File, uri: str) -> str:
     """A plain name for a file in ./in."""
     name = re.sub(r"[^\w.-]+", "_", file.name.rpartition("/")[2]).strip("._")
     return name or uri.removeprefix(PREFIX)[:12].strip("-_") + (mimetypes.guess_extension(file.type.partition(";")[0]) or "")
+
+
+def _other_than(taken: Collection[str], name: str) -> str:
+    """The name, with a number before it if there is such a file already."""
+    given, number = name, 1
+    while given in taken:
+        number += 1
+        given = f"{number}-{name}"
+    return given
 
 
 def _told(error: DoorwardError) -> dict[str, Any]:
@@ -250,15 +264,9 @@ def _text(value: Any, most: int) -> str:
     return value[:most] if isinstance(value, str) else ""
 
 
-def _with_hint(failure: Failure, hint: str) -> Failure:
-    from dataclasses import replace
-
-    return replace(failure, hint=hint)
-
-
 def _too_much_memory(limits: Limits) -> LimitExceeded:
     return LimitExceeded(f"the program needed more memory than its limit of {limits.memory // 2**20} MiB", hint="Work on smaller pieces.")
 
 
-def _deaf(*args: Coroutine[Any, Any, Any] | Any) -> None:
+def _deaf(*args: object) -> None:
     """Nobody listens: the run is over."""

@@ -59,7 +59,7 @@ class Runner:
         name = "program.py" if self._count == 1 else f"program-{self._count}.py"
         most = program["most"]
         try:
-            for file, size in program["files"]:
+            for file, size in program["files"].items():
                 catalog.put(file, files[:size])
                 files = files[size:]
             self._catalog.begin(program["mentioned"])

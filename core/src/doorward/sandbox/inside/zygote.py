@@ -19,9 +19,12 @@ import sys
 from typing import Any
 
 from doorward.sandbox.inside import runner, walls
-from doorward.sandbox.inside.protocol import Frames, encode
+from doorward.sandbox.inside.protocol import MOST_UNREAD, Frames, encode
 
 _CHUNK = 2**16
+
+_LAST = 16
+"""Reads of what a sandbox has left: more than its socket and pipe hold, and an end where a process that it left behind writes on."""
 
 
 class Child:
@@ -90,11 +93,12 @@ class Zygote:
             if "fork" in message:
                 self._fork(message["fork"], message.get("passed", False))
             elif "kill" in message and (child := self._children.get(message["kill"])):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(child.pid, signal.SIGKILL)
+                os.kill(child.pid, signal.SIGKILL)  # it is not reaped yet, and so there
             elif "to" in message and (child := self._children.get(message["to"])):
                 child.waiting += blob
                 self._flush(message["to"], child)
+                if len(child.waiting) > MOST_UNREAD:
+                    os.kill(child.pid, signal.SIGKILL)
         return bool(data)
 
     def _receive(self) -> tuple[bytes, list[int]]:
@@ -174,7 +178,7 @@ class Zygote:
         if events & selectors.EVENT_WRITE:
             self._flush(number, child)
         if events & selectors.EVENT_READ:
-            for _ in range(16 if what == "link" else 0):  # what was printed before a frame goes before it
+            for _ in range(_LAST if what == "link" else 0):  # what was printed before a frame goes before it
                 if not self._pass_on("printed", number, child):
                     break
             self._pass_on(what, number, child)
@@ -224,8 +228,9 @@ class Zygote:
     def _forget(self, number: int, child: Child) -> None:
         if child.link is not None:
             for what in ("link", "printed"):
-                while self._pass_on(what, number, child):
-                    pass
+                for _ in range(_LAST):
+                    if not self._pass_on(what, number, child):
+                        break
             for source in (child.link, child.printed):
                 with contextlib.suppress(KeyError, ValueError):
                     self._selector.unregister(source)
