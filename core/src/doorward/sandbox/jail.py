@@ -187,6 +187,10 @@ class Jail(asyncio.Protocol):
         else:
             self._transport.write(encode(message, blob))
 
+    def unread(self) -> int:
+        """Bytes that wait for the zygote to read them."""
+        return self._transport.get_write_buffer_size()
+
     async def kill(self, line: Line) -> None:
         """End a sandbox, and with it everything in it; the whole jail if that does not work at once."""
         with contextlib.suppress(EOFError):

@@ -85,8 +85,16 @@ class Line:
         """Send the sandbox a frame."""
         raise NotImplementedError
 
+    def unread(self) -> int:
+        """Bytes that wait for the sandbox to read them."""
+        raise NotImplementedError
+
     def send(self, message: dict[str, Any], blob: bytes = b"") -> None:
-        self.write(encode(message, blob))
+        """Send the sandbox a message, unless it has left too many unread: then it is ended, and what comes after that is dropped."""
+        if self.unread() > MOST_UNREAD:
+            self.break_off("it did not read its answers")
+        if not self.why:
+            self.write(encode(message, blob))
 
     def drain(self) -> None:
         """Hand on what has been printed so far."""
@@ -157,6 +165,9 @@ class RelayedLine(Line):
         with contextlib.suppress(EOFError):
             self.jail.tell({"to": self.number}, frame)
 
+    def unread(self) -> int:
+        return self.jail.unread()
+
 
 class LocalLine(Line, asyncio.Protocol):
     """Over a socket pair and a pipe, whose other ends the sandbox has got."""
@@ -213,8 +224,9 @@ class LocalLine(Line, asyncio.Protocol):
     def write(self, frame: bytes) -> None:
         if self._transport is not None:
             self._transport.write(frame)
-            if self._transport.get_write_buffer_size() > MOST_UNREAD:
-                self.break_off("it did not read its answers")
+
+    def unread(self) -> int:
+        return self._transport.get_write_buffer_size() if self._transport is not None else 0
 
     def drain(self) -> None:
         with contextlib.suppress(BlockingIOError, OSError):
