@@ -153,7 +153,9 @@ class Pool:
                 return
             finally:
                 self._making -= 1
-        if self._room == 1:
+        if self._limits is None:  # nobody has come while these were made
+            await self._end_ready()
+        elif self._room == 1:
             asyncio.get_running_loop().call_later(_UNUSED, lambda: self._later(self._end_unused(_UNUSED)))
 
     def _rest(self) -> None:
