@@ -46,9 +46,9 @@ def become(uid: int, gid: int) -> None:
     _prctl(_SET_DUMPABLE, 1)  # else /proc/self would not be ours any more
 
 
-def hide() -> None:
+def hide(hidden: bool = True) -> None:
     """Let no process of the same user look into this one, or trace it."""
-    _prctl(_SET_DUMPABLE, 0)
+    _prctl(_SET_DUMPABLE, 0 if hidden else 1)
 
 
 def start(*, fresh: bool, network: bool) -> int:
@@ -124,7 +124,7 @@ def limits(config: dict[str, Any]) -> None:
         "RLIMIT_NICE": 0,
     }
     if config["fresh"] and tuple(map(int, os.uname().release.split(".")[:2])) >= (5, 14):
-        wanted["RLIMIT_NPROC"] = config["processes"]  # counted in a user namespace of its own only since then
+        wanted["RLIMIT_NPROC"] = config["processes"] + 1  # the first process of all; counted in a user namespace of its own only since then
     if config["memory"]:  # beside what the preloaded packages have reserved, which is no memory yet
         with contextlib.suppress(AttributeError):
             _libc.mallopt(_ARENA_MAX, 1)  # glibc would reserve 128 MiB for each thread

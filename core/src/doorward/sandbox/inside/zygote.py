@@ -111,7 +111,13 @@ class Zygote:
             os.chdir(walls.WORK)
             os.umask(0o022)
             walls.limits(config)
+            if config["fresh"]:
+                walls.hide()
+                pid = os.fork()
+                walls.hide(bool(pid))
             walls.privileges(config["bpf"][os.uname().machine])
+            if config["fresh"] and pid:
+                _wait(pid)
             runner.serve(socket.socket(fileno=channel))
         except BaseException as error:
             with contextlib.suppress(OSError):
@@ -131,7 +137,22 @@ class Zygote:
             for number, child in list(self._children.items()):
                 if child == pid:
                     del self._children[number]
-                    self._tell({"gone": number, "code": os.waitstatus_to_exitcode(status)})
+                    code = os.waitstatus_to_exitcode(status)
+                    self._tell({"gone": number, "code": 128 - code if self._config["fresh"] and 128 < code < 193 else code})
+
+
+def _wait(pid: int) -> None:
+    """As the first process of a sandbox, be there for nothing but the end of the second, which runs its programs. Never returns.
+
+    That one is made by libc's own fork and has another process id than the zygote: by these, libraries know that they are in a new
+    process, and draw other random numbers there, and so other keys.
+    """
+    os.closerange(0, 4)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    while (ended := os.wait())[0] != pid:
+        pass
+    code = os.waitstatus_to_exitcode(ended[1])
+    os._exit(code if code >= 0 else 128 - code)
 
 
 def main(config: dict[str, Any]) -> None:
