@@ -115,7 +115,7 @@ def limits(config: dict[str, Any]) -> None:
     """Bounds that the kernel keeps for this process and each that it starts."""
     wanted = {
         "RLIMIT_CORE": 1,  # core(5): the one limit that a handler of crashes on the host keeps to
-        "RLIMIT_NOFILE": config["files"],
+        "RLIMIT_NOFILE": config["files"] // 4 if config["one_process"] else config["files"],  # each may hold memory that is not counted
         "RLIMIT_FSIZE": config["scratch"],
         "RLIMIT_MEMLOCK": 0,
         "RLIMIT_MSGQUEUE": 0,
