@@ -231,18 +231,22 @@ def _failure(error: Mapping[str, Any]) -> Failure:
     """What a sandbox says of an error, as far as it is of the right types and sizes."""
     frames = error.get("frames")
     shown = tuple(
-        Frame(frame["line"], _text(frame["function"], 100))
+        Frame(line, _text(frame["function"], 100))
         for frame in (frames if isinstance(frames, list) else [])[-20:]
-        if isinstance(frame, dict) and isinstance(frame.get("line"), int) and "function" in frame
+        if isinstance(frame, dict) and (line := _line(frame.get("line"))) and "function" in frame
     )
-    line = error.get("line")
     return Failure(
         "program",
         _text(error.get("type"), _ERRORS) or "Error",
         _text(error.get("message"), _TEXT),
-        line if isinstance(line, int) else None,
+        _line(error.get("line")),
         shown,
     )
+
+
+def _line(value: Any) -> int | None:
+    """A line's number that can be one."""
+    return value if type(value) is int and 0 < value < 2**31 else None
 
 
 def _text(value: Any, most: int) -> str:

@@ -82,7 +82,7 @@ def settle(uid: int, gid: int) -> None:
 def mounts(size: int, inodes: int) -> None:
     """Fresh scratch space, one quota for all of it, and no process but ours to be seen."""
     _call("mount", None, b"/", None, _REC | _PRIVATE, None)
-    for place in ("/proc", "/sys"):
+    for place in ("/proc", "/sys", "/dev/pts", "/dev/mqueue"):  # the last two, of a container, are its sandboxes' in common
         if os.path.isdir(place):
             _hide(place)
     flags = _NOSUID | _NODEV | _NOEXEC
