@@ -130,10 +130,7 @@ def _surroundings(main: types.ModuleType) -> None:
     main.__dict__["__builtins__"] = builtins
     for name in ("exit", "quit"):
         setattr(builtins, name, sys.exit)
-    # Else every sandbox of the zygote would draw the same numbers. OpenSSL knows a fork by another process id, and ours is 1 as well.
-    if "_ssl" in sys.modules:
-        sys.modules["_ssl"].RAND_add(os.urandom(64), 64.0)
-    if "numpy.random" in sys.modules:
+    if "numpy.random" in sys.modules:  # else every sandbox of the zygote would draw the same numbers; OpenSSL and others note a fork
         sys.modules["numpy.random"].seed()
     os.makedirs("in", exist_ok=True)
     os.makedirs("out", exist_ok=True)
