@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import time
 import venv
 from collections.abc import Callable
 from pathlib import Path
@@ -79,6 +80,17 @@ def test_unread_answers_take_little_of_the_gateway(gates: Callable[..., Gate], e
     outcome = gate.run(text(_UNREAD, repr({"uri": uri})))
     assert not outcome.ok
     assert _peak() - before < 800
+    assert gate.run("1 + 1", principal="bob").value == 2
+
+
+@executors
+def test_giant_names_of_artefacts_keep_nobody_waiting(gates: Callable[..., Gate], host: Host, executor: str) -> None:
+    """Ten files with names of 8 MB cost the gateway no time that others would notice."""
+    gate = gates(executor)
+    names = "data = frame({'artefact': 'y' * 8_000_000})\nfor _ in range(10): send(data, 9)"
+    before = time.process_time()
+    gate.run(text(names, repr(host.facts)), timeout=4)
+    assert time.process_time() - before < 1.5
     assert gate.run("1 + 1", principal="bob").value == 2
 
 

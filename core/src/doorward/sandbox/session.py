@@ -25,6 +25,7 @@ _FLOOD = 64
 
 _ERRORS = 1000
 _TEXT = 8000
+_NAME = 200
 
 
 class JailSandbox:
@@ -97,7 +98,7 @@ class JailSandbox:
                 if not self._done.done():
                     self._done.set_result(message["done"])
             elif "artefact" in message:
-                name = str(message["artefact"])
+                name = _text(message["artefact"], -_NAME)
                 self._door.keep(blob, mimetypes.guess_type(name)[0] or "application/octet-stream", name)
             elif self._left_to_ask <= 0:
                 self._line.break_off("it asked far more than its limit of calls")
@@ -250,8 +251,8 @@ def _line(value: Any) -> int | None:
 
 
 def _text(value: Any, most: int) -> str:
-    """A text that is one: that of anything else could take long to make."""
-    return value[:most] if isinstance(value, str) else ""
+    """At most so much of a text that is one, of its end if that is negative: that of anything else could take long to make."""
+    return (value[:most] if most > 0 else value[most:]) if isinstance(value, str) else ""
 
 
 def _with_hint(failure: Failure, hint: str) -> Failure:
