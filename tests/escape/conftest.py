@@ -71,17 +71,17 @@ def docker_settings() -> Iterator[dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def gates(host: Host, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Callable[..., Gate]]:
-    """Makes, and keeps, the gateway of an executor, with these hook plugins. An executor that cannot run here is absent."""
-    made: dict[tuple[str, ...], Gate | str] = {}
+    """Makes, and keeps, the gateway of an executor, with these hook plugins and settings. An executor that cannot run here is absent."""
+    made: dict[str, Gate | str] = {}
     with contextlib.ExitStack() as opened:
         portal = opened.enter_context(start_blocking_portal())
 
-        def get(executor: str, *plugins: str) -> Gate:
-            if (executor, *plugins) not in made:
+        def get(executor: str, *plugins: str, **more: Any) -> Gate:
+            if (key := repr((executor, plugins, more))) not in made:
                 folder = tmp_path_factory.mktemp(executor)
                 settings = request.getfixturevalue("docker_settings") if executor == "docker" else {}
-                made[executor, *plugins] = _open(executor, plugins, settings, folder, portal, opened)
-            gate = made[executor, *plugins]
+                made[key] = _open(executor, plugins, settings | more, folder, portal, opened)
+            gate = made[key]
             return gate if isinstance(gate, Gate) else absent(f"the executor {executor} is absent: {gate}")
 
         yield get

@@ -61,6 +61,11 @@ ATTACKS = [
             "a policy of its own": {"id": 1, "call": "vault.forbidden", "args": [], "kwargs": {}, "policy": {"allow": ["*"]}, "principal": "admin"},
         }.items()
     ),
+    Attack("an end in odd lines", """
+lines = (True, -1, 0, 10 ** 30, 1.5)
+send(frame({"done": {"error": {"type": "X", "line": 10 ** 4000, "frames": [{"line": line, "function": "f"} for line in lines]}}}))
+time.sleep(1)
+""", lambda o: "" if o.error and o.error.type == "X" and o.error.line is None and not o.error.frames else f"told as {o.error}"),
     Attack("arguments of many parts", "send(frame(b'{\"id\": 1, \"call\": \"vault.read\", \"kwargs\": {}, \"args\": [[' + b'[0],' * 1800000 + b'0]]}'), 5)\nwhile True: time.sleep(1)", either(broken_off, stopped("parts")), timeout=4),
     Attack("an error of many parts", "send(frame(b'{\"done\": {\"error\": {\"message\": [' + b'[0],' * 1800000 + b'0]}}}'), 5)\nwhile True: time.sleep(1)", either(broken_off, stopped("parts")), timeout=4),
     Attack("many frames of parts", "data = frame(b'{\"id\": 1, \"call\": \"vault.read\", \"kwargs\": {}, \"args\": [[' + b'[0],' * 100000 + b'0]]}')\nwhile True: send(data)", either(broken_off, stopped("parts")), timeout=4),

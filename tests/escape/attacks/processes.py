@@ -204,4 +204,5 @@ for fd in (0, 1, 2):
 attempt("/dev/tty", os.open, "/dev/tty", os.O_RDWR)
 attempt("/dev/console", os.open, "/dev/console", os.O_RDWR)
 """),
+    Attack("pseudo-terminals, of which a machine has few", "attempt('/dev/ptmx', os.open, '/dev/ptmx', os.O_RDWR | os.O_NOCTTY)", control=True),
 ]  # fmt: skip

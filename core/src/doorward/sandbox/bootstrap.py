@@ -11,7 +11,7 @@ from typing import Any
 from doorward.sandbox.inside.protocol import HEADER
 
 _PACKAGE = "doorward.sandbox.inside"
-_FILES = ("protocol", "channel", "results", "catalog", "runner", "walls", "zygote")
+_FILES = ("protocol", "channel", "results", "catalog", "runner", "walls", "relay", "zygote")
 """Each imports only those before it."""
 
 _READ = f"""

@@ -76,5 +76,6 @@ class JailExecutor:
             scratch=settings.scratch,
             inodes=settings.inodes,
             processes=limits.processes,
+            relayed=not isolated.passes_fds,
         )
         return await Jail.start(isolated, config, limits, settings.start_timeout)

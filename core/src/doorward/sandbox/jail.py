@@ -7,7 +7,7 @@ import base64
 import contextlib
 import socket
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -75,13 +75,27 @@ def zygote_config(config: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
     the whole environment. `fresh`: whether to give each sandbox namespaces of its own (else a jail serves one sandbox).
     `network`: leave sandboxes the jail's network. `scratch` (bytes), `inodes`, `files` (open at once), `processes`: limits of
     a sandbox. `memory`: bytes of address space beside what is preloaded, 0 for no such limit. `one_process`: a sandbox
-    may start no process, for where nothing else counts memory.
+    may start no process, for where nothing else counts memory. `relayed`: the host can pass no file descriptors.
     """
     given: dict[str, Any] = {"path": [], "preload": [], "env": {}, "fresh": True, "network": False, "files": 1024, "memory": 0}
-    given |= {"one_process": False, **defaults, **config}
+    given |= {"one_process": False, "relayed": True, **defaults, **config}
     given["env"] = ENVIRONMENT | given["env"]
     filters = {m: seccomp.bpf(m, one_process=given["one_process"], network=given["network"]) for m in seccomp.ARCHITECTURES}
     return given | {"bpf": {machine: base64.b64encode(program).decode() for machine, program in filters.items()}}
+
+
+@contextlib.contextmanager
+def _more_in_flight() -> Iterator[None]:
+    """Descriptors in flight are counted for a user, sandboxes included, and bounded for who sends by its limit of open files: for this
+    moment by the hard one, so that no program can send so many that none is left for us."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 class Jail(asyncio.Protocol):
@@ -157,7 +171,10 @@ class Jail(asyncio.Protocol):
         self._last += 1
         self.used = True
         number = self._last
-        line = self.lines[number] = self._line(number)
+        try:
+            line = self.lines[number] = (LocalLine if self._isolated.passes_fds else RelayedLine)(self, number)
+        except OSError as error:
+            raise ExecutorError(f"a sandbox did not start: {error}") from None
         try:
             await asyncio.wait_for(line.open(), seconds)
             if self._isolated.account is not None:
@@ -170,20 +187,13 @@ class Jail(asyncio.Protocol):
             raise
         return line
 
-    def _line(self, number: int) -> Line:
-        if self._isolated.passes_fds:
-            try:
-                return LocalLine(self, number)
-            except OSError as error:  # of descriptors in flight there may be too many, for any process of this user
-                log.warning("descriptors_not_passed", error=str(error), effect="the zygote relays")
-        return RelayedLine(self, number)
-
     def tell(self, message: dict[str, Any], blob: bytes = b"", fds: tuple[int, ...] = ()) -> None:
         """Send the zygote a message."""
         if self.dead.is_set():
             raise EOFError("the jail has ended")
         if fds:
-            socket.send_fds(self._isolated.socket, [encode(message, blob)], fds)
+            with _more_in_flight():
+                socket.send_fds(self._isolated.socket, [encode(message, blob)], fds)
         else:
             self._transport.write(encode(message, blob))
 

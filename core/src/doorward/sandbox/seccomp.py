@@ -20,12 +20,13 @@ ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _EPERM, _ENOSYS, _EAFNOSUPPORT = 1, 38, 97
 _LOAD, _JEQ, _JGT, _JGE, _JSET, _RET = 0x20, 0x15, 0x25, 0x35, 0x45, 0x06
-_NR, _ARCH, _ARG0, _ARG1 = 0, 4, 16, 24
+_NR, _ARCH, _ARG0, _ARG1, _ARG2 = 0, 4, 16, 24, 32
 _X32 = 0x40000000
 
 _NEW_NAMESPACES = 0x7E020000
 _CLONE_THREAD = 0x00010000
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_SO_SNDBUF = 7
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
 
 Instruction = tuple[int, int, int, int]
@@ -68,6 +69,7 @@ def bpf(machine: str, *, one_process: bool = False, network: bool = False) -> by
         "ioctl": _unless(_ARG1, _JEQ, [_TIOCSTI, _TIOCLINUX], _EPERM),
     }
     if one_process:
+        narrowed["setsockopt"] = _unless(_ARG2, _JEQ, [_SO_SNDBUF], _EPERM)  # memory of the kernel, which nothing counts then
         for name in ("fork", "vfork", "memfd_create"):
             numbers.pop(name, None)
     program: list[Instruction] = [

@@ -27,6 +27,7 @@ _FLOOD = 64
 
 _ERRORS = 1000
 _TEXT = 8000
+_NAME = 200
 
 
 class JailSandbox:
@@ -101,7 +102,7 @@ class JailSandbox:
                 if not self._done.done():
                     self._done.set_result(message["done"])
             elif "artefact" in message:
-                name = str(message["artefact"])
+                name = _text(message["artefact"], -_NAME)
                 self._door.keep(blob, mimetypes.guess_type(name)[0] or "application/octet-stream", name)
             elif self._left_to_ask <= 0:
                 self._line.break_off("it asked far more than its limit of calls")
@@ -245,23 +246,27 @@ def _failure(error: Mapping[str, Any]) -> Failure:
     """What a sandbox says of an error, as far as it is of the right types and sizes."""
     frames = error.get("frames")
     shown = tuple(
-        Frame(frame["line"], _text(frame["function"], 100))
+        Frame(line, _text(frame["function"], 100))
         for frame in (frames if isinstance(frames, list) else [])[-20:]
-        if isinstance(frame, dict) and isinstance(frame.get("line"), int) and "function" in frame
+        if isinstance(frame, dict) and (line := _line(frame.get("line"))) and "function" in frame
     )
-    line = error.get("line")
     return Failure(
         "program",
         _text(error.get("type"), _ERRORS) or "Error",
         _text(error.get("message"), _TEXT),
-        line if isinstance(line, int) else None,
+        _line(error.get("line")),
         shown,
     )
 
 
+def _line(value: Any) -> int | None:
+    """A line's number that can be one."""
+    return value if type(value) is int and 0 < value < 2**31 else None
+
+
 def _text(value: Any, most: int) -> str:
-    """A text that is one: that of anything else could take long to make."""
-    return value[:most] if isinstance(value, str) else ""
+    """At most so much of a text that is one, of its end if that is negative: that of anything else could take long to make."""
+    return (value[:most] if most > 0 else value[most:]) if isinstance(value, str) else ""
 
 
 def _too_much_memory(limits: Limits) -> LimitExceeded:

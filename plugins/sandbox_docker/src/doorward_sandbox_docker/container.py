@@ -27,7 +27,8 @@ _BASE, _PACKAGES, _MARGIN = 48 * 2**20, 512 * 2**20, 16 * 2**20
 for what each run's process needs before its program starts."""
 _OWN_PROCESSES = 8
 """Processes in a container besides a program's own: the first one and those that wait for a program."""
-ULIMITS = [{"Name": "nofile", "Soft": 1024, "Hard": 1024}, {"Name": "core", "Soft": 0, "Hard": 0}]
+ULIMITS = [{"Name": "nofile", "Soft": 1024, "Hard": 8192}, {"Name": "core", "Soft": 0, "Hard": 0}]
+"""A program has the soft one for good; the relay takes the hard one (`doorward.sandbox.inside.relay`)."""
 
 
 def options(settings: DockerSettings, command: Sequence[str], limits: Limits, profile: str, *, podman: bool = False) -> dict[str, Any]:

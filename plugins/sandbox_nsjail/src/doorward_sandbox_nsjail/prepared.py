@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,7 +71,14 @@ def groups(settings: NsjailSettings) -> Groups | str:
 
     Raises: ExecutorError if the settings ask for what cannot be had.
     """
-    parents = cgroups.find(settings.cgroup, cpu=settings.cpus is not None)
+    with contextlib.suppress(ExecutorError):  # with one of processor time, so that a sandbox of many threads gets the share of one sandbox
+        if not isinstance(found := _groups(settings, cpu=True), str):
+            return found
+    return _groups(settings, cpu=settings.cpus is not None)
+
+
+def _groups(settings: NsjailSettings, *, cpu: bool) -> Groups | str:
+    parents = cgroups.find(settings.cgroup, cpu=cpu)
     if isinstance(parents, str):
         return parents
     try:

@@ -130,8 +130,8 @@ def _surroundings(main: types.ModuleType) -> None:
     main.__dict__["__builtins__"] = builtins
     for name in ("exit", "quit"):
         setattr(builtins, name, sys.exit)
-    if "numpy.random" in sys.modules:
-        sys.modules["numpy.random"].seed()  # else every sandbox of the zygote would draw the same numbers
+    if "numpy.random" in sys.modules:  # else every sandbox of the zygote would draw the same numbers; OpenSSL and others note a fork
+        sys.modules["numpy.random"].seed()
     os.makedirs("in", exist_ok=True)
     os.makedirs("out", exist_ok=True)
     sys.path.append(os.getcwd())

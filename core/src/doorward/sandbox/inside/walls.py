@@ -46,9 +46,9 @@ def become(uid: int, gid: int) -> None:
     _prctl(_SET_DUMPABLE, 1)  # else /proc/self would not be ours any more
 
 
-def hide() -> None:
+def hide(hidden: bool = True) -> None:
     """Let no process of the same user look into this one, or trace it."""
-    _prctl(_SET_DUMPABLE, 0)
+    _prctl(_SET_DUMPABLE, 0 if hidden else 1)
 
 
 def start(*, fresh: bool, network: bool) -> int:
@@ -82,7 +82,7 @@ def settle(uid: int, gid: int) -> None:
 def mounts(size: int, inodes: int) -> None:
     """Fresh scratch space, one quota for all of it, and no process but ours to be seen."""
     _call("mount", None, b"/", None, _REC | _PRIVATE, None)
-    for place in ("/proc", "/sys"):
+    for place in ("/proc", "/sys", "/dev/pts", "/dev/mqueue"):  # the last two, of a container, are its sandboxes' in common
         if os.path.isdir(place):
             _hide(place)
     flags = _NOSUID | _NODEV | _NOEXEC
@@ -115,7 +115,7 @@ def limits(config: dict[str, Any]) -> None:
     """Bounds that the kernel keeps for this process and each that it starts."""
     wanted = {
         "RLIMIT_CORE": 1,  # core(5): the one limit that a handler of crashes on the host keeps to
-        "RLIMIT_NOFILE": config["files"],
+        "RLIMIT_NOFILE": config["files"] // 4 if config["one_process"] else config["files"],  # each may hold memory that is not counted
         "RLIMIT_FSIZE": config["scratch"],
         "RLIMIT_MEMLOCK": 0,
         "RLIMIT_MSGQUEUE": 0,
@@ -124,7 +124,7 @@ def limits(config: dict[str, Any]) -> None:
         "RLIMIT_NICE": 0,
     }
     if config["fresh"] and tuple(map(int, os.uname().release.split(".")[:2])) >= (5, 14):
-        wanted["RLIMIT_NPROC"] = config["processes"]  # counted in a user namespace of its own only since then
+        wanted["RLIMIT_NPROC"] = config["processes"] + 1  # the first process of all; counted in a user namespace of its own only since then
     if config["memory"]:  # beside what the preloaded packages have reserved, which is no memory yet
         with contextlib.suppress(AttributeError):
             _libc.mallopt(_ARENA_MAX, 1)  # glibc would reserve 128 MiB for each thread

@@ -1,0 +1,166 @@
+"""Between a host that can pass no file descriptors and the sandboxes of its jail: a process that holds our ends of these, and passes on
+what comes, unread.
+
+No sandbox is forked from it: what it has passed on may still be in its memory, and would be in that of the next client's program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import selectors
+import socket
+from typing import Any
+
+from doorward.sandbox.inside.protocol import MOST_UNREAD, Frames, encode
+
+_CHUNK = 2**16
+
+_LAST = 16
+"""Reads at once: more than a socket or a pipe holds, and an end where a process that a sandbox left behind writes on."""
+
+
+class Child:
+    """Our ends of a sandbox's channel and of its output."""
+
+    def __init__(self, link: socket.socket, printed: int) -> None:
+        self.link = link
+        self.printed = printed
+        self.waiting = bytearray()
+
+
+class Relay:
+    """Passes on what the host says to the zygote and to sandboxes, and what they say to the host."""
+
+    def __init__(self, reads: int, writes: int, zygote: socket.socket) -> None:
+        self._reads, self._writes, self._zygote = reads, writes, zygote
+        self._orders, self._news = Frames(2**31), Frames(2**31)
+        self._children: dict[int, Child] = {}
+        self._selector = selectors.DefaultSelector()
+
+    def serve(self) -> None:
+        """Do so until one of them is gone."""
+        self._selector.register(self._reads, selectors.EVENT_READ, ("host", 0))
+        self._selector.register(self._zygote, selectors.EVENT_READ, ("zygote", 0))
+        while True:
+            for key, events in self._selector.select():
+                what, number = key.data
+                if what == "host":
+                    data = os.read(self._reads, _CHUNK)
+                    for message, blob in self._orders.feed(data):
+                        self._obey(message, blob)
+                elif what == "zygote":
+                    data = self._zygote.recv(_CHUNK)
+                    for message, _ in self._news.feed(data):
+                        self._forget(message.get("gone", message.get("failed", 0)))
+                        self._tell(message)
+                elif number in self._children:
+                    self._pass(what, number, events)
+                    continue
+                else:
+                    continue
+                if not data:
+                    return
+
+    def _tell(self, message: dict[str, Any], blob: bytes = b"") -> None:
+        data = encode(message, blob)
+        while data:
+            data = data[os.write(self._writes, data) :]
+
+    def _obey(self, message: dict[str, Any], blob: bytes) -> None:
+        if "fork" in message:
+            self._fork(message)
+        elif "kill" in message:
+            self._zygote.sendall(encode(message))
+        elif (child := self._children.get(message["to"])) is not None:
+            child.waiting += blob
+            self._flush(message["to"], child)
+            if len(child.waiting) > MOST_UNREAD:
+                self._zygote.sendall(encode({"kill": message["to"]}))
+
+    def _fork(self, message: dict[str, Any]) -> None:
+        ours, link = socket.socketpair()
+        printed, out = os.pipe()
+        try:
+            socket.send_fds(self._zygote, [encode(message)], (link.fileno(), out))
+        except OSError as error:
+            self._tell({"failed": message["fork"], "why": str(error)})
+            ours.close()
+            os.close(printed)
+        else:
+            ours.setblocking(False)
+            os.set_blocking(printed, False)
+            self._selector.register(ours, selectors.EVENT_READ, ("link", message["fork"]))
+            self._selector.register(printed, selectors.EVENT_READ, ("printed", message["fork"]))
+            self._children[message["fork"]] = Child(ours, printed)
+        finally:
+            link.close()
+            os.close(out)
+
+    def _pass(self, what: str, number: int, events: int) -> None:
+        child = self._children[number]
+        if events & selectors.EVENT_WRITE:
+            self._flush(number, child)
+        if events & selectors.EVENT_READ:
+            for _ in range(_LAST if what == "link" else 0):  # what was printed before a frame goes before it
+                if not self._pass_on("printed", number, child):
+                    break
+            self._pass_on(what, number, child)
+
+    def _pass_on(self, what: str, number: int, child: Child) -> bool:
+        source = child.printed if what == "printed" else child.link.fileno()
+        try:
+            data = os.read(source, _CHUNK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        if data:
+            self._tell({"printed" if what == "printed" else "from": number}, data)
+        else:
+            with contextlib.suppress(KeyError, ValueError):
+                self._selector.unregister(source)
+        return bool(data)
+
+    def _flush(self, number: int, child: Child) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while child.waiting:
+                try:
+                    sent = child.link.send(child.waiting)
+                except BrokenPipeError:
+                    sent = len(child.waiting)
+                del child.waiting[:sent]
+        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if child.waiting else 0)
+        with contextlib.suppress(KeyError):
+            self._selector.modify(child.link, wanted, ("link", number))
+
+    def _forget(self, number: int) -> None:
+        if (child := self._children.get(number)) is None:
+            return
+        for what in ("link", "printed"):
+            for _ in range(_LAST):
+                if not self._pass_on(what, number, child):
+                    break
+        for source in (child.link, child.printed):
+            with contextlib.suppress(KeyError, ValueError):
+                self._selector.unregister(source)
+        child.link.close()
+        os.close(child.printed)
+        del self._children[number]
+
+
+def start(reads: int, writes: int) -> socket.socket:
+    """Start the relay, which reads from and writes to the host by these. Returns: what the zygote has in the place of its host."""
+    ours, its = socket.socketpair()
+    if os.fork() == 0:
+        ours.close()
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # so many descriptors of this user may be in flight, more than programs have
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        try:
+            Relay(reads, writes, its).serve()
+        finally:
+            os._exit(0)
+    for number in (reads, writes, its.detach()):
+        os.close(number)
+    return ours
