@@ -153,6 +153,8 @@ class Pool:
                 return
             finally:
                 self._making -= 1
+        if self._limits is None:  # the idle time has come while one was being started
+            await self._end_ready()
         if self._room == 1:
             asyncio.get_running_loop().call_later(_UNUSED, lambda: self._later(self._end_unused(_UNUSED)))
 
