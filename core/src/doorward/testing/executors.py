@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -40,6 +41,24 @@ class ExecutorConformance:
         finally:
             await executor.close()
 
+    async def each(self, host: Any, codes: Sequence[str], **program: Any) -> list[tuple[Any, Door]]:
+        """The same for many programs, a few at a time, in sandboxes of one executor: most of a test would be its start."""
+        executor, slots = self.executor(host), asyncio.Semaphore(4)
+
+        async def one(code: str) -> tuple[Any, Door]:
+            async with slots:
+                asked, door = _program(code, **program), Door()
+                sandbox = await executor.open(asked)
+                try:
+                    return await sandbox.run(asked, door), door
+                finally:
+                    await sandbox.close()
+
+        try:
+            return await asyncio.gather(*map(one, codes))
+        finally:
+            await executor.close()
+
     async def value_of(self, host: Any, code: str, **program: Any) -> Any:
         """The value of a program that must succeed."""
         ended, _ = await self.run(host, code, **program)
@@ -47,46 +66,38 @@ class ExecutorConformance:
         return ended.value
 
     @pytest.mark.anyio
-    @pytest.mark.parametrize(("code", "value"), [("1 + 1", 2), ("result = [1]\n2", [1]), ("x = 1", None), ("{'a': (1, 2)}['a'][1]", 2)])
-    async def test_value(self, host: Any, code: str, value: Any) -> None:
+    async def test_value(self, host: Any) -> None:
         """The value is `result` if it is set, else the last expression."""
-        ended, _ = await self.run(host, code)
-        assert ended.error is None
-        assert ended.value == value
+        values = {"1 + 1": 2, "result = [1]\n2": [1], "x = 1": None, "{'a': (1, 2)}['a'][1]": 2}
+        for (code, value), (ended, _) in zip(values.items(), await self.each(host, list(values)), strict=True):
+            assert (ended.error, ended.value) == (None, value), code
 
     @pytest.mark.anyio
-    @pytest.mark.parametrize(
-        "code",
-        [
+    async def test_calls(self, host: Any) -> None:
+        """Catalog functions are called plainly or awaited, imported as module or by name."""
+        codes = [
             "import calc\ncalc.add(1, b=2)",
             "from calc import add\nadd(1, 2)",
             "import calc\nawait calc.add(1, 2)",
             "import asyncio, calc\nsum(await asyncio.gather(calc.add(1), calc.add(2)))",
-        ],
-    )
-    async def test_calls(self, host: Any, code: str) -> None:
-        """Catalog functions are called plainly or awaited, imported as module or by name."""
-        ended, door = await self.run(host, code)
-        assert ended.error is None
-        assert ended.value == 3
-        assert door.made >= 1
+        ]
+        for code, (ended, door) in zip(codes, await self.each(host, codes), strict=True):
+            assert (ended.error, ended.value) == (None, 3), code
+            assert door.made >= 1, code
 
     @pytest.mark.anyio
-    @pytest.mark.parametrize("code", programs.CATCHING)
-    async def test_the_error_of_an_api_can_be_caught(self, host: Any, code: str) -> None:
+    async def test_the_error_of_an_api_can_be_caught(self, host: Any) -> None:
         """As `doorward.ApiError`, however it is named, with its status, body and retry_after; no other error is caught by it."""
-        ended, _ = await self.run(host, code)
-        assert ended.error is None, ended.error
-        assert ended.value == [429, 1.5]
+        for code, (ended, _) in zip(programs.CATCHING, await self.each(host, programs.CATCHING), strict=True):
+            assert (ended.error, ended.value) == (None, [429, 1.5]), code
 
     @pytest.mark.anyio
-    @pytest.mark.parametrize("code", programs.RAISING)
-    async def test_an_error_of_an_api_that_is_not_handled(self, host: Any, code: str) -> None:
+    async def test_an_error_of_an_api_that_is_not_handled(self, host: Any) -> None:
         """It says so, with the agent's lines, also where it was caught and raised again."""
-        ended, _ = await self.run(host, code)
-        assert (ended.error.type, ended.error.message) == ("ApiError", "calc.fail answered 404")
-        assert code.splitlines()[ended.error.line - 1].startswith("    ")
-        assert all("__" not in frame.function for frame in ended.error.frames)
+        for code, (ended, _) in zip(programs.RAISING, await self.each(host, programs.RAISING), strict=True):
+            assert (ended.error.type, ended.error.message) == ("ApiError", "calc.fail answered 404"), code
+            assert code.splitlines()[ended.error.line - 1].startswith("    "), code
+            assert all("__" not in frame.function for frame in ended.error.frames), code
 
     @pytest.mark.anyio
     async def test_a_function_can_be_handed_to_pages(self, host: Any) -> None:
@@ -135,8 +146,9 @@ class ExecutorConformance:
     @pytest.mark.anyio
     async def test_arguments_and_answers_are_what_they_are(self, host: Any) -> None:
         """JSON of every kind passes the door unchanged, both ways."""
-        for sent in (None, True, 0, -1.5, 2**53, "äöü😀 \x00\n\"'\\", [], {}, {"a b": [1, {"": None}]}, "x" * 300_000, list(range(10_000))):
-            assert await self.value_of(host, "import calc\nx = 0\ncalc.echo(x)", params={"x": sent}) == sent
+        sent = [None, True, 0, -1.5, 2**53, "äöü😀 \x00\n\"'\\", [], {}, {"a b": [1, {"": None}]}, "x" * 300_000, list(range(10_000))]
+        came = await self.value_of(host, "import calc\nx = 0\n[calc.echo(one) for one in x]", params={"x": sent})
+        assert [(type(value), value) for value in came] == [(type(value), value) for value in sent]
 
     @pytest.mark.anyio
     async def test_prints_come_in_order(self, host: Any) -> None:
@@ -213,21 +225,20 @@ class ExecutorConformance:
             await executor.close()
 
     @pytest.mark.anyio
-    @pytest.mark.parametrize("what", VALUES)
-    async def test_full_python(self, host: Any, what: str) -> None:
+    async def test_full_python(self, host: Any) -> None:
         """What Python can, it can here."""
         self._needs_full_python()
-        code, value = VALUES[what]
-        assert await self.value_of(host, code) == value
+        all_ended = await self.each(host, [code for code, _ in VALUES.values()])
+        for (what, (_, value)), (ended, _) in zip(VALUES.items(), all_ended, strict=True):
+            assert (ended.error, ended.value) == (None, value), what
 
     @pytest.mark.anyio
-    @pytest.mark.parametrize("what", ERRORS)
-    async def test_errors_of_full_python(self, host: Any, what: str) -> None:
+    async def test_errors_of_full_python(self, host: Any) -> None:
         """An error has its own type, and its line in the agent's code."""
         self._needs_full_python()
-        code, type, line = ERRORS[what]
-        ended, _ = await self.run(host, code)
-        assert (ended.error.type, ended.error.line) == (type, line)
+        all_ended = await self.each(host, [code for code, *_ in ERRORS.values()])
+        for (what, (_, type, line)), (ended, _) in zip(ERRORS.items(), all_ended, strict=True):
+            assert (ended.error.type, ended.error.line) == (type, line), what
 
     @pytest.mark.anyio
     @pytest.mark.parametrize("what", STUBBORN)
