@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -56,15 +55,9 @@ def host() -> Iterator[Host]:
 
 
 @pytest.fixture(scope="session")
-def docker_settings() -> Iterator[dict[str, Any]]:
-    """A real engine of the tests' own, with the image of the executor; what [executors.docker] says of it."""
-    file = Path(__file__).resolve().parents[2] / "plugins/sandbox_docker/tests/engine.py"
-    spec = spec_from_file_location("docker_engine", file)
-    assert spec
-    assert spec.loader
-    sys.modules[spec.name] = docker = module_from_spec(spec)
-    spec.loader.exec_module(docker)
-    with docker.running() as engine:
+def docker_settings(docker_engine: Any) -> Iterator[dict[str, Any]]:
+    """An engine of these tests' own, in which others count what is left; what [executors.docker] says of it."""
+    with docker_engine.running() as engine:
         engine.build()
         yield engine.settings()
 

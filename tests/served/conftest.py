@@ -26,6 +26,12 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="session")
+def engine(docker_engine: Any) -> Any:
+    """A container engine, with the plain image of the executor `docker`."""
+    return docker_engine.shared()
+
+
+@pytest.fixture(scope="session")
 def api() -> Iterator[Api]:
     with Api() as api:
         yield api

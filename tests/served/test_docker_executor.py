@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Iterator
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +14,6 @@ import tomli_w
 from .product import Api, Project, Wire, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
-
-
-def docker_engine() -> Any:
-    if "docker_engine" not in sys.modules:
-        file = Path(__file__).resolve().parents[2] / "plugins/sandbox_docker/tests/engine.py"
-        spec = spec_from_file_location("docker_engine", file)
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules["docker_engine"] = module = module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return sys.modules["docker_engine"]
-
-
-@pytest.fixture(scope="module")
-def engine() -> Any:
-    return docker_engine().shared()
 
 
 def use(project: Project, **settings: Any) -> Project:
@@ -251,11 +233,11 @@ def test_a_killed_server_leaves_no_container(docked: Project, engine: Any) -> No
         engine.ask("DELETE", f"/containers/{container['Id']}?force=1")
 
 
-async def test_packages_and_figures(project: Project, engine: Any) -> None:
+async def test_packages_and_figures(project: Project, engine: Any, docker_engine: Any) -> None:
     """pandas, numpy and a figure of matplotlib, which is kept as an image. CONTRACT: EXE-17."""
-    if not engine.has(docker_engine().SCIENCE):
-        docker_engine().absent("a package index", "pip must be able to download pandas")
-    settings = engine.settings(engine.build(docker_engine().SCIENCE), pool=1, preload=["pandas", "numpy"])
+    if not engine.has(docker_engine.SCIENCE):
+        docker_engine.absent("a package index", "pip must be able to download pandas")
+    settings = engine.settings(engine.build(docker_engine.SCIENCE), pool=1, preload=["pandas", "numpy"])
     use(project, **settings)
     code = """
 import matplotlib.pyplot as plt
@@ -272,9 +254,9 @@ result = {"rows": len(frame), "sum": int(frame["id"].sum())}
         assert [artefact["type"] for artefact in answer["artefacts"]] == ["image/png"]
 
 
-async def test_podman_is_found(project: Project) -> None:
+async def test_podman_is_found(project: Project, docker_engine: Any) -> None:
     """Without a word of configuration, at the place where its user's service listens. CONTRACT: SBX-02."""
-    with docker_engine().podman() as engine:
+    with docker_engine.podman() as engine:
         runtime = Path(engine.at).parent
         (runtime / "podman").mkdir()
         (runtime / "podman/podman.sock").symlink_to(engine.at)

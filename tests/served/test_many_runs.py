@@ -7,9 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
 
 import pytest
 import tomli_w
@@ -21,7 +19,6 @@ pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="counts namespa
 
 RUNS = int(os.environ.get("DOORWARD_RUNS", "300"))
 AT_ONCE = 8
-ENGINE = Path(__file__).resolve().parents[2] / "plugins/sandbox_docker/tests/engine.py"
 PROGRAMS = [
     "1 + 1",
     "print('x' * 1000)\nopen('a', 'w').write('x' * 100_000)",
@@ -32,16 +29,6 @@ PROGRAMS = [
     "import tempfile, socket\na = socket.socketpair(), tempfile.mkdtemp()\n4",
 ]
 ENDLESS = "while True: pass"
-
-
-@pytest.fixture(scope="module")
-def engine() -> Any:
-    spec = spec_from_file_location("docker_engine", ENGINE)
-    assert spec
-    assert spec.loader
-    sys.modules[spec.name] = module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.shared()
 
 
 def namespaces() -> set[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from doorward import Program
-from doorward.testing.conformance import _Door
+from doorward.testing import Door
 from doorward_sandbox_docker import DockerExecutor, DockerSettings
 
 
@@ -50,7 +50,7 @@ def executing(host: Any) -> Any:
         executor = DockerExecutor(host.context(DockerSettings, settings))
 
         async def run(code: str, **more: Any) -> tuple[Any, str]:
-            door, asked = _Door(), program(code, **more)
+            door, asked = Door(), program(code, **more)
             sandbox = await executor.open(asked)
             try:
                 return await sandbox.run(asked, door), door.printed

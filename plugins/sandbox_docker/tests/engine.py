@@ -1,20 +1,13 @@
 """A real container engine for tests, and images for it that need no registry.
 
-It belongs to no package; the tests of any folder load it by its path, in their `conftest.py`:
-
-    def docker_engine() -> Any:
-        if "docker_engine" not in sys.modules:
-            spec = spec_from_file_location("docker_engine", ROOT / "plugins/sandbox_docker/tests/engine.py")
-            sys.modules["docker_engine"] = module = module_from_spec(spec)
-            spec.loader.exec_module(module)
-        return sys.modules["docker_engine"]
+It belongs to no package; a fixture `docker_engine` loads it by its path (`conftest.py` here and in /tests):
 
     @pytest.fixture(scope="session")
-    def engine() -> Any:
-        return docker_engine().shared()                        # one for the whole run, with the image "doorward-sandbox"
+    def engine(docker_engine: Any) -> Any:
+        return docker_engine.shared()                          # one for the whole run, with the image "doorward-sandbox"
 
     engine.settings(pool=1)                                    # for [executors.docker]: host, image and what else is given
-    engine.settings(engine.build(docker_engine().SCIENCE))     # the same with numpy, pandas, matplotlib and pillow
+    engine.settings(engine.build(docker_engine.SCIENCE))       # the same with numpy, pandas, matplotlib and pillow
 
 It takes the engine that DOCKER_HOST names, or starts a `dockerd` of its own as root, which knows nothing of any other one. Where
 neither can be had, tests skip, and fail under DOORWARD_PEERS=required. It is driven without the Docker SDK, so that tests do not see

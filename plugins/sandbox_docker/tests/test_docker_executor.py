@@ -17,9 +17,8 @@ from typing import Any
 
 import anyio
 import pytest
-from doorward import LimitExceeded, Limits, Program
-from doorward.testing import ExecutorConformance, check_driver, check_light_import
-from doorward.testing.conformance import _Door
+from doorward import LimitExceeded, Limits, Program, SandboxDied
+from doorward.testing import Door, ExecutorConformance, check_driver, check_light_import
 from doorward_sandbox_docker import DockerExecutor, DockerSettings
 
 pytestmark = pytest.mark.anyio
@@ -136,7 +135,7 @@ async def test_a_cold_run_has_a_container_of_its_own(engine: Any, executing: Any
             sandbox = await run.executor.open(asked)
             (container,) = engine.containers()
             seen.add(container["Id"])
-            assert (await sandbox.run(asked, _Door())).value == 2
+            assert (await sandbox.run(asked, Door())).value == 2
             await sandbox.close()
             assert await asyncio.to_thread(engine.empty, 2)
         assert len(seen) == 3
@@ -147,34 +146,32 @@ async def test_a_session_keeps_its_variables_and_files(engine: Any, executing: A
     async with executing(engine.settings(pool=0)) as run:
         first = program("x = [1]\nopen('kept', 'w').write('text')")
         session = await run.executor.open(first, session=True)
-        assert (await session.run(first, _Door())).error is None
-        assert (await session.run(program("x.append(2)\nresult = [x, open('kept').read()]"), _Door())).value == [[1, 2], "text"]
+        assert (await session.run(first, Door())).error is None
+        assert (await session.run(program("x.append(2)\nresult = [x, open('kept').read()]"), Door())).value == [[1, 2], "text"]
         assert (await run("x"))[0].error.type == "NameError"
         await session.close()
     assert engine.empty(2)
-
-
-class Keeping(_Door):
-    """A door that keeps what is left in ./out."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kept: dict[str, tuple[bytes, str]] = {}
-
-    def keep(self, content: bytes, type: str, name: str = "") -> None:
-        self.kept[name] = (content, type)
 
 
 async def test_files_of_a_program_are_kept(engine: Any, executing: Any) -> None:
     """What it leaves in ./out comes out whole, also when it is large."""
     large = bytes(range(256)) * 20_000
     async with executing(engine.settings(pool=0)) as run:
-        asked, door = program("open('out/a.csv', 'w').write('a,b')\nopen('out/b.bin', 'wb').write(bytes(range(256)) * 20_000)"), Keeping()
+        asked, door = program("open('out/a.csv', 'w').write('a,b')\nopen('out/b.bin', 'wb').write(bytes(range(256)) * 20_000)"), Door()
         sandbox = await run.executor.open(asked)
         assert (await sandbox.run(asked, door)).error is None
         await sandbox.close()
-        assert door.kept["a.csv"] == (b"a,b", "text/csv")
-        assert door.kept["b.bin"][0] == large
+        assert sorted(door.kept) == [("a.csv", "text/csv", b"a,b"), ("b.bin", "application/octet-stream", large)]
+
+
+async def test_what_one_run_ran_into_is_not_the_next_ones(engine: Any, executing: Any) -> None:
+    """A child that was killed for its memory, of a program that succeeded, does not explain how the next program fails."""
+    limits = Limits(memory=64 * 2**20)
+    async with executing(engine.settings(pool=0)) as run:
+        child = "import os\nif os.fork() == 0:\n    x = b'x' * 500_000_000\nos.WTERMSIG(os.wait()[1])"
+        assert (await run(child, limits=limits))[0].value == 9
+        assert (await run("1 / 0", limits=limits))[0].error.type == "ZeroDivisionError"
+        assert len(engine.containers()) == 1
 
 
 async def test_memory_is_limited(run: Run) -> None:
@@ -244,7 +241,7 @@ GATEWAY = """
 import asyncio, json, sys, time
 from pathlib import Path
 from doorward import PluginContext, Program
-from doorward.testing.conformance import _Door
+from doorward.testing import Door
 from doorward_sandbox_docker import DockerExecutor, DockerSettings
 async def main():
     executor = DockerExecutor(PluginContext("docker", DockerSettings(**json.loads(sys.argv[1])), Path(sys.argv[2])))
@@ -252,7 +249,7 @@ async def main():
         asked = Program("while True: pass", deadline=time.monotonic() + 60)
         sandbox = await executor.open(asked)
         print("ready", flush=True)
-        await sandbox.run(asked, _Door())
+        await sandbox.run(asked, Door())
     await asyncio.gather(run(), run())
 asyncio.run(main())
 """
@@ -319,11 +316,14 @@ async def test_orphans_are_swept(engine: Any, executing: Any) -> None:
 async def test_a_container_that_is_killed_from_outside(engine: Any, executing: Any) -> None:
     """The run says so, and the next one gets another."""
     async with executing(engine.settings(pool=0)) as run:
-        task = asyncio.ensure_future(run("import time\ntime.sleep(100)"))
-        while not engine.containers():
+        asked, door = program("import time\nprint('begun')\ntime.sleep(20)"), Door()
+        sandbox = await run.executor.open(asked)
+        task = asyncio.ensure_future(sandbox.run(asked, door))
+        while not door.printed:
             await asyncio.sleep(0.02)
-        await asyncio.sleep(0.5)
-        assert engine.ask("POST", f"/containers/{engine.containers()[0]['Id']}/kill")[0] == 204
-        with pytest.raises(Exception, match=r"ended|died"):
+        for container in engine.containers():
+            engine.ask("POST", f"/containers/{container['Id']}/kill")
+        with pytest.raises(SandboxDied):
             await task
+        await sandbox.close()
         assert (await run("1 + 1"))[0].value == 2

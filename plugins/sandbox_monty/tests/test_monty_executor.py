@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 from doorward import Unsupported
-from doorward.testing import ExecutorConformance, check_driver, check_light_import
+from doorward.testing import Door, ExecutorConformance, check_driver, check_light_import
 from doorward_sandbox_monty import MontyExecutor, MontySettings
 
 
@@ -41,7 +41,6 @@ class TestMonty(ExecutorConformance):
     )
     async def test_cancel_leaves_nothing(self, host: Any, code: str) -> None:
         """A cancelled run is gone within a second, with its worker, whatever it does."""
-        from doorward.testing.conformance import _Door
         from doorward.types import Program
 
         executor = self.executor(host)
@@ -49,7 +48,7 @@ class TestMonty(ExecutorConformance):
         sandbox = await executor.open(program)
         pid, started = sandbox._worker.pid, time.monotonic()
         with anyio.move_on_after(0.2):
-            await sandbox.run(program, _Door())
+            await sandbox.run(program, Door())
         await sandbox.close()
         assert time.monotonic() - started < 2
         await executor.close()
@@ -58,7 +57,6 @@ class TestMonty(ExecutorConformance):
     @pytest.mark.anyio
     async def test_a_worker_ahead_that_died_is_replaced(self, host: Any) -> None:
         """A worker that is killed while it waits for its program costs nobody a run; another limit is another worker."""
-        from doorward.testing.conformance import _Door
         from doorward.types import Limits, Program
 
         executor, pids = self.executor(host), []
@@ -67,7 +65,7 @@ class TestMonty(ExecutorConformance):
             sandbox = await executor.open(program)
             if pids and sandbox._worker.ahead:
                 os.kill(sandbox._worker.pid, signal.SIGKILL)
-            assert (await sandbox.run(program, _Door())).value == 2
+            assert (await sandbox.run(program, Door())).value == 2
             pids.append(sandbox._worker.pid)
             await sandbox.close()
             while executor._workers._behind:
@@ -78,14 +76,13 @@ class TestMonty(ExecutorConformance):
     @pytest.mark.anyio
     async def test_nothing_is_left_for_the_next_run(self, host: Any) -> None:
         """The next program in the same worker sees no variable, function or module of the one before."""
-        from doorward.testing.conformance import _Door
         from doorward.types import Program
 
         executor = self.executor(host)
         for code in ("x = 1\nimport calc\ndef f(): pass", "x", "f", "calc"):
             program = Program(code, deadline=time.monotonic() + 30)
             sandbox = await executor.open(program)
-            ended = await sandbox.run(program, _Door())
+            ended = await sandbox.run(program, Door())
             assert (ended.error is None) == code.startswith("x = 1")
             await sandbox.close()
         await executor.close()
@@ -93,10 +90,9 @@ class TestMonty(ExecutorConformance):
     @pytest.mark.anyio
     async def test_parallel_calls_overlap(self, host: Any) -> None:
         """Awaited calls run at the same time, plain ones one after the other."""
-        from doorward.testing.conformance import _Door
         from doorward.types import Program
 
-        class Slow(_Door):
+        class Slow(Door):
             at_once = most = 0
 
             async def call(self, function: str, args: Any, kwargs: Any) -> Any:
@@ -121,11 +117,10 @@ class TestMonty(ExecutorConformance):
     @pytest.mark.anyio
     async def test_type_check(self, host: Any) -> None:
         """With `type_check` a program with a wrong type is refused before it makes a call."""
-        from doorward.testing.conformance import _Door
         from doorward.types import Program
 
         executor = MontyExecutor(host.context(MontySettings, {"type_check": True}))
-        door, program = _Door(), Program("import calc\nx: int = 'text'\ncalc.add(1)", deadline=time.monotonic() + 30)
+        door, program = Door(), Program("import calc\nx: int = 'text'\ncalc.add(1)", deadline=time.monotonic() + 30)
         sandbox = await executor.open(program)
         ended = await sandbox.run(program, door)
         assert "not assignable" in ended.error.message
@@ -136,14 +131,13 @@ class TestMonty(ExecutorConformance):
     @pytest.mark.anyio
     async def test_session_keeps_variables(self, host: Any) -> None:
         """In a session the variables, functions and imports of a run are there for the next."""
-        from doorward.testing.conformance import _Door
         from doorward.types import Program
 
         executor = self.executor(host)
         first = Program("import calc\nx = 40\ndef f(y): return calc.add(x, y)", deadline=time.monotonic() + 30)
         sandbox = await executor.open(first, session=True)
-        await sandbox.run(first, _Door())
-        assert (await sandbox.run(Program("f(2)", deadline=first.deadline), _Door())).value == 42
+        await sandbox.run(first, Door())
+        assert (await sandbox.run(Program("f(2)", deadline=first.deadline), Door())).value == 42
         await sandbox.close()
         await executor.close()
 
@@ -267,13 +261,13 @@ def test_a_process_that_ran_a_program_ends_well() -> None:
 
     code = (
         "import asyncio, time\nfrom pathlib import Path\nfrom doorward.testing import Host\n"
-        "from doorward.testing.conformance import _Door\n"
+        "from doorward.testing import Door\n"
         "from doorward import Program\nfrom doorward_sandbox_monty import MontyExecutor, MontySettings\n"
         "async def main():\n"
         "    executor = MontyExecutor(Host(Path('.')).context(MontySettings))\n"
         "    program = Program('1/0', deadline=time.monotonic() + 30)\n"
         "    sandbox = await executor.open(program)\n"
-        "    await sandbox.run(program, _Door())\n"
+        "    await sandbox.run(program, Door())\n"
         "    await sandbox.close()\n"
         "    await executor.close()\n"
         "asyncio.run(main())\n"

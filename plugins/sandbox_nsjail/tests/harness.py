@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from doorward import DoorwardError, Limits, PluginContext, Program
-from doorward.testing.conformance import _Door
+from doorward.testing import Door
 from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings
 
 
@@ -25,7 +25,7 @@ async def main(asked: dict[str, Any]) -> None:
         executor = NsjailExecutor(PluginContext("nsjail", NsjailSettings(**asked.get("settings", {})), Path(state)))
         for code in asked["codes"]:
             said: dict[str, Any] = {}
-            program, door = Program(code, limits=Limits(**asked.get("limits", {})), deadline=time.monotonic() + 30), _Door()
+            program, door = Program(code, limits=Limits(**asked.get("limits", {})), deadline=time.monotonic() + 30), Door()
             try:
                 sandbox = await executor.open(program)
                 try:

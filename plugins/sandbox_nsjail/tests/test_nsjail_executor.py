@@ -32,34 +32,30 @@ class TestNsjail(ExecutorConformance):
     def executor(self, host: Any) -> NsjailExecutor:
         return NsjailExecutor(host.context(NsjailSettings, self.settings))
 
-    async def value(self, host: Any, code: str) -> Any:
-        ended, _ = await self.run(host, code)
-        assert ended.error is None, ended.error
-        return ended.value
-
     @pytest.mark.anyio
     async def test_what_is_in_the_root(self, host: Any) -> None:
         """Libraries, one Python, devices without effect, and scratch space. CONTRACT: SBX-15."""
         prefix = {Path(sys.base_prefix).parts[1]}
-        top = set(await self.value(host, "import os\nos.listdir('/')"))
+        top = set(await self.value_of(host, "import os\nos.listdir('/')"))
         assert top - prefix <= {"lib", "lib32", "lib64", "libx32", "usr", "dev", "proc", "tmp", "work"}
-        assert set(await self.value(host, "import os\nos.listdir('/dev')")) == {"null", "zero", "random", "urandom", "shm"}
-        assert not {"bin", "sbin", "local"} & set(await self.value(host, "import os\nos.listdir('/usr')")) or sys.base_prefix.startswith(
+        assert set(await self.value_of(host, "import os\nos.listdir('/dev')")) == {"null", "zero", "random", "urandom", "shm"}
+        assert not {"bin", "sbin", "local"} & set(await self.value_of(host, "import os\nos.listdir('/usr')")) or sys.base_prefix.startswith(
             "/usr"
         )
 
     @pytest.mark.anyio
-    @pytest.mark.parametrize("place", ["/etc", "/home", "/var", "/run", "/sys", "/root/.ssh", "/proc/1/root/etc", "/proc/sys", "/boot"])
-    async def test_what_is_not_in_the_root(self, host: Any, place: str) -> None:
+    async def test_what_is_not_in_the_root(self, host: Any) -> None:
         """Nothing of the host's own."""
-        assert await self.value(host, f"import os\nos.path.exists({place!r}) and os.listdir({place!r})") is False
+        places = ["/etc", "/home", "/var", "/run", "/sys", "/root/.ssh", "/proc/1/root/etc", "/proc/sys", "/boot"]
+        code = "import os\nplaces = []\n[place for place in places if os.path.exists(place)]"
+        assert await self.value_of(host, code, params={"places": places}) == []
 
     @pytest.mark.anyio
     async def test_mounts(self, host: Any) -> None:
         """Everything is nosuid; what is writable is the run's own and nodev; what is the host's is read-only. CONTRACT: SBX-15."""
         own, devices = {"/proc", "/tmp", "/work", "/dev/shm"}, {"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"}
         last = {}
-        for line in (await self.value(host, "open('/proc/self/mountinfo').read()")).splitlines():
+        for line in (await self.value_of(host, "open('/proc/self/mountinfo').read()")).splitlines():
             fields = line.split()
             last[fields[4]] = set(fields[5].split(","))
         assert {"/", *own, *devices} <= set(last)
@@ -78,7 +74,7 @@ import ctypes
 found["remount"] = ctypes.CDLL(None).mount(None, b"/", None, 32, None)
 open("/work/mine", "w").close(), open("/tmp/mine", "w").close(), open("/dev/shm/mine", "w").close()
 result = found"""
-        found = await self.value(host, code)
+        found = await self.value_of(host, code)
         assert found.pop("remount") == -1
         assert set(found.values()) <= {"OSError", "PermissionError"}
 
@@ -86,7 +82,7 @@ result = found"""
     async def test_environment(self, host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """None of the gateway's. CONTRACT: SBX-16."""
         monkeypatch.setenv("API_TOKEN", "hidden")
-        got = await self.value(host, "import os\n[dict(os.environ), open('/proc/self/environ').read()]")
+        got = await self.value_of(host, "import os\n[dict(os.environ), open('/proc/self/environ').read()]")
         assert "hidden" not in str(got)
         assert not set(got[0]) & (set(os.environ) - {"HOME", "PATH", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "TZ", "PWD"})
 
@@ -104,13 +100,13 @@ result = found"""
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind("\0doorward-test")
             listener.listen()
-            found = await self.value(host, code)
+            found = await self.value_of(host, code)
         assert set(found.values()) <= {"OSError", "PermissionError", "ConnectionRefusedError"}, found
 
     @pytest.mark.anyio
     async def test_nobody(self, host: Any) -> None:
         """An unprivileged user without capabilities or the way to any, under a seccomp filter. CONTRACT: SBX-16, SBX-17."""
-        ids, status = await self.value(
+        ids, status = await self.value_of(
             host, "import os\n[[*os.getresuid(), *os.getresgid(), *os.getgroups()], open('/proc/self/status').read()]"
         )
         assert 0 not in ids
@@ -121,7 +117,7 @@ result = found"""
     @pytest.mark.anyio
     async def test_it_is_alone(self, host: Any) -> None:
         """A program sees its own processes and no others. CONTRACT: SBX-16."""
-        pids = await self.value(host, "import os\n[int(n) for n in os.listdir('/proc') if n.isdigit()]")
+        pids = await self.value_of(host, "import os\n[int(n) for n in os.listdir('/proc') if n.isdigit()]")
         assert pids == [1]
 
 
@@ -145,9 +141,9 @@ shell = subprocess.run("echo a b | wc -w; exit 3", shell=True, capture_output=Tr
     trial = Trial()
     if os.geteuid():
         with pytest.raises(AssertionError, match=r"BlockingIOError|PermissionError"):  # one process only
-            await trial.value(host, code)
+            await trial.value_of(host, code)
     else:
-        assert await trial.value(host, code) == ["2", 3, False]
+        assert await trial.value_of(host, code) == ["2", 3, False]
 
 
 def test_it_is_a_driver() -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from doorward import ExecutorError, Limits, Program
-from doorward.testing.conformance import _Door
+from doorward.testing import Door
 from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings, packages
 from doorward_sandbox_nsjail.interpreter import interpreter
 
@@ -46,7 +46,7 @@ def made(host: Any, state: Path, **settings: Any) -> NsjailExecutor:
 
 
 async def value(executor: NsjailExecutor, code: str) -> Any:
-    program, door = Program(code, limits=Limits(memory=2**30), deadline=time.monotonic() + 60), _Door()
+    program, door = Program(code, limits=Limits(memory=2**30), deadline=time.monotonic() + 60), Door()
     sandbox = await executor.open(program)
     try:
         ended = await sandbox.run(program, door)

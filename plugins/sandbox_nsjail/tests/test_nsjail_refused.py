@@ -63,7 +63,7 @@ def test_a_containers_seccomp(here: Any) -> None:
 @pytest.mark.anyio
 async def test_jails_without_further_namespaces(host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where only root may make namespaces, a jail serves one run, and the next finds nothing of it."""
-    from doorward.testing.conformance import _Door
+    from doorward.testing import Door
     from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings, prepared
 
     monkeypatch.setattr(prepared, "kafel_policy", lambda: CONTAINER)
@@ -74,7 +74,7 @@ async def test_jails_without_further_namespaces(host: Any, monkeypatch: pytest.M
     for _ in range(3):
         program = Program(code, deadline=time.monotonic() + 30)
         sandbox = await executor.open(program)
-        ended = await sandbox.run(program, _Door())
+        ended = await sandbox.run(program, Door())
         await sandbox.close()
         assert ended.error is None, ended.error
         assert "mine" not in ended.value

@@ -6,7 +6,18 @@ The pytest plugin that comes with `doorward` offers the fixture `host`; see `doo
 from __future__ import annotations
 
 from doorward.testing.checks import check_driver, check_light_import
-from doorward.testing.conformance import AuthConformance, CacheConformance, ExecutorConformance, SourceConformance
+from doorward.testing.conformance import AuthConformance, CacheConformance, SourceConformance
+from doorward.testing.door import Door
+from doorward.testing.executors import ExecutorConformance
 from doorward.testing.host import Host
 
-__all__ = ["AuthConformance", "CacheConformance", "ExecutorConformance", "Host", "SourceConformance", "check_driver", "check_light_import"]
+__all__ = [
+    "AuthConformance",
+    "CacheConformance",
+    "Door",
+    "ExecutorConformance",
+    "Host",
+    "SourceConformance",
+    "check_driver",
+    "check_light_import",
+]

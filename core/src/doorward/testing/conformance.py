@@ -9,11 +9,7 @@ from typing import Any
 import pytest
 
 from doorward.secrets import Secret, Secrets
-from doorward.testing.door import Door as _Door
-from doorward.testing.executors import ExecutorConformance
 from doorward.types import CachedProgram
-
-__all__ = ["AuthConformance", "CacheConformance", "ExecutorConformance", "SourceConformance", "_Door"]
 
 
 class _Async:

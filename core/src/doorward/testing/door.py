@@ -30,13 +30,16 @@ class Door:
         self._all_met = asyncio.Event()
 
     def members(self, server: str) -> Any:
+        """See `doorward.Door.members`."""
         calc = ["add", "echo", "fail", "refuse", "wait", "meet"]
         return {"calc": calc, "doorward": ["call", "pages", "close_session"]}.get(server)
 
     def stub(self, server: str, names: Any) -> str:
+        """See `doorward.Door.stub`."""
         return "from typing import Any\n" + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in names)
 
     async def call(self, function: str, args: Any, kwargs: Any) -> Any:
+        """See `doorward.Door.call`."""
         self.made += 1
         match function:
             case "calc.add":
@@ -68,14 +71,17 @@ class Door:
         return others
 
     def print(self, text: str) -> bool:
+        """See `doorward.Door.print`."""
         self.printed += text
         return len(self.printed) < self.room
 
     def open(self, uri: str) -> File:
+        """See `doorward.Door.open`."""
         if uri not in self.files:
             raise InvalidArguments(f"there is no result {uri}")
         return self.files[uri]
 
     def keep(self, content: bytes, type: str, name: str = "") -> Artefact:
+        """See `doorward.Door.keep`."""
         self.kept.append((name, type, content))
         return Artefact(f"doorward://results/{len(self.kept)}", type, len(content), name)

@@ -44,28 +44,27 @@ class DockerExecutor(JailExecutor):
     """Opens sandboxes in containers, which are started ahead."""
 
     Settings = DockerSettings
+    settings: DockerSettings
 
     def __init__(self, context: PluginContext) -> None:
         from doorward_sandbox_docker.engine import Engine
 
         super().__init__(context)
-        if context.settings.mode == "cold":
-            self.settings = context.settings.model_copy(update={"pool": 0})
-        self._mine: DockerSettings = context.settings
-        self._state = context.state
-        self._engine = Engine(self._mine)
+        if self.settings.mode == "cold":
+            self.settings = self.settings.model_copy(update={"pool": 0})
+        self._engine = Engine(self.settings)
         self._profile = ""
         self._podman = False
         self._unwanted: set[asyncio.Task[None]] = set()
         self._first = anyio.Lock()
 
     def capabilities(self) -> Capabilities:
-        network = self._mine.network != "none"
+        network = self.settings.network != "none"
         return Capabilities(
             language="Python (CPython, whole standard library)",
             isolation="a container with its own kernel namespaces, a read-only root, no capabilities and few system calls, "
-            + (f"on the network {self._mine.network!r}" if network else "without a network"),
-            packages=tuple(self._mine.packages),
+            + (f"on the network {self.settings.network!r}" if network else "without a network"),
+            packages=tuple(self.settings.packages),
             sessions=True,
             network=network,
             files=True,
@@ -86,7 +85,7 @@ class DockerExecutor(JailExecutor):
         from doorward_sandbox_docker.container import options, start
 
         await self._prepared()
-        asked = options(self._mine, command, limits, self._profile, podman=self._podman)
+        asked = options(self.settings, command, limits, self._profile, podman=self._podman)
         making = asyncio.ensure_future(self._engine.ask(lambda client: start(self._engine, client, asked)))
         try:
             container = await asyncio.shield(making)
@@ -95,8 +94,8 @@ class DockerExecutor(JailExecutor):
             self._unwanted.add(unwanted)
             unwanted.add_done_callback(self._unwanted.discard)
             raise
-        account = Account(container, self._mine.python)
-        config: dict[str, Any] = {"network": self._mine.network != "none", "fresh": self._mine.mode == "warm"}
+        account = Account(container, self.settings.python)
+        config: dict[str, Any] = {"network": self.settings.network != "none", "fresh": self.settings.mode == "warm"}
         if not container.held:  # then one process with so much address space is what can be held
             config |= {"memory": limits.memory, "one_process": True}
             log.warning("engine_holds_no_limits", effect="memory is held by rlimits, and a program starts no process")
@@ -105,7 +104,6 @@ class DockerExecutor(JailExecutor):
             kill=container.kill,
             said=container.said,
             unwrap=container.unwrap,
-            room=1,
             account=lambda pid: account,
             loaded=lambda: container.hold(limits.memory),
             config=config,
@@ -115,13 +113,13 @@ class DockerExecutor(JailExecutor):
         """Make the image; a sentence that says what was made. Raises: ExecutorError."""
         from doorward_sandbox_docker.image import build
 
-        return await self._engine.ask(lambda client: build(client, self._mine, tell), timeout=3600)
+        return await self._engine.ask(lambda client: build(client, self.settings, tell), timeout=3600)
 
     async def check(self) -> Sequence[str]:
         """What is used: the engine, its version, the image and its age. Raises: ExecutorError."""
         from doorward_sandbox_docker.image import described
 
-        return await self._engine.ask(lambda client: described(client, self._mine))
+        return await self._engine.ask(lambda client: described(client, self.settings))
 
     async def close(self) -> None:
         await super().close()
@@ -149,7 +147,7 @@ class DockerExecutor(JailExecutor):
         self._podman = is_podman(client.version())
         if not self._podman:
             return docker_profile()
-        file = self._state / "docker-seccomp.json"  # Podman takes no text, but the path of a file
+        file = self.context.state / "docker-seccomp.json"  # Podman takes no text, but the path of a file
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(docker_profile())
         return str(file)

@@ -47,7 +47,9 @@ class Account:
         return reached
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """What this sandbox ran into is not the next one's. Asking a process in the container would cost every run too much."""
+        if self._files:
+            await self.reached()
 
     def _asked(self, client: APIClient) -> list[list[str]]:
         run = client.exec_create(self._container.id, [self._python, "-ISc", _READ], stderr=False)["Id"]

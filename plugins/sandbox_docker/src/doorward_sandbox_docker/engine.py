@@ -60,11 +60,8 @@ class Engine:
                 return work(client)
         except (DockerException, requests.RequestException, OSError) as error:
             if not hasattr(error, "response") or error.response is None:
-                self._forget()
+                self.close()
             raise explained(error, self._settings) from error
-
-    def close(self) -> None:
-        self._forget()
 
     def _connected(self) -> APIClient:
         with self._lock:
@@ -72,7 +69,8 @@ class Engine:
                 self._client = connect(self._settings, self._settings.timeout)
             return self._client
 
-    def _forget(self) -> None:
+    def close(self) -> None:
+        """Close the client; the next request makes another."""
         client, self._client = self._client, None
         if client is not None:
             client.close()

@@ -38,7 +38,6 @@ class Prepared:
         alone = isinstance(self.groups, str)
         return {
             "path": packages_inside(self.python),
-            "processes": limits.processes,
             "memory": limits.memory if alone else 0,
             "one_process": alone,
             **({"uid": INSIDE, "gid": INSIDE} if os.geteuid() == 0 else {}),

@@ -53,7 +53,7 @@ class Relay:
                 elif what == "zygote":
                     data = self._zygote.recv(_CHUNK)
                     for message, _ in self._news.feed(data):
-                        self._forget(message.get("gone", message.get("failed", 0)))
+                        self._forget(message.get("gone") or message.get("failed") or 0)
                         self._tell(message)
                 elif number in self._children:
                     self._pass(what, number, events)
