@@ -4,7 +4,7 @@ It belongs to no package; a fixture `docker_engine` loads it by its path (`conft
 
     @pytest.fixture(scope="session")
     def engine(docker_engine: Any) -> Any:
-        return docker_engine.shared()                          # one for the whole run, with the image "doorward-sandbox"
+        return docker_engine.shared()                          # one for the whole run, with the plain image in it
 
     engine.settings(pool=1)                                    # for [executors.docker]: host, image and what else is given
     engine.settings(engine.build(docker_engine.SCIENCE))       # the same with numpy, pandas, matplotlib and pillow
@@ -44,8 +44,6 @@ import pytest
 
 CACHE = Path(__file__).resolve().parents[3] / ".venv/peers/docker"
 SCIENCE = ("numpy", "pandas", "matplotlib", "pillow")
-PLAIN = "doorward-sandbox"
-"""The image that the settings name when they name none."""
 
 
 def absent(what: str, help: str = ".ci/peers installs it") -> NoReturn:
@@ -111,25 +109,33 @@ class Engine:
 
     def settings(self, packages: Sequence[str] = (), **more: Any) -> dict[str, Any]:
         """What belongs into `[executors.docker]` to use this engine and the image of these packages."""
-        name = f"{PLAIN}-{'-'.join(packages)}" if packages else PLAIN
-        return {"host": self.host, "image": name, "rootfs": str(root_file_system()), "packages": list(packages), **more}
+        return {"host": self.host, "rootfs": str(root_file_system()), "packages": list(packages), **more}
+
+    def image(self, packages: Sequence[str] = ()) -> str:
+        """The name of the image of these packages."""
+        from doorward_sandbox_docker import DockerSettings
+        from doorward_sandbox_docker.image import named
+
+        return named(DockerSettings(**self.settings(packages)))
+
+    def _kept(self, packages: Sequence[str]) -> Path:
+        return CACHE / f"{self.image(packages).replace(':', '-')}-{root_file_system().stem}.tar"
 
     def build(self, packages: Sequence[str] = ()) -> Sequence[str]:
         """Make the image of these packages, by our own `build`; one with packages comes out of the cache when it is there."""
-        settings = self.settings(packages)
-        kept = CACHE / f"{settings['image']}-{root_file_system().stem}.tar"
+        kept = self._kept(packages)
         if packages and kept.exists():
             self.load(kept)
         else:
             with ThreadPoolExecutor(1) as thread:  # there may be a loop in this one
-                thread.submit(asyncio.run, self._build(settings)).result()
+                thread.submit(asyncio.run, self._build(self.settings(packages))).result()
             if packages:
-                self.save(settings["image"], kept)
+                self.save(self.image(packages), kept)
         return packages
 
     def has(self, packages: Sequence[str]) -> bool:
         """Whether the image of these packages can be had: it is kept, or pip can download them."""
-        if (CACHE / f"{self.settings(packages)['image']}-{root_file_system().stem}.tar").exists():
+        if self._kept(packages).exists():
             return True
         with tempfile.TemporaryDirectory() as folder:
             command = [

@@ -72,7 +72,7 @@ async def test_the_engine_is_found(engine: Any, executing: Any, short: Path, mon
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(short / "run"))
     monkeypatch.delenv("DOCKER_CONTEXT", raising=False)
     monkeypatch.setenv("DOCKER_HOST", engine.host)
-    async with executing({"pool": 0}) as run:
+    async with executing(engine.settings(pool=0) | {"host": ""}) as run:
         assert (await run("1 + 1"))[0].value == 2
 
     monkeypatch.delenv("DOCKER_HOST")
@@ -346,6 +346,17 @@ async def test_an_image_with_packages(engine: Any, executing: Any, host: Any, wh
     engine.ask("DELETE", "/images/doorward-test-packages?force=1")
 
 
+async def test_other_settings_are_another_image(engine: Any, executing: Any) -> None:
+    """No project runs in the image of another: other packages have their own, and one named by hand is refused when it is made of others."""
+    error = await refused(executing, engine.settings(["dw_other"], pool=0))
+    assert error.message == f"the container engine has no image {engine.image(['dw_other'])!r}"
+    assert error.hint == "Run `doorward sandbox build docker`."
+    assert engine.image(["dw_other"]) != engine.image()
+    error = await refused(executing, engine.settings(["dw_other"], image=engine.image(), pool=0))
+    assert "was made with other settings" in error.message
+    assert "doorward sandbox build docker" in (error.hint or "")
+
+
 async def test_packages_that_are_not_there(engine: Any, host: Any, wheel: str) -> None:
     """pip's own words, and no container is left of the try."""
     before = len(engine.json("/containers/json?all=1"))
@@ -357,10 +368,10 @@ async def test_packages_that_are_not_there(engine: Any, host: Any, wheel: str) -
 
 async def test_an_image_from_the_dockerfile(engine: Any, executing: Any, host: Any) -> None:
     """FROM a base image that the engine has; one that it has not is said, with what it said."""
-    settings = engine.settings(image="doorward-test-file", base="doorward-sandbox", pool=0)
+    settings = engine.settings(image="doorward-test-file", base=engine.image(), pool=0)
     del settings["rootfs"]
     async with executor(host, settings) as building:
-        assert "from doorward-sandbox" in await building.build(lambda text: None)
+        assert f"from {engine.image()}" in await building.build(lambda text: None)
     async with executing(settings) as run:
         assert (await run("1 + 1"))[0].value == 2
     await asyncio.to_thread(engine.empty, 2)

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 class DockerSettings(JailSettings):
     """`[executors.docker]`."""
 
-    image: str = Field("doorward-sandbox", min_length=1, description="The image of the sandboxes; `doorward sandbox build docker` makes it")
+    image: str = Field(
+        "", description="The image of the sandboxes, which `doorward sandbox build docker` makes; empty: named after what it is made of"
+    )
     base: str = Field("python:3.13-slim", description="The image on which it is built")
     rootfs: str | None = Field(None, description="Archive of a root file system with a Python, to build from in place of `base`")
     packages: list[str] = Field([], description="What pip installs into the image, for programs to import")
@@ -48,8 +50,10 @@ class DockerExecutor(JailExecutor):
 
     def __init__(self, context: PluginContext) -> None:
         from doorward_sandbox_docker.engine import Engine
+        from doorward_sandbox_docker.image import named
 
         super().__init__(context)
+        self.settings = self.settings.model_copy(update={"image": named(self.settings)})
         if self.settings.mode == "cold":
             self.settings = self.settings.model_copy(update={"pool": 0})
         self._engine = Engine(self.settings)
@@ -134,16 +138,18 @@ class DockerExecutor(JailExecutor):
             container.socket.close()
 
     async def _prepared(self) -> None:
-        """Before the first container: learn which kind of engine it is, and remove what dead gateways left."""
+        """Before the first container: learn which kind of engine it is, see that the image is the configured one, and remove what dead
+        gateways left."""
         async with self._first:
             if not self._profile:
                 self._profile = await self._engine.ask(self._prepare)
 
     def _prepare(self, client: APIClient) -> str:
-        from doorward_sandbox_docker.image import is_podman
+        from doorward_sandbox_docker.image import check, is_podman
         from doorward_sandbox_docker.owner import sweep
 
         sweep(client)
+        check(client, self.settings)
         self._podman = is_podman(client.version())
         if not self._podman:
             return docker_profile()

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 _BASE, _PACKAGES, _MARGIN = 48 * 2**20, 512 * 2**20, 16 * 2**20
 """Bytes of memory besides a program's own: for the first process of a container; while it loads packages; and, once it has loaded them,
 for what each run's process needs before its program starts."""
-_OWN_PROCESSES = 8
-"""Processes in a container besides a program's own: the first one and those that wait for a program."""
+_OWN_PROCESSES = 2
+"""Processes in a container besides a program's own: the first one and the relay; in a warm container also the first of each sandbox."""
+_START = 16
+"""Processes and threads that a runtime needs to start a container, which its limit counts too."""
 ULIMITS = [{"Name": "nofile", "Soft": 1024, "Hard": 8192}, {"Name": "core", "Soft": 0, "Hard": 0}]
 """A program has the soft one for good; the relay takes the hard one (`doorward.sandbox.inside.relay`)."""
 
@@ -70,7 +72,7 @@ def options(settings: DockerSettings, command: Sequence[str], limits: Limits, pr
             "Memory": memory,
             "MemorySwap": memory,
             "NanoCpus": int(settings.cpus * 1e9),
-            "PidsLimit": limits.processes + _OWN_PROCESSES,
+            "PidsLimit": max(limits.processes + _OWN_PROCESSES + (settings.mode == "warm"), _START),
             "Ulimits": ULIMITS,
             "LogConfig": {"Type": "none", "Config": {}},
             "Init": False,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from doorward import ExecutorError
 
 from doorward_sandbox_docker.container import ULIMITS
-from doorward_sandbox_docker.engine import place
+from doorward_sandbox_docker.engine import BUILD, place
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -36,8 +36,33 @@ Tell = Callable[[str], None]
 
 def recipe(settings: DockerSettings) -> str:
     """The settings that make an image, as a short text for a label."""
-    made_of = json.dumps({"from": settings.rootfs or settings.base, "packages": sorted(settings.packages)})
+    made_from = str(_archive(settings.rootfs)) if settings.rootfs else settings.base
+    made_of = json.dumps({"from": made_from, "packages": sorted(settings.packages)})
     return hashlib.sha256(made_of.encode()).hexdigest()[:32]
+
+
+def named(settings: DockerSettings) -> str:
+    """The configured name of the image; else one of these settings' own, so that no project changes another's image."""
+    return settings.image or f"doorward-sandbox:{recipe(settings)[:12]}"
+
+
+def check(client: APIClient, settings: DockerSettings) -> None:
+    """Raises: ExecutorError if the image was made by us with other settings; DockerException if there is none."""
+    made = _label(client.inspect_image(settings.image))
+    if made not in (None, recipe(settings)):
+        raise ExecutorError(
+            f"the image {settings.image!r} was made with other settings",
+            hint=f"{BUILD} Or leave `image` out: then each choice of `base`, `rootfs` and `packages` has an image of its own.",
+        )
+
+
+def _label(image: Mapping[str, Any]) -> str | None:
+    """What an image was made from, if we made it, or what it is based on."""
+    return (image["Config"].get("Labels") or {}).get(MADE_FROM)
+
+
+def _archive(path: str) -> Path:
+    return Path(path).expanduser().absolute()
 
 
 def build(client: APIClient, settings: DockerSettings, tell: Tell) -> str:
@@ -84,7 +109,7 @@ def _from_dockerfile(client: APIClient, settings: DockerSettings, tell: Tell) ->
 
 def _from_archive(client: APIClient, settings: DockerSettings, tell: Tell) -> None:
     """Import the archive; put the packages in; compile them; keep that. All without a network: packages come from this machine's pip."""
-    archive = Path(settings.rootfs or "").expanduser()
+    archive = _archive(settings.rootfs or "")
     if not archive.is_file():
         raise ExecutorError(f"there is no archive {archive}", hint="[executors.docker] rootfs is the path of a tar archive.")
     tell(f"Importing {archive} …")
@@ -192,7 +217,7 @@ def described(client: APIClient, settings: DockerSettings) -> list[str]:
         image = client.inspect_image(settings.image)
     except ImageNotFound:
         return [*told, f"there is no image {settings.image!r}: run `doorward sandbox build docker`"]
-    made = (image["Config"].get("Labels") or {}).get(MADE_FROM)
+    made = _label(image)
     days = max(0, int((time.time() - _seconds(image["Created"])) / 86400))
     told.append(f"image {settings.image!r}, {days} days old, {image['Size'] / 1e6:.0f} MB")
     if made is None:
