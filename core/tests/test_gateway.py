@@ -290,6 +290,47 @@ async def test_moves_on_to_the_next_executor(doorward_host: Any) -> None:
         alone = (await gate.execute("'needs full python'")).error
         assert (alone.kind, alone.line) == ("executor", 1)
         assert "Installed but not configured: full, inprocess" in alone.hint
+    async with doorward_host.gateway(CONFIG.replace('"inprocess"', '["small", "full"]')) as gate:
+        session = (await gate.execute("1", session_id="new")).session_id
+        bound = (await gate.execute("'needs full python'", session_id=session)).error
+        assert 'Open a new session (session_id="new") whose first program needs this: full may take it.' in bound.hint
+        assert "not configured" not in bound.hint
+        late = (await gate.execute("await doorward.servers()\nraise ModuleNotFoundError(\"No module named 'csv2'\")")).error
+        assert "as an import at the top does, full takes the program" in late.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "environ", "said"),
+    [
+        ("[executors.inproces]\npool = 1\n", {}, ["doorward.toml [executors.inproces]", "did you mean 'inprocess'"]),
+        ("", {"DOORWARD_EXECUTORS__INPROCES__POOL": "1"}, ["DOORWARD_EXECUTORS__INPROCES__POOL", "did you mean 'inprocess'"]),
+        ("[executors.docker]\n", {}, ["known: inprocess", "pip install doorward-sandbox-docker"]),
+    ],
+)
+async def test_settings_of_no_executor_are_refused(
+    doorward_host: Any, text: str, environ: dict[str, str], said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A misspelt table would be a setting that nobody heeds."""
+    for variable, value in environ.items():
+        monkeypatch.setenv(variable, value)
+    with pytest.raises(ConfigError) as error:
+        async with doorward_host.gateway(CONFIG + text):
+            pass
+    assert all(part in f"{error.value} {error.value.hint}" for part in said), error.value
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("docker", "`pip install doorward-sandbox-docker` brings it."),
+        ("nsjial", "Did you mean 'nsjail'? `pip install doorward-sandbox-nsjail` brings it."),
+        ("inproces", "Did you mean 'inprocess'?"),
+    ],
+)
+async def test_what_to_install_for_an_executor(doorward_host: Any, name: str, hint: str) -> None:
+    """Ours by their distribution, others by what is installed."""
+    async with doorward_host.gateway(CONFIG.replace('"inprocess"', f'["{name}"]')) as gate:
+        assert hint in (await gate.execute("1")).error.hint
 
 
 async def test_discovery_inside_the_sandbox(doorward_host: Any) -> None:

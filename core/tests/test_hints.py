@@ -89,7 +89,7 @@ async def test_hints_fit_the_executor(jail: Any) -> None:
     """A package that another one has; no files, a network."""
     async with jail.gateway(CONFIG.replace('"inprocess"', '["inprocess", "jail"]')) as gate:
         error = (await gate.execute("raise ModuleNotFoundError(\"No module named 'package7'\")")).error
-        assert "The executor 'jail' has it" in error.hint
+        assert "jail takes the program" in error.hint
         assert "There are no files here" in (await gate.execute("raise PermissionError()")).error.hint
     async with jail.gateway(CONFIG.replace('"inprocess"', '"network"')) as gate:
         assert (await gate.execute("raise OSError(101, 'Network is unreachable')")).error.hint is None

@@ -97,6 +97,7 @@ async def test_credentials_that_cannot_be_used_stop_the_server(api: Api, wrong: 
         ("[limits]\ncals = 1\n", ["unknown key", "cals", "calls"]),
         ("this is no TOML", ["doorward.toml", "line"]),
         ("[hooks.ast]\nrefus = []\n", ["[hooks.ast]", "refus", "refuse"]),
+        ("[executors.mnty]\npool = 1\n", ["[executors.mnty]", "did you mean 'monty'"]),
         ("plugins = ['nope']\n", ["nope", "pip install"]),
         ("log_level = '${NO_SUCH}'\n", ["log_level", "${NO_SUCH} has no value"]),
     ],
@@ -127,11 +128,11 @@ def test_a_missing_file_is_said(tmp_path: Path) -> None:
 
 async def test_an_executor_that_is_missing_is_said(project: Project) -> None:
     """`list_servers` and a run say which executor is missing and what to install; nothing runs unisolated."""
-    project.change('executor = "monty"', 'executor = ["nsjail"]')
+    project.change('executor = "monty"', 'executor = ["gvisor"]')
     async with project.stdio() as agent:
         assert "pip install" in (await agent.call("list_servers"))["executors"][0]["broken"]
         error = (await agent.run("1"))["error"]
-        assert "nsjail" in error["message"] + error["hint"]
+        assert "gvisor" in error["message"] + error["hint"]
         assert error["kind"] == "executor"
 
 

@@ -102,6 +102,11 @@ class RunDoor:
             self._printed.append(f"\n… more than {self.program.limits.output} characters of output; the rest was dropped")
         return self._room > 0
 
+    def print_anew(self) -> None:
+        """Forget what was printed: another executor begins with the program."""
+        self._printed.clear()
+        self._room = self.program.limits.output
+
     @property
     def printed(self) -> str:
         return "".join(self._printed)

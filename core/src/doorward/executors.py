@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from doorward.config import Config, Loaded, validate
 from doorward.drivers import Executor, PluginContext
-from doorward.errors import DoorwardError, ExecutorError, PluginError
+from doorward.errors import ConfigError, DoorwardError, ExecutorError, PluginError
 from doorward.logs import log
+from doorward.plugins import to_install
 
 if TYPE_CHECKING:
     from doorward.plugins import Plugins
@@ -28,12 +30,25 @@ def _told(executor: Mapping[str, Any]) -> str:
     return ", ".join(words)
 
 
+def _unknown(name: str, known: Sequence[str], loaded: Loaded) -> ConfigError:
+    variable = next(iter(sorted(loaded.secrets.variables(f"DOORWARD_EXECUTORS__{name.upper()}__"))), "")
+    near = difflib.get_close_matches(name, known, n=1)
+    told = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known) or 'none'}"
+    return ConfigError(
+        f"no executor {name!r} is installed or named in `executor`{told}",
+        place=variable or f"{loaded.file} [executors.{name}]",
+        hint=None if near else to_install("executor", name, ()),
+    )
+
+
 class Executors:
     """Executors by name, in the order in which programs try them."""
 
     def __init__(self, loaded: Loaded, plugins: Plugins, state: Path) -> None:
         config: Config = loaded.config
         installed = {e.name for e in plugins.index.of("executor")}
+        for name in config.executors.keys() - installed - {*config.executor}:
+            raise _unknown(name, sorted({*installed, *config.executor}), loaded)
         chosen = "executor" in loaded.named
         self.names: Sequence[str] = [n for n in config.executor if chosen or n in installed]
         self._options = config.executors
@@ -57,8 +72,16 @@ class Executors:
             self._made[name] = driver(PluginContext(name, settings, self._state))
         return self._made[name]
 
-    def advice(self) -> str:
-        """What to do when no executor could run a program."""
+    def advice(self, name: str = "", *, session: bool = False) -> str:
+        """What to do when no executor could run a program. `name`: the one that cannot go on with it; `session`: since it is one of its
+        session."""
+        if name and (elsewhere := [n for n in self.names if n != name] if session else self._after(name)):
+            if session:
+                return f'Open a new session (session_id="new") whose first program needs this: {" or ".join(elsewhere)} may take it.'
+            return (
+                f"If this fails before any call, as an import at the top does, {elsewhere[0]} takes the program "
+                "(in a session: its first program)."
+            )
         others = [e.name for e in self._plugins.index.of("executor") if e.name not in self.names]
         if others:
             return f"Installed but not configured: {', '.join(others)}; the operator can add it to `executor`."
@@ -72,12 +95,19 @@ class Executors:
 
     def lacks(self, name: str, package: str) -> str:
         """What to do about a package that this executor does not have."""
+        full = "packages" in self.get(name).Settings.model_fields
+        if not full and self._after(name):
+            return self.advice(name)
         having = [e["executor"] for e in self.describe() if package in e.get("packages", ())]
         if having:
             return f"The executor {having[0]!r} has it: the operator can name that one first in `executor`."
-        if "packages" in self.get(name).Settings.model_fields:
+        if full:
             return f"The operator can add packages: `[executors.{name}] packages`."
         return self.advice()
+
+    def _after(self, name: str) -> Sequence[str]:
+        """The executors that are asked after this one."""
+        return self.names[self.names.index(name) + 1 :] if name in self.names else ()
 
     def describe(self) -> list[dict[str, Any]]:
         """What each executor can do, as it says itself."""

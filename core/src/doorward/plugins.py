@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from importlib.metadata import requires
@@ -110,8 +112,8 @@ class Plugins:
         for entry in self.index.refused:
             if (entry.kind, entry.name) == (kind, name):
                 raise PluginError(f"{kind} {name!r} of {entry.given_by} is not allowed by the installed distribution")
-        have = ", ".join(e.name for e in self.index.of(kind)) or "none"
-        raise PluginError(f"no {kind} named {name!r}; installed: {have}", hint=_advice(name))
+        have = [e.name for e in self.index.of(kind)]
+        raise PluginError(f"no {kind} named {name!r}; installed: {', '.join(have) or 'none'}", hint=to_install(kind, name, have))
 
     def _load(self, entry: Entry, load: Callable[[], Any]) -> Any:
         what = f"{entry.kind} {entry.name!r} of {entry.given_by}"
@@ -135,12 +137,15 @@ _MEMBERS = {
 }
 
 
-def _advice(name: str) -> str:
-    """What to install. Only distributions that core itself names as extras: a guess could name anybody's."""
-    for requirement in requires("doorward") or ():
-        package = requirement.split(";")[0].split(">")[0].strip()
+def to_install(kind: str, name: str, installed: Sequence[str]) -> str:
+    """What to install, or which name was meant. Only distributions that core itself names as extras: a guess could name anybody's."""
+    packages = [re.split(r"[^\w-]", requirement)[0] for requirement in requires("doorward") or ()]
+    for package in packages:
         if package.endswith(f"-{name.replace('_', '-')}"):
             return f"`pip install {package}` brings it."
+    ours = [p.removeprefix("doorward-sandbox-") for p in packages if kind == "executor" and p.startswith("doorward-sandbox-")]
+    if near := difflib.get_close_matches(name, [*installed, *ours], n=1, cutoff=0.7):
+        return f"Did you mean {near[0]!r}?" + ("" if near[0] in installed else f" {to_install(kind, near[0], ())}")
     return "Install the distribution that brings it; `pip install doorward[standard]` brings the usual ones."
 
 

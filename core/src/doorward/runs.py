@@ -87,6 +87,7 @@ class Runs:
         if it has made no call yet."""
         declined: list[tuple[str, ExecutorError]] = []
         for name in [session.executor] if session and session.executor else self._executors.names:
+            door.print_anew()
             try:
                 with anyio.move_on_after(program.deadline - time.monotonic()) as scope:
                     if session:
@@ -118,7 +119,9 @@ class Runs:
         hints_given += [e.hint for _, e in declined if e.hint]
         lines = [e.line for _, e in declined if isinstance(e, Unsupported) and e.line]
         message = "; ".join(f"{name}: {error}" for name, error in declined) or "no executor is configured"
-        raise Unsupported(message, hint=" ".join([*hints_given, self._executors.advice()]), line=lines[0] if lines else None)
+        bound = session.executor if session else ""
+        advice = self._executors.advice(bound or (declined[-1][0] if door.made and declined else ""), session=bool(bound))
+        raise Unsupported(message, hint=" ".join([*hints_given, advice]), line=lines[0] if lines else None)
 
     def _finish(self, program: Program, door: RunDoor, ended: Ended, notes: list[str], executor: str, ms: float) -> Outcome:
         common: dict[str, Any] = {

@@ -347,7 +347,7 @@ async def test_an_image_with_packages(engine: Any, executing: Any, host: Any, wh
 
 
 async def test_other_settings_are_another_image(engine: Any, executing: Any) -> None:
-    """No project runs in the image of another: other packages have their own, and one named by hand is refused when it is made of others."""
+    """No project runs in the image of another: other packages have their own; one named by hand is refused when it is of others."""
     error = await refused(executing, engine.settings(["dw_other"], pool=0))
     assert error.message == f"the container engine has no image {engine.image(['dw_other'])!r}"
     assert error.hint == "Run `doorward sandbox build docker`."

@@ -14,6 +14,11 @@ from doorward import Unsupported
 from doorward.testing import Door, ExecutorConformance, check_driver, check_light_import
 from doorward_sandbox_monty import MontyExecutor, MontySettings
 
+FILES = [
+    "open('/etc/passwd')", "from pathlib import Path\nPath('a').exists()", "import os\nos.listdir('.')",
+    "import doorward\ndoorward.path('x')", "from doorward import path",
+]  # fmt: skip
+
 
 class TestMonty(ExecutorConformance):
     """Monty keeps what the protocol promises."""
@@ -22,7 +27,7 @@ class TestMonty(ExecutorConformance):
         return MontyExecutor(host.context(MontySettings))
 
     @pytest.mark.anyio
-    @pytest.mark.parametrize("code", ["def f():\n    yield 1", "import numpy", "class A(Exception): pass", "del x"])
+    @pytest.mark.parametrize("code", ["def f():\n    yield 1", "import numpy", "class A(Exception): pass", "del x", *FILES])
     async def test_says_what_it_cannot_run(self, host: Any, code: str) -> None:
         """What Monty cannot run at all is `Unsupported`, so that another executor may try."""
         with pytest.raises(Unsupported):
@@ -34,6 +39,9 @@ class TestMonty(ExecutorConformance):
         ended, door = await self.run(host, "import calc\ncalc.add(1)\nimport numpy")
         assert ended.error.type == "ModuleNotFoundError"
         assert door.made == 1
+        ended, _ = await self.run(host, "import calc\ncalc.add(1)\nopen('x')")
+        assert ended.error.type == "PermissionError"
+        assert (await self.run(host, "raise PermissionError('mine')"))[0].error.type == "PermissionError"
 
     @pytest.mark.anyio
     @pytest.mark.parametrize(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from doorward.errors import LimitExceeded
+from doorward.errors import LimitExceeded, Unsupported
 from doorward.testing import programs
 from doorward.testing.door import Door
 from doorward.testing.full_python import ERRORS, STUBBORN, VALUES
@@ -123,11 +124,10 @@ class ExecutorConformance:
     async def test_there_is_nothing_to_reach(self, host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """Neither environment nor files of the host can be read."""
         monkeypatch.setenv("HOST_CANARY", "x")
-        secret = host.folder / "secret.txt"
-        secret.write_text("x")
+        (secret := host.folder / "secret.txt").write_text("x")
         for code in ("import os\nresult = os.environ['HOST_CANARY']", f"result = open({str(secret)!r}).read()"):
-            ended, _ = await self.run(host, code)
-            assert ended.error is not None
+            with contextlib.suppress(Unsupported):  # it has no files at all
+                assert (await self.run(host, code))[0].error is not None
 
     @pytest.mark.anyio
     async def test_memory_is_limited(self, host: Any) -> None:

@@ -214,6 +214,15 @@ def _too_late(limits: Limits) -> LimitExceeded:
     return LimitExceeded(f"the run took more than {limits.timeout:g} s", hint="Do less in one run, or ask for a longer `timeout`.")
 
 
+_NEVER = re.compile("(?!)")
+_FILES = {
+    "PermissionError": re.compile("Permission denied: '"),
+    "AttributeError": re.compile("module 'doorward' has no attribute 'path'"),
+    "ImportError": re.compile("cannot import name 'path' from 'doorward'"),
+}
+"""How a program fails that wants files."""
+
+
 def _ended(error: monty.MontyError, code: str, limits: Limits, *, made: bool) -> Ended:
     """What a program raised; or `Unsupported`, if it is what Monty cannot run."""
     inner = error.exception()
@@ -237,6 +246,8 @@ def _ended(error: monty.MontyError, code: str, limits: Limits, *, made: bool) ->
         raise Unsupported(message.replace("The monty syntax parser", "monty"), hint=hint, line=line)
     if name == "ModuleNotFoundError" and not made and (module := re.search(r"No module named '([\w.]+)'", message)):
         raise Unsupported(f"monty has no module {module[1]!r}", line=line)
+    if not made and _FILES.get(name, _NEVER).match(message):
+        raise Unsupported("monty has no files", hint="Pass data as `params`, and return it.", line=line)
     if name == "TimeoutError" and "time limit exceeded" in message:
         raise _too_late(limits)
     if name == "MemoryError" and "memory limit" in message:
