@@ -1,7 +1,7 @@
-"""Advice for a program's author, before it runs: what cannot work in a sandbox without network and credentials.
+"""Advice for a program's author, before it runs: what does not work in a sandbox without network and credentials.
 
-This is no wall. The sandbox and the broker are; a guard that reads source text can be talked round. So it refuses only
-what never works, and says in which line and what to do instead.
+This is no wall. The sandbox and the broker are; a guard that reads source text can be talked round. It says in which
+line and what to do instead; what it refuses can be allowed by name, for executors in which it works.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from doorward import Finding, Settings, hookimpl
 from pydantic import Field
 
 from doorward_guard_ast.rules import (
+    ALLOW,
     BUILTINS,
     CREDENTIAL,
     CREDENTIAL_NAME,
@@ -254,7 +255,8 @@ def _uncalled_main(tree: ast.Module, names: _Names) -> Iterator[tuple[str, Findi
 
 def _finding(rule: Rule, node: ast.stmt | ast.expr, text: str = "", *, advice: bool = False) -> Finding:
     refuse = rule.refuse and (not advice or rule is NOT_ALLOWED)
-    return Finding(rule.message.replace("{}", text[:SHOWN]), node.lineno, rule.instead, refuse)
+    instead = f"{rule.instead}; {ALLOW}" if refuse and rule is not NOT_ALLOWED else rule.instead
+    return Finding(rule.message.replace("{}", text[:SHOWN]), node.lineno, instead, refuse)
 
 
 def _most_important(findings: Iterator[tuple[str, Finding]]) -> list[Finding]:

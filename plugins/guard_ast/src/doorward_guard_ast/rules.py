@@ -1,4 +1,4 @@
-"""What cannot work in a sandbox, by name, and what to do instead."""
+"""What does not work in a sandbox, or not in every one, by name, and what to do instead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What to say of a name. `refuse`: it never works, so the program need not be started."""
+    """What to say of a name. `refuse`: the program is not started, unless the operator allows the name."""
 
     message: str
     instead: str
@@ -31,14 +31,14 @@ _PLAIN = "write the code plainly"
 
 NAMES = {
     **_rules(_NETWORK, "there is no network", _CALL),
-    **_rules(_PROCESSES, "no processes can be started", _CALL),
+    **_rules(_PROCESSES, "the guard lets programs start no processes", _CALL),
     **_rules(
         ["multiprocessing", "concurrent.futures.ProcessPoolExecutor"],
-        "processes may not be had",
+        "not every executor has processes",
         "use asyncio.gather for calls in parallel",
         refuse=False,
     ),
-    **_rules(["ctypes"], "native code may not be had", "use plain Python", refuse=False),
+    **_rules(["ctypes"], "not every executor runs native code", "use plain Python", refuse=False),
     **_rules(["pickle.loads", "pickle.load"], "unpickling runs whatever the data says", "use json", refuse=False),
 }
 """Modules, and names in modules. What is below a name is meant too."""
@@ -50,10 +50,11 @@ BUILTINS = {
 """Calls of built-in functions, where the program has no function of that name itself."""
 
 RETURNS_NOTHING = Rule("main() is never called for you", "end with `result = main()`", refuse=False)
+ALLOW = "the operator can allow it: `[hooks.ast] allow`"
 NOT_ALLOWED = Rule("`{}`: the operator does not allow it", "do without it")
 CREDENTIAL = Rule("`{}`: the sandbox holds no credentials", "call functions without any: Doorward adds the credentials to the calls")
 HOST_FILE = Rule(
-    "`{}`: files of the host are not in the sandbox",
+    "`{}`: a program sees the files of its sandbox, and of the host none but those that the operator shows",
     "use relative paths or /tmp for own files, functions for everybody else's",
     refuse=False,
 )
