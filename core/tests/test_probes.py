@@ -165,6 +165,14 @@ def test_the_command(project: Cli, doorward_host: Any) -> None:  # noqa: F811
     assert (ended.code, "Installed: bare, holding, inprocess, sick." in ended.err + ended.out) == (1, True)
 
 
+@pytest.mark.parametrize("action", ["probe", "build"])
+def test_the_command_without_an_executor(project: Cli, doorward_host: Any, action: str) -> None:  # noqa: F811
+    """As `doctor` says it: nothing is no success."""
+    doorward_host.write("executor = []\nplugins = []")
+    ended = project("sandbox", action)
+    assert (ended.code, "no executor" in ended.err, "Installed but not configured: inprocess" in ended.err) == (1, True, True)
+
+
 async def _sick(self: Any) -> list[str]:
     raise ExecutorError("it is not there", hint="Install it.")
 

@@ -69,6 +69,24 @@ result = [sh("cut -d' ' -f2 sorted").split(), sh("pwd").strip(), sh("id -u").str
     assert await jailed.value(code) == [["1", "2"], "/work", "1000"]
 
 
+@pytest.mark.parametrize(
+    ("settings", "code", "hint"),
+    [
+        ('cgroup = "off"', "import os\nos.fork()", "A program may start no process here"),
+        ('cgroup = "off"', "import subprocess\nsubprocess.run(['ls'])", "A program may start no process here"),
+        pytest.param("", "import subprocess\nsubprocess.run(['ls'])", "`[executors.nsjail] paths`", marks=needs_groups),
+        ('paths = ["/nope"]', "1", "Mend `paths` of [executors.nsjail]"),
+    ],
+)
+async def test_what_lacks_is_said(tmp_path: Path, api: Api, settings: str, code: str, hint: str) -> None:
+    """Processes, where nothing counts their memory; commands that nobody shows; a folder to be shown that is not there."""
+    async with made(tmp_path, api, settings).stdio() as agent:
+        error = (await agent.run(code))["error"]
+    assert hint in error["hint"]
+    assert "folder that the program starts in" not in error["hint"]
+    assert "/nope" not in settings or "/nope: no such file or folder" in error["message"]
+
+
 async def test_errors_have_the_agents_lines(jailed: Agent) -> None:
     """As with every executor."""
     answer = await jailed.run("import shelf\n\ndef f():\n    return {}['x']\n\nf()")
@@ -161,7 +179,7 @@ async def test_processes(api: Api, tmp_path: Path) -> None:
     bomb += "except OSError:\n    result = made"
     async with made(tmp_path, api, limits=f"{LIMITS}processes = 10\n").stdio() as agent:
         assert await agent.value(bomb) < 10
-        assert await agent.value("import os\n[n for n in os.listdir('/proc') if n.isdigit()]") == ["1"]
+        assert await agent.value("import os\n[n for n in os.listdir('/proc') if n.isdigit()]") == ["2"]  # the first is hidden
 
 
 async def test_sessions_keep_files_too(jailed: Agent) -> None:

@@ -21,6 +21,7 @@ _NO_NETWORK = re.compile(
 )
 _OF_NETWORKS = {"gaierror", "URLError", "ConnectError", "ConnectionError", "ConnectionRefusedError", "ClientConnectorError"}
 """Of the standard library, requests, httpx and aiohttp."""
+_STARTS = re.compile(r"\bsubprocess\b|\bos\.(?:exec|spawn|posix_spawn)")
 _FILES = "Write files to the folder that the program starts in, those to be kept to ./out; nothing else may be changed."
 
 
@@ -39,13 +40,17 @@ def complete(error: Failure, door: RunDoor, program: Program, executors: Executo
         return error
     hint = _hint(error, door)
     if error.kind == "program" and executor in executors.names:
-        hint = " ".join(filter(None, [hint, _of_the_sandbox(error, executors, executor)]))
+        hint = " ".join(filter(None, [hint, _of_the_sandbox(error, program, executors, executor)]))
     return replace(error, hint=hint or None)
 
 
-def _of_the_sandbox(error: Failure, executors: Executors, executor: str) -> str | None:
+def _of_the_sandbox(error: Failure, program: Program, executors: Executors, executor: str) -> str | None:
     """What an error of the system means in a sandbox."""
     text, can = error.message, executors.get(executor).capabilities()
+    if error.type == "PermissionError" and text.endswith("Operation not permitted") and "one process" in can.limits.get("processes", ""):
+        return "A program may start no process here, for no control group would count the memory of more than one. Threads are allowed."
+    if error.type == "FileNotFoundError" and _STARTS.search(program.code) and "paths" in executors.get(executor).Settings.model_fields:
+        return f"Commands are in a sandbox only where the operator shows them: `[executors.{executor}] paths`."
     if error.type == "ModuleNotFoundError" and (match := _NO_MODULE.search(text)):
         return executors.lacks(executor, match[1])
     if not can.network and (error.type in _OF_NETWORKS or _NO_NETWORK.search(text)):

@@ -120,7 +120,11 @@ def test_processes_are_refused(code: str) -> None:
 def test_made_code_is_refused(name: str) -> None:
     """CONTRACT: SEC-02. Calls of the built-ins that make code are refused."""
     finding = only(f"x = 1\n\n{name}('x')")
-    assert (finding.line, finding.refuse, finding.instead) == (3, True, "write the code plainly; the operator can allow it: `[hooks.ast] allow`")
+    assert (finding.line, finding.refuse, finding.instead) == (
+        3,
+        True,
+        "write the code plainly; the operator can allow it: `[hooks.ast] allow`",
+    )
 
 
 @pytest.mark.parametrize("name", ["input", "breakpoint"])

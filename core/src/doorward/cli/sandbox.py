@@ -9,7 +9,7 @@ import anyio
 import click
 
 from doorward.cli.common import Project, common, described, plain, print_json, say, table
-from doorward.errors import DoorwardError, UnknownName
+from doorward.errors import DoorwardError, ExecutorError, UnknownName
 
 if TYPE_CHECKING:
     from doorward.gateway import Gateway
@@ -107,8 +107,10 @@ async def uses(executor: Any) -> list[str]:
 
 
 def _chosen(gate: Gateway, name: str | None) -> list[str]:
-    """The executor of this name, or all that the configuration names."""
-    return [name] if name else list(gate.executors.names)
+    """The executor of this name, or all that the configuration names. Raises: ExecutorError if that is none."""
+    if not (chosen := [name] if name else list(gate.executors.names)):
+        raise ExecutorError("no executor", hint=gate.executors.advice())
+    return chosen
 
 
 def _get(gate: Gateway, name: str) -> Any:

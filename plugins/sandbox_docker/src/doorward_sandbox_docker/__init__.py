@@ -59,6 +59,7 @@ class DockerExecutor(JailExecutor):
         self._engine = Engine(self.settings)
         self._profile = ""
         self._podman = False
+        self._held = True
         self._unwanted: set[asyncio.Task[None]] = set()
         self._first = anyio.Lock()
 
@@ -74,8 +75,8 @@ class DockerExecutor(JailExecutor):
             files=True,
             limits={
                 "time": "host",
-                "memory": "cgroup of the container",
-                "processes": "cgroup of the container",
+                "memory": "cgroup of the container" if self._held else "rlimit (address space)",
+                "processes": "cgroup of the container" if self._held else "seccomp (a program is one process)",
                 "cpu": "cgroup of the container",
                 "disk": "size and inodes of the tmpfs",
                 "output": "host",
@@ -100,7 +101,8 @@ class DockerExecutor(JailExecutor):
             raise
         account = Account(container, self.settings.python)
         config: dict[str, Any] = {"network": self.settings.network != "none", "fresh": self.settings.mode == "warm"}
-        if not container.held:  # then one process with so much address space is what can be held
+        self._held = container.held
+        if not self._held:  # then one process with so much address space is what can be held
             config |= {"memory": limits.memory, "one_process": True}
             log.warning("engine_holds_no_limits", effect="memory is held by rlimits, and a program starts no process")
         return Isolated(

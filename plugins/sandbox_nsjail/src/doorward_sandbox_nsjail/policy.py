@@ -77,6 +77,8 @@ def _places(python: Interpreter, paths: Sequence[Path]) -> list[Path]:
 
     Raises: ExecutorError for a place that cannot be shown.
     """
+    if missing := [str(p) for p in paths if not p.exists()]:
+        raise ExecutorError(f"{', '.join(missing)}: no such file or folder", hint="Mend `paths` of [executors.nsjail].")
     wanted = [Path(p) for p in (*SYSTEM, *DATA) if os.path.exists(p)]
     found: list[Path] = []
     for place in sorted({*wanted, *python.places, *paths}, key=lambda p: (not p.is_symlink(), len(p.parts), p)):
