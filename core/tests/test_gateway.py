@@ -267,7 +267,16 @@ async def test_moves_on_to_the_next_executor(doorward_host: Any) -> None:
     """A program goes to the first executor that can run it, and never twice after a call. CONTRACT: EXE-21."""
 
     class Small(InProcess):
-        pass
+        async def open(self, program: Any, *, session: bool = False) -> Any:
+            sandbox = await super().open(program, session=session)
+            run = sandbox.run
+
+            async def small(p: Any, door: Any) -> Any:
+                door.print("once" if "print" in p.code else "")
+                return await run(p, door)
+
+            sandbox.run = small
+            return sandbox
 
     class Full(InProcess):
         async def open(self, program: Any, *, session: bool = False) -> Any:
@@ -286,6 +295,8 @@ async def test_moves_on_to_the_next_executor(doorward_host: Any) -> None:
     async with doorward_host.gateway(CONFIG.replace('"inprocess"', '["small", "full"]')) as gate:
         outcome = await gate.execute("'needs full python'\n2")
         assert (outcome.value, outcome.executor) == (2, "full")
+        printed = (await gate.execute("'needs full python'\nprint('once')")).printed
+        assert printed.strip() == "once"
     async with doorward_host.gateway(CONFIG.replace('"inprocess"', '["small"]')) as gate:
         alone = (await gate.execute("'needs full python'")).error
         assert (alone.kind, alone.line) == ("executor", 1)

@@ -77,8 +77,6 @@ def _places(python: Interpreter, paths: Sequence[Path]) -> list[Path]:
 
     Raises: ExecutorError for a place that cannot be shown.
     """
-    if missing := [str(p) for p in paths if not p.exists()]:
-        raise ExecutorError(f"{', '.join(missing)}: no such file or folder", hint="Mend `paths` of [executors.nsjail].")
     wanted = [Path(p) for p in (*SYSTEM, *DATA) if os.path.exists(p)]
     found: list[Path] = []
     for place in sorted({*wanted, *python.places, *paths}, key=lambda p: (not p.is_symlink(), len(p.parts), p)):
@@ -86,6 +84,8 @@ def _places(python: Interpreter, paths: Sequence[Path]) -> list[Path]:
             raise ExecutorError(
                 f"{place} cannot be shown in a jail", hint=f"It is, or lies below, one of {', '.join(map(str, OWN))}: move it."
             )
+        if place in paths and not place.exists():
+            raise ExecutorError(f"{place}: no such file or folder", hint="Mend `paths` of [executors.nsjail].")
         if place.exists() and not _within(place, found):
             found.append(place)
     return found + [link for link in map(Path, LINKS) if link.is_symlink() and _within(link.resolve(), found) and not _within(link, found)]
