@@ -48,6 +48,11 @@ async def _run(
 ) -> int:
     from doorward import results
 
+    if folder is not None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:  # before the program runs, or what it leaves would be lost
+            raise click.BadParameter(f"{folder}: {error.strerror}", param_hint="--artefacts") from None
     loaded = project.load()
     limits = loaded.config.limits
     if "inline" not in limits.model_fields_set:  # who runs a program here wants its whole value: nobody could fetch the rest later
@@ -74,7 +79,6 @@ def _saved(gate: Gateway, outcome: Outcome, folder: Path | None) -> Iterator[str
     from doorward.errors import UnknownName
 
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for number, artefact in enumerate(outcome.artefacts, 1):
             name = artefact.name.lstrip(".") or f"artefact{mimetypes.guess_extension(artefact.type.partition(';')[0]) or ''}"
             with _new(folder, name, number) as saved:
