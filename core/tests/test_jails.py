@@ -148,7 +148,7 @@ for attempt in (lambda: os.setuid(0), lambda: os.chroot('/tmp'), lambda: os.kill
     async with executor(**mode) as made:
         found, processes = await value(made, code)
         assert found == []
-        assert mode.get("fresh") is False or processes == ["1"]
+        assert mode.get("fresh") is False or processes in (["2"], ["1", "2"])
 
 
 @pytest.mark.anyio
