@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import select
 import socket
 import threading
 from typing import Any
@@ -99,7 +100,8 @@ class Channel:
 
     def _readable(self) -> None:
         with self._state:
-            if not self._reading:  # else a thread that waits for an answer of its own reads this one too
+            # A thread that waits for an answer of its own reads this one too, or has just done so: to wait here would stop all tasks.
+            if not self._reading and select.select([self._link], [], [], 0)[0]:
                 self._read()
 
     def _read(self) -> None:

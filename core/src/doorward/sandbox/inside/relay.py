@@ -48,7 +48,7 @@ class Relay:
     def _hear_zygote(self, events: int) -> bool:
         data = self._zygote.recv(_CHUNK)
         for message, _ in self._news.feed(data):
-            self._forget(message.get("gone", message.get("failed", 0)))
+            self._forget(message.get("gone") or message.get("failed") or 0)
             self._tell(message)
         return bool(data)
 
