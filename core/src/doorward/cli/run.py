@@ -40,6 +40,11 @@ def run(project: Project, file: str, artefacts: Path | None, **options: Any) -> 
 
     Ends with 0 if it succeeded, 1 if it failed, 2 if the configuration is wrong, 3 if policy, a guard or a limit stopped it.
     """
+    if artefacts is not None:
+        try:
+            artefacts.mkdir(parents=True, exist_ok=True)
+        except OSError as error:  # before the program runs, or what it leaves would be lost
+            raise click.BadParameter(f"{artefacts}: {error.strerror}", param_hint="--artefacts") from None
     return anyio.run(partial(_run, project, _read(file), artefacts, **options))
 
 
@@ -48,11 +53,6 @@ async def _run(
 ) -> int:
     from doorward import results
 
-    if folder is not None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:  # before the program runs, or what it leaves would be lost
-            raise click.BadParameter(f"{folder}: {error.strerror}", param_hint="--artefacts") from None
     loaded = project.load()
     limits = loaded.config.limits
     if "inline" not in limits.model_fields_set:  # who runs a program here wants its whole value: nobody could fetch the rest later
