@@ -35,7 +35,7 @@ lint: setup
 	@for d in $(DISTRIBUTIONS); do $(BIN)/mypy $$d/src || exit 1; done
 
 tox: setup
-	$(BIN)/tox run
+	$(BIN)/tox run-parallel --parallel 2 --parallel-no-spinner
 
 bench: setup
 	$(BIN)/python benchmarks/run.py

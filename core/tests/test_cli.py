@@ -551,6 +551,7 @@ def test_run_saves_artefacts(project: Cli, doorward_host: Any) -> None:
     assert told["artefacts"][0]["name"] == "map-.png"
     assert told["notes"][-1] == f"{told['artefacts'][0]['uri']} is {Path('saved/here/map-.png')}"
     (doorward_host.folder / "file").touch()
+    assert project("run", "p.py", "--artefacts", "/proc/here").code == 2
     assert project("run", "p.py", "--artefacts", "file").code == 2
 
 

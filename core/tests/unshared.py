@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,8 +61,12 @@ class UnsharedExecutor(JailExecutor):
         theirs.close()
 
         async def kill() -> None:
+            children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+            inside = [Path("/proc", pid) for pid in children.read_text().split()] if children.exists() else []
             process.kill()
             await asyncio.to_thread(process.wait)
+            while any(map(_alive, inside)):
+                await asyncio.sleep(0.005)
             shutil.rmtree(folder, ignore_errors=True)
 
         def said() -> str:
@@ -71,6 +76,14 @@ class UnsharedExecutor(JailExecutor):
         chosen: Any = self.settings
         config = {"fresh": chosen.fresh, "memory": limits.memory}
         return Isolated(ours, kill, said, passes_fds=chosen.passes_fds, room=chosen.room, config=config)
+
+
+def _alive(process: Path) -> bool:
+    """Whether it is there, and no zombie that its new parent has not seen yet."""
+    try:
+        return (process / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def _works() -> bool:

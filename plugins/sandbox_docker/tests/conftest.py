@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
 from collections.abc import AsyncIterator
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from typing import Any
 
 import pytest
 from doorward import Program
 from doorward.testing import Door
 from doorward_sandbox_docker import DockerExecutor, DockerSettings
-
-
-@pytest.fixture(scope="session")
-def docker_engine() -> Any:
-    if "docker_engine" not in sys.modules:
-        spec = spec_from_file_location("docker_engine", Path(__file__).with_name("engine.py"))
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules["docker_engine"] = module = module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return sys.modules["docker_engine"]
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """A real container engine for tests, and images for it that need no registry.
 
-It belongs to no package; a fixture `docker_engine` loads it by its path (`conftest.py` here and in /tests):
+It belongs to no package; a fixture `docker_engine` loads it by its path (`/conftest.py`):
 
     @pytest.fixture(scope="session")
     def engine(docker_engine: Any) -> Any:

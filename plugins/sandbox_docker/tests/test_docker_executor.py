@@ -230,7 +230,7 @@ async def test_a_cancelled_run_is_gone(engine: Any, executing: Any) -> None:
         await asyncio.sleep(0.3)
         for container in engine.containers():
             status, content = engine.ask("GET", f"/containers/{container['Id']}/top")
-            assert status != 200 or len(json.loads(content)["Processes"]) <= 4, content  # zygote, relay, and the two of the sandbox ahead
+            assert status != 200 or len(json.loads(content)["Processes"]) <= 4, content  # zygote, relay, and two that wait
 
 
 async def test_a_start_that_nobody_waits_for_leaves_nothing(engine: Any, executing: Any) -> None:

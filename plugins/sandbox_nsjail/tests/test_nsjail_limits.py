@@ -6,7 +6,10 @@ import os
 from typing import Any
 
 import pytest
-from doorward_sandbox_nsjail import cgroups
+from doorward import ExecutorError
+from doorward_sandbox_nsjail import NsjailSettings, cgroups
+from doorward_sandbox_nsjail.groups import Groups
+from doorward_sandbox_nsjail.prepared import groups
 
 MIB = 2**20
 EATER = "x = [0]\nwhile True:\n    x = x + x"
@@ -84,7 +87,7 @@ def test_fork_bomb(grouped: None, here: Any) -> None:
     """It ends at the limit, and all of it is gone for the next run. CONTRACT: SBX-12."""
     bomb, after, _ = here.run(BOMB, "import os\n[n for n in os.listdir('/proc') if n.isdigit()]", limits={"processes": 20})
     assert bomb["value"] == [19, "BlockingIOError"]
-    assert after["value"] == ["1"]
+    assert after["value"] == ["2"]
 
 
 @pytest.mark.parametrize(
@@ -148,3 +151,44 @@ def test_no_group_is_left(grouped: None, here: Any) -> None:
     process.communicate(timeout=60)
     assert process.returncode == 0
     assert [g for g in ours() if f"doorward-{process.pid}-" in g] == []
+
+
+SOCKETS = """
+import socket
+held, most = [], 0
+try:
+    while True:
+        pair = socket.socketpair()
+        for end in pair:
+            try:
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**24)
+            except PermissionError:
+                pass
+            end.setblocking(False)
+            try:
+                while True:
+                    most += end.send(bytes(2**15))
+            except BlockingIOError:
+                pass
+        held.append(pair)
+except OSError:
+    result = most
+"""
+
+
+def test_memory_of_sockets_without_groups(here: Any) -> None:
+    """What the kernel holds for a program, and no limit counts, is little. CONTRACT: SBX-10."""
+    ended, _ = here.run(SOCKETS, settings={"cgroup": "off"})
+    assert 0 < ended["value"] < 100 * MIB
+
+
+def test_each_sandbox_has_its_share_of_the_processors(grouped: None) -> None:
+    """Without `cpus` too, where that can be had: a program of many threads gets no more than one of one."""
+    try:
+        cgroups.find("auto", cpu=True)
+    except ExecutorError as error:
+        pytest.skip(str(error))
+    made = groups(NsjailSettings())
+    assert isinstance(made, Groups)
+    assert "cpu" in made.parents.folders
+    assert made.cpus is None

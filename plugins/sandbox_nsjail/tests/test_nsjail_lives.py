@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward_sandbox_nsjail import cgroups
+from doorward import Program
+from doorward.testing import Door
+from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings, cgroups
 from doorward_sandbox_nsjail.jail import launch
 
 RESTLESS = """
@@ -135,3 +137,18 @@ def test_names_of_groups(tmp_path: Path) -> None:
         folder.mkdir()
     cgroups.sweep(cgroups.Parents(1, {"memory": tmp_path}))
     assert sorted(tmp_path.iterdir()) == sorted([living, other])
+
+
+@pytest.mark.anyio
+async def test_two_gateways_in_one_process(host: Any) -> None:
+    """Their sandboxes have groups of their own."""
+    first, second = (NsjailExecutor(host.context(NsjailSettings)) for _ in range(2))
+    try:
+        for executor in (first, second):
+            program = Program("1 + 1", deadline=time.monotonic() + 30)
+            sandbox = await executor.open(program)
+            assert (await sandbox.run(program, Door())).value == 2
+            await sandbox.close()
+    finally:
+        await first.close()
+        await second.close()

@@ -40,6 +40,11 @@ def run(project: Project, file: str, artefacts: Path | None, **options: Any) -> 
 
     Ends with 0 if it succeeded, 1 if it failed, 2 if the configuration is wrong, 3 if policy, a guard or a limit stopped it.
     """
+    if artefacts is not None:
+        try:
+            artefacts.mkdir(parents=True, exist_ok=True)
+        except OSError as error:  # before the program runs, or what it leaves would be lost
+            raise click.BadParameter(f"{artefacts}: {error.strerror}", param_hint="--artefacts") from None
     return anyio.run(partial(_run, project, _read(file), artefacts, **options))
 
 
@@ -74,7 +79,6 @@ def _saved(gate: Gateway, outcome: Outcome, folder: Path | None) -> Iterator[str
     from doorward.errors import UnknownName
 
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for number, artefact in enumerate(outcome.artefacts, 1):
             name = artefact.name.lstrip(".") or f"artefact{mimetypes.guess_extension(artefact.type.partition(';')[0]) or ''}"
             with _new(folder, name, number) as saved:

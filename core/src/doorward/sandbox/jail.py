@@ -140,8 +140,11 @@ class Jail(asyncio.Protocol):
             await jail.end()
             raise
         jail.fresh = hello["fresh"]
-        for name, problem in hello["problems"].items():
-            log.warning("preload_failed", module=name, error=problem)
+        if hello["problems"]:
+            await jail.end()
+            problems = "; ".join(f"{name}: {problem}" for name, problem in hello["problems"].items())
+            hint = "`preload` takes the names that programs import, of what the executor has."
+            raise ExecutorError(f"`preload` cannot be loaded: {problems}", hint=hint)
         if config["fresh"] and not jail.fresh:
             log.warning("no_namespaces_in_jail", why=hello["why"], effect="each jail serves one run")
         return jail

@@ -192,19 +192,22 @@ def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
         if (names := door.members(word)) is not None:
             mentioned[word] = [name for name in names if name in words]
     files: dict[str, int] = {}
+    given: dict[str, str] = {}
     blob = b""
     for name, value in inputs.items():
         if isinstance(value, str) and value.startswith(PREFIX):
             file = door.open(value)
-            given = _other_than(files, _file_name(file, value))
-            files[given] = len(file.content)
+            path = _other_than(files, _file_name(file, value))
+            files[path] = len(file.content)
             blob += file.content
-            inputs[name] = f"in/{given}"
+            given[name] = value
+            inputs[name] = f"in/{path}"
     about = {
         "code": code,
         "awaited": sorted(_awaited(code)),
         "sets_result": programs.sets_result(code),
         "inputs": inputs,
+        "given": given,
         "mentioned": mentioned,
         "files": files,
         "most": program.limits.result,

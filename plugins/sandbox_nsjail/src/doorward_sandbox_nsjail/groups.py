@@ -14,6 +14,9 @@ from doorward import ExecutorError, Limits
 
 from doorward_sandbox_nsjail.cgroups import Parents, start_time
 
+_NUMBERS = itertools.count()
+"""For the names of groups: one process may have several gateways."""
+
 _PERIOD = 100_000
 """Microseconds over which processor time is counted."""
 
@@ -27,7 +30,6 @@ class Groups:
     _open: set[Path] = field(default_factory=set)
     _leftovers: list[Path] = field(default_factory=list)
     """What the kernel still counted as used when it was closed: tried again with the next one."""
-    _numbers: itertools.count[int] = field(default_factory=itertools.count)
 
     def make(self, pid: int, limits: Limits) -> Group:
         """A group with these limits, and a process in it, with whatever that process starts from now on.
@@ -35,7 +37,7 @@ class Groups:
         Raises: ExecutorError if the kernel refuses.
         """
         self._retry()
-        name = f"doorward-{os.getpid()}-{start_time(os.getpid())}-{next(self._numbers)}"
+        name = f"doorward-{os.getpid()}-{start_time(os.getpid())}-{next(_NUMBERS)}"
         group = Group(self, {controller: folder / name for controller, folder in self.parents.folders.items()})
         try:
             for folder in group.folders:

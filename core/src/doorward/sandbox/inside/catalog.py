@@ -50,6 +50,12 @@ class Answer(dict):  # type: ignore[type-arg]
         return dict, (dict(self),)
 
 
+class Given(str):
+    """The path of a file in ./in that was fetched. Handed to a function it is that file, not the text of its path."""
+
+    uri = ""
+
+
 class Function:
     """A function of the catalog. Called plainly; where the program's text awaits it, `later` is called instead."""
 
@@ -64,6 +70,8 @@ class Function:
         return self._catalog.answered(await self._catalog.channel.ask_later(self._question(args, kwargs), outgoing))
 
     def _question(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        if self._catalog.has_given:
+            args, kwargs = _handed([args, kwargs])
         return {"call": str(self), "args": args, "kwargs": kwargs}
 
     @property
@@ -110,6 +118,7 @@ class Catalog:
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
+        self.has_given = False
         self.mentioned: Mapping[str, Sequence[str]] = {}
         self._members: dict[str, list[str] | None] = {}
         sys.meta_path.insert(0, self)
@@ -147,10 +156,20 @@ class Catalog:
 
     def path(self, handle: Any) -> str:
         """Fetch what a handle names into ./in. Returns: its path."""
-        uri = handle.get("artefact", "") if isinstance(handle, Mapping) else handle
+        uri = handle.get("artefact", "") if isinstance(handle, Mapping) else getattr(handle, "uri", handle)
+        if not str(uri).startswith("doorward://"):
+            hint = "doorward.path takes the handle of an artefact, a dictionary with `artefact`; what is a text already needs no file"
+            raise InvalidArguments(f"{hint} (io.StringIO reads it as one)")
         message, content = self.channel.ask({"file": str(uri)})
         self.answered((message, b""))
-        return put(str(message["name"]), content)
+        return self.given(put(str(message["name"]), content), str(uri))
+
+    def given(self, path: str, uri: str) -> Given:
+        """A path that stands for what was fetched."""
+        self.has_given = True
+        found = Given(path)
+        found.uri = uri
+        return found
 
     def answered(self, answer: Message) -> Any:
         """The value of an answer. Raises: what it says."""
@@ -173,6 +192,15 @@ class _Last:
         if "." in name or not name.isidentifier() or self._catalog.known(name) is None:
             return None
         return ModuleSpec(name, self._catalog)  # type: ignore[arg-type]
+
+
+def _handed(value: Any) -> Any:
+    """Arguments with handles in the place of files that were fetched."""
+    if isinstance(value, Given):
+        return {"artefact": value.uri}
+    if isinstance(value, dict):
+        return {key: _handed(part) for key, part in value.items()}
+    return [_handed(part) for part in value] if isinstance(value, (list, tuple)) else value
 
 
 def incoming(value: Any) -> Any:

@@ -11,6 +11,7 @@ import os
 import resource
 import selectors
 import socket
+from functools import partial
 from typing import Any
 
 from doorward.sandbox.inside.protocol import MOST_UNREAD, Frames, encode
@@ -33,35 +34,26 @@ class Child:
 class Relay:
     """Passes on what the host says to the zygote and to sandboxes, and what they say to the host."""
 
-    def __init__(self, reads: int, writes: int, zygote: socket.socket) -> None:
+    def __init__(self, reads: int, writes: int, zygote: socket.socket, selector: selectors.BaseSelector) -> None:
         self._reads, self._writes, self._zygote = reads, writes, zygote
         self._orders, self._news = Frames(2**31), Frames(2**31)
         self._children: dict[int, Child] = {}
-        self._selector = selectors.DefaultSelector()
+        self._selector = selector
+        selector.register(reads, selectors.EVENT_READ, self._hear_host)
+        selector.register(zygote, selectors.EVENT_READ, self._hear_zygote)
 
-    def serve(self) -> None:
-        """Do so until one of them is gone."""
-        self._selector.register(self._reads, selectors.EVENT_READ, ("host", 0))
-        self._selector.register(self._zygote, selectors.EVENT_READ, ("zygote", 0))
-        while True:
-            for key, events in self._selector.select():
-                what, number = key.data
-                if what == "host":
-                    data = os.read(self._reads, _CHUNK)
-                    for message, blob in self._orders.feed(data):
-                        self._obey(message, blob)
-                elif what == "zygote":
-                    data = self._zygote.recv(_CHUNK)
-                    for message, _ in self._news.feed(data):
-                        self._forget(message.get("gone") or message.get("failed") or 0)
-                        self._tell(message)
-                elif number in self._children:
-                    self._pass(what, number, events)
-                    continue
-                else:
-                    continue
-                if not data:
-                    return
+    def _hear_host(self, events: int) -> bool:
+        data = os.read(self._reads, _CHUNK)
+        for message, blob in self._orders.feed(data):
+            self._obey(message, blob)
+        return bool(data)
+
+    def _hear_zygote(self, events: int) -> bool:
+        data = self._zygote.recv(_CHUNK)
+        for message, _ in self._news.feed(data):
+            self._forget(message.get("gone") or message.get("failed") or 0)
+            self._tell(message)
+        return bool(data)
 
     def _tell(self, message: dict[str, Any], blob: bytes = b"") -> None:
         data = encode(message, blob)
@@ -91,15 +83,16 @@ class Relay:
         else:
             ours.setblocking(False)
             os.set_blocking(printed, False)
-            self._selector.register(ours, selectors.EVENT_READ, ("link", message["fork"]))
-            self._selector.register(printed, selectors.EVENT_READ, ("printed", message["fork"]))
+            self._selector.register(ours, selectors.EVENT_READ, partial(self._pass, "link", message["fork"]))
+            self._selector.register(printed, selectors.EVENT_READ, partial(self._pass, "printed", message["fork"]))
             self._children[message["fork"]] = Child(ours, printed)
         finally:
             link.close()
             os.close(out)
 
-    def _pass(self, what: str, number: int, events: int) -> None:
-        child = self._children[number]
+    def _pass(self, what: str, number: int, events: int) -> bool:
+        if (child := self._children.get(number)) is None:
+            return True
         if events & selectors.EVENT_WRITE:
             self._flush(number, child)
         if events & selectors.EVENT_READ:
@@ -107,6 +100,7 @@ class Relay:
                 if not self._pass_on("printed", number, child):
                     break
             self._pass_on(what, number, child)
+        return True
 
     def _pass_on(self, what: str, number: int, child: Child) -> bool:
         source = child.printed if what == "printed" else child.link.fileno()
@@ -133,7 +127,7 @@ class Relay:
                 del child.waiting[:sent]
         wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if child.waiting else 0)
         with contextlib.suppress(KeyError):
-            self._selector.modify(child.link, wanted, ("link", number))
+            self._selector.modify(child.link, wanted, partial(self._pass, "link", number))
 
     def _forget(self, number: int) -> None:
         if (child := self._children.get(number)) is None:
@@ -150,15 +144,29 @@ class Relay:
         del self._children[number]
 
 
-def start(reads: int, writes: int) -> socket.socket:
-    """Start the relay, which reads from and writes to the host by these. Returns: what the zygote has in the place of its host."""
+def serve(selector: selectors.BaseSelector) -> None:
+    """Do what it takes when something comes, until who it comes from is gone."""
+    while True:
+        for key, events in selector.select():
+            if not key.data(events):
+                return
+
+
+def start(reads: int, writes: int, selector: selectors.BaseSelector | None) -> socket.socket:
+    """Start the relay, which reads from and writes to the host by these: in this process if there is a selector, which is for a zygote
+    that starts one sandbox and no other; else in one of its own. Returns: what the zygote has in the place of its host."""
     ours, its = socket.socketpair()
+    if selector is not None:
+        Relay(reads, writes, its, selector)
+        return ours
     if os.fork() == 0:
         ours.close()
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # so many descriptors of this user may be in flight, more than programs have
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         try:
-            Relay(reads, writes, its).serve()
+            selector = selectors.DefaultSelector()
+            Relay(reads, writes, its, selector)
+            serve(selector)
         finally:
             os._exit(0)
     for number in (reads, writes, its.detach()):

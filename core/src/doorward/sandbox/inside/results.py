@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import builtins
 import dataclasses
 import enum
 import io
@@ -24,6 +25,9 @@ Keep = Callable[[str, bytes], None]
 
 def outgoing(value: Any) -> Any:
     """What `json` does not know, as something that it does. Raises: TypeError for what cannot be an argument of a call."""
+    if isinstance(value, os.PathLike) and os.path.isfile(value):
+        with open(value, "rb") as file:
+            return {"base64": base64.b64encode(file.read()).decode(), "name": os.path.basename(value)}
     found = _known(value)
     if found is NotImplemented:
         raise TypeError(f"a {type(value).__name__} cannot be sent; send plain JSON values")
@@ -40,7 +44,7 @@ def _known(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     if package == "pandas" and hasattr(value, "to_dict"):
-        return value.to_dict("records") if hasattr(value, "columns") else value.tolist() if hasattr(value, "tolist") else value.to_dict()
+        return _of_pandas(value)
     if package == "numpy" and hasattr(value, "tolist"):
         return value.tolist()
     if hasattr(value, "isoformat"):
@@ -56,6 +60,16 @@ def _known(value: Any) -> Any:
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     return NotImplemented
+
+
+def _of_pandas(value: Any) -> Any:
+    """A table as its rows, a series as a list; or with the labels of its index, where these say something."""
+    named = any(name is not None for name in value.index.names)
+    if hasattr(value, "columns"):
+        return (value.reset_index() if named else value).to_dict("records")
+    if named or value.index.dtype.kind not in "iu":
+        return {str(label): part for label, part in value.to_dict().items()}
+    return value.tolist()
 
 
 def plain(value: Any, depth: int = 0) -> Any:
@@ -79,7 +93,7 @@ class Figures:
 
     def __init__(self, keep: Keep) -> None:
         self._keep = keep
-        self._count = 0
+        self._kept: list[tuple[Any, str]] = []
 
     def collect(self) -> None:
         """Keep what is drawn with pyplot and still open, and close it."""
@@ -92,6 +106,9 @@ class Figures:
 
     def kept(self, value: Any) -> str | None:
         """Keep a figure or an image. Returns: the artefact's name; `None` if the value is neither."""
+        for known, name in self._kept:
+            if known is value:  # drawn, and the value too
+                return name
         module = type(value).__module__
         content, extension = io.BytesIO(), "png"
         if module.startswith("matplotlib.") and hasattr(value, "savefig"):
@@ -103,20 +120,24 @@ class Figures:
             extension = "html"
         else:
             return None
-        self._count += 1
-        name = f"figure-{self._count}.{extension}"
+        name = f"figure-{len(self._kept) + 1}.{extension}"
+        self._kept.append((value, name))
         self._keep(name, content.getvalue())
         return name
 
-    def show(self) -> None:
-        """Make the `show` of images and plotly's figures keep them: there is no screen."""
-        if (images := sys.modules.get("PIL.Image")) is not None:
-            images.Image.show = lambda image, *args, **kwargs: self._shown(image)
-        if (plotly := sys.modules.get("plotly.basedatatypes")) is not None:
-            plotly.BaseFigure.show = lambda figure, *args, **kwargs: self._shown(figure)
+    def watch(self) -> None:
+        """Make the `show` of images and of plotly's figures keep them, as soon as they are imported: there is no screen."""
+        imported = builtins.__import__
 
-    def _shown(self, value: Any) -> None:
-        self.kept(value)
+        def importing(name: str, *args: Any, **kwargs: Any) -> Any:
+            module = imported(name, *args, **kwargs)
+            if name.startswith(("PIL", "plotly")):
+                for place, kind in (("PIL.Image", "Image"), ("plotly.basedatatypes", "BaseFigure")):
+                    if (owner := getattr(sys.modules.get(place), kind, None)) is not None:
+                        owner.show = lambda shown, *args, **kwargs: self.kept(shown) and None
+            return module
+
+        builtins.__import__ = importing
 
 
 class Out:
@@ -127,7 +148,7 @@ class Out:
         self._seen: dict[str, tuple[int, int]] = {}
 
     def files(self, most: int) -> Iterator[tuple[str, bytes]]:
-        """Name and content of each regular file that is new, of at most `most` bytes together."""
+        """Name and content of each regular file that is new, of at most `most` bytes together. What is left out is told."""
         count = 0
         for folder, folders, names in os.walk(self._folder):
             folders.sort()
@@ -138,14 +159,16 @@ class Out:
                     continue
                 count += 1
                 most -= len(content)
-                if count > MOST_FILES:
-                    return
-                yield os.path.relpath(path, self._folder), content
+                if count <= MOST_FILES:
+                    yield os.path.relpath(path, self._folder).replace(os.sep, "-"), content
+        if count > MOST_FILES:
+            sys.stderr.write(f"[{count - MOST_FILES} files in {self._folder} are more than {MOST_FILES} and not kept: write one archive]\n")
 
     def _read(self, path: str, most: int) -> bytes | None:
         try:
             number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError:
+        except OSError as error:
+            sys.stderr.write(f"[{path} is not kept: {error.strerror}]\n")
             return None
         with open(number, "rb") as file:
             about = os.fstat(number)

@@ -45,6 +45,7 @@ class Runner:
         self._out = results.Out()
         self._kept: list[tuple[str, bytes]] = []
         self._figures = results.Figures(lambda name, content: self._kept.append((name, content)))
+        self._figures.watch()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._count = 0
         self._main = types.ModuleType("__main__")
@@ -81,8 +82,9 @@ class Runner:
         _mark_awaited(tree, code, {(start, end) for start, end in program["awaited"]})
         compiled = compile(tree, name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
         scope.update(catalog.incoming(program["inputs"]))
+        for parameter, uri in program["given"].items():
+            scope[parameter] = self._catalog.given(scope[parameter], uri)
         scope.pop(_VALUE, None)
-        self._figures.show()
         try:
             running = eval(compiled, scope)  # noqa: S307 (in here this is the job)
             if inspect.iscoroutine(running):

@@ -27,32 +27,22 @@ class Zygote:
     """Starts and ends sandboxes as the host says. It reads nothing that is a sandbox's: what it has read would be in the memory of all
     that it forks later."""
 
-    def __init__(self, config: dict[str, Any], link: socket.socket) -> None:
+    def __init__(self, config: dict[str, Any], link: socket.socket, selector: selectors.BaseSelector) -> None:
         self._config = config
         self._link = link
         self._frames = Frames(2**16)
         self._children: dict[int, int] = {}
         self._passed: list[int] = []
-
-    def serve(self) -> None:
-        """Do what the host says until it is gone."""
-        ended, wakes = socket.socketpair()
-        for end in (ended, wakes):
+        self._ended, wakes = socket.socketpair()
+        for end in (self._ended, wakes):
             end.setblocking(False)
+        self._wakes = wakes
         signal.set_wakeup_fd(wakes.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        selector = selectors.DefaultSelector()
-        selector.register(ended, selectors.EVENT_READ)
-        selector.register(self._link, selectors.EVENT_READ)
-        while True:
-            for key, _ in selector.select():
-                if key.fileobj is ended:
-                    ended.recv(4096)
-                    self._reap()
-                elif not self._obey():
-                    return
+        selector.register(self._ended, selectors.EVENT_READ, self._reap)
+        selector.register(link, selectors.EVENT_READ, self._obey)
 
-    def _obey(self) -> bool:
+    def _obey(self, events: int) -> bool:
         data, fds = self._receive()
         self._passed += fds
         for message, _ in self._frames.feed(data):
@@ -125,15 +115,16 @@ class Zygote:
         finally:
             os._exit(1)
 
-    def _reap(self) -> None:
+    def _reap(self, events: int) -> bool:
         """Tell of each sandbox whose first process has ended, and that is all of it: the kernel ends what it had started."""
+        self._ended.recv(4096)
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return
+                return True
             if pid == 0:
-                return
+                return True
             for number, child in list(self._children.items()):
                 if child == pid:
                     del self._children[number]
@@ -182,10 +173,12 @@ def main(config: dict[str, Any]) -> None:
     gc.freeze()  # that no collection in a sandbox touches, and so copies, all of our memory
     for name in [name for name in sys.modules if name.startswith("doorward")]:
         del sys.modules[name]  # programs import a `doorward` of their own
-    link = relay.start(*ends) if config["relayed"] else socket.socket(fileno=ends[0])
+    selector = selectors.DefaultSelector()
+    link = relay.start(*ends, None if config["fresh"] else selector) if config["relayed"] else socket.socket(fileno=ends[0])
     hello = {"python": ".".join(map(str, sys.version_info[:3])), "fresh": config["fresh"], "why": why, "problems": problems}
     link.sendall(encode({"hello": hello}))
-    Zygote(config, link).serve()
+    Zygote(config, link, selector)
+    relay.serve(selector)
 
 
 def _refused(config: dict[str, Any]) -> str:

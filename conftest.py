@@ -1,4 +1,4 @@
-"""What tests of several folders use."""
+"""What tests of several folders use. (Not in `tests/`: `core/tests` is a package of that name.)"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 def docker_engine() -> Any:
     """The module `plugins/sandbox_docker/tests/engine.py`: real container engines."""
     if "docker_engine" not in sys.modules:
-        file = Path(__file__).resolve().parents[1] / "plugins/sandbox_docker/tests/engine.py"
+        file = Path(__file__).resolve().parent / "plugins/sandbox_docker/tests/engine.py"
         spec = spec_from_file_location("docker_engine", file)
         assert spec is not None
         assert spec.loader is not None
