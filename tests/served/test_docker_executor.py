@@ -255,13 +255,13 @@ result = {"rows": len(frame), "sum": int(frame["id"].sum())}
 
 
 async def test_podman_is_found(project: Project, docker_engine: Any) -> None:
-    """Without a word of configuration, at the place where its user's service listens. CONTRACT: SBX-02."""
+    """Without a word of where it is, at the place where its user's service listens. CONTRACT: SBX-02."""
     with docker_engine.podman() as engine:
         runtime = Path(engine.at).parent
         (runtime / "podman").mkdir()
         (runtime / "podman/podman.sock").symlink_to(engine.at)
         project.env["XDG_RUNTIME_DIR"] = str(runtime)
-        use(project, pool=1)
+        use(project, **engine.settings(pool=1, host=""))
         async with project.stdio() as agent:
             if Path("/var/run/docker.sock").exists() or Path("/run/podman/podman.sock").exists():
                 pytest.skip("another engine of this machine would be found first")
