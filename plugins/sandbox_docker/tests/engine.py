@@ -6,7 +6,7 @@ It belongs to no package; a fixture `docker_engine` loads it by its path (`/conf
     def engine(docker_engine: Any) -> Any:
         return docker_engine.shared()                          # one for the whole run, with the plain image in it
 
-    engine.settings(pool=1)                                    # for [executors.docker]: host, what the image is made of and what else is given
+    engine.settings(pool=1)                                    # for [executors.docker]: host, what the image is of, and more
     engine.settings(engine.build(docker_engine.SCIENCE))       # the same with numpy, pandas, matplotlib and pillow
 
 It takes the engine that DOCKER_HOST names, or starts a `dockerd` of its own as root, which knows nothing of any other one. Where
