@@ -155,7 +155,7 @@ async def test_time_is_kept(docked: Project, engine: Any) -> None:
         assert answer["error"]["kind"] == "limit", answer
         assert "started" in answer["printed"]
         assert await agent.value("1 + 1") == 2
-        assert until(lambda: all(processes(engine, c["Id"]) <= 3 for c in engine.containers()), 3)
+        assert until(lambda: all(processes(engine, c["Id"]) <= 4 for c in engine.containers()), 3)
 
 
 def processes(engine: Any, container: str) -> int:

@@ -22,7 +22,6 @@ from doorward.sandbox.inside.channel import Channel, sparing
 from doorward.sandbox.inside.protocol import encode
 
 _VALUE = "__doorward_value__"
-_MISSING: Any = object()
 
 
 def serve(link: socket.socket) -> None:
