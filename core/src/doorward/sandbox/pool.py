@@ -17,6 +17,12 @@ from doorward.types import Limits
 _SOON = 0.25
 """Seconds in which a jail may get free again: starting one takes as long."""
 
+_SHORTLY = 0.002
+"""Seconds in which an answer is on its way: ending a sandbox takes processor time that it needs."""
+
+_AFTER = 0.02
+"""Seconds after which the next sandbox is started, if there is another one ready: most runs are over by then."""
+
 _UNUSED = 10.0
 """Seconds after which a jail that holds one sandbox at a time, and none now, is ended."""
 
@@ -58,7 +64,7 @@ class Pool:
         except BaseException:
             self._slots.release()
             raise
-        self._refill_later()
+        self._refill_later(_AFTER if self._ready else 0)
         return JailSandbox(line, limits, self)
 
     async def instead_of(self, dead: Line) -> Line:
@@ -116,13 +122,14 @@ class Pool:
         self._jails.append(jail)
         return jail
 
-    def left(self, line: Line) -> asyncio.Future[None]:
-        """A client has gone. Its sandbox goes too, while the client need not wait for that."""
-        return self._later(self._end(line))
+    def left(self, line: Line, *, at_once: bool) -> asyncio.Future[None]:
+        """A client has gone. Its sandbox goes too: at once, or when the client has had the time to get its answer."""
+        return self._later(self._end(line, 0 if at_once else _SHORTLY))
 
-    async def _end(self, line: Line) -> None:
+    async def _end(self, line: Line, seconds: float) -> None:
         self._leaving += line.jail.fresh
         try:
+            await asyncio.sleep(seconds)
             await line.end()
             if not line.jail.fresh:
                 await line.jail.end()
@@ -132,16 +139,17 @@ class Pool:
             self._freed.set()
             self._freed = asyncio.Event()
         if not self._closed:
-            self._refill_later()
+            self._refill_later(_AFTER if self._ready else 0)
 
-    def _refill_later(self) -> None:
-        task = self._later(self._refill())
+    def _refill_later(self, seconds: float) -> None:
+        task = self._later(self._refill(seconds))
         self._refills.add(task)
         task.add_done_callback(self._refills.discard)
 
-    async def _refill(self) -> None:
-        """Start what is missing of the sandboxes ahead."""
+    async def _refill(self, seconds: float) -> None:
+        """Start what is missing of the sandboxes ahead, some time from now."""
         self._rest()
+        await asyncio.sleep(seconds)
         while (limits := self._limits) is not None and not self._closed and len(self._ready) + self._making < self._aim:
             self._making += 1
             try:

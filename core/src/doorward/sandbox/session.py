@@ -85,7 +85,7 @@ class JailSandbox:
         """End it and everything in it. Idempotent: who is cancelled while it waits here may wait again. After a run that came to
         its end nobody waits."""
         if self._ending is None:
-            self._ending = self._pool.left(self._line)
+            self._ending = self._pool.left(self._line, at_once=not self._clean)
         if not self._clean:
             await asyncio.shield(self._ending)
 

@@ -22,6 +22,7 @@ from doorward.sandbox.inside.channel import Channel, sparing
 from doorward.sandbox.inside.protocol import encode
 
 _VALUE = "__doorward_value__"
+_NOTHING: dict[str, Any] = {"code": "1 + 1", "awaited": [], "inputs": {}, "given": {}, "sets_result": False}
 
 
 def serve(link: socket.socket) -> None:
@@ -50,6 +51,7 @@ class Runner:
         self._main = types.ModuleType("__main__")
         self._main.__dict__[catalog.LATER] = catalog.later
         _surroundings(self._main)
+        self._execute(_NOTHING, "")  # so that the memory which a first run copies is copied ahead
         channel.send({"ready": os.getpid()})
 
     def run(self, program: dict[str, Any], files: bytes) -> None:
