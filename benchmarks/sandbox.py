@@ -135,6 +135,8 @@ async def _warm(folder: Path, sides: list[Side]) -> None:
             client = await stack.enter_async_context(connected(side.project(folder / f"warm-{side.name}").serve))
             session = (await _execute(client, "x = 1", session_id="new"))["session_id"]
             asks[side.name] = partial(_execute, client, PANDAS if side.pandas else "1+1")
+            if side.pandas:
+                asks[f"{side.name} loaded, 1+1"] = partial(_execute, client, "1+1")
             asks[f"{side.name}: session"] = partial(_execute, client, "x + 1", session_id=session)
         paused: dict[str, list[float]] = {name: [] for name in asks}
         for number in range(-5, ROUNDS):
