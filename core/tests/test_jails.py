@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import anyio
 import pytest
 from doorward import Ended, ExecutorError, File, LimitExceeded, Limits, PluginContext, Program, SandboxDied
-from doorward.testing import Door, ExecutorConformance
+from doorward.testing import Door, FullPythonConformance
 
 _spec = importlib.util.spec_from_file_location("unshared", Path(__file__).parent / "unshared.py")
 assert _spec is not None
@@ -71,9 +71,8 @@ ONE_EACH = RELAYED | {"fresh": False}
 each_mode = pytest.mark.parametrize("mode", [PASSED, RELAYED, ONE_EACH], ids=["passed", "relayed", "one-each"])
 
 
-class TestPassed(ExecutorConformance):
+class TestPassed(FullPythonConformance):
     settings: ClassVar[dict[str, Any]] = PASSED
-    full_python = True
 
     def executor(self, host: Any) -> Any:
         return unshared_executor(**self.settings)
@@ -245,12 +244,14 @@ class Point: x: int; y: int
 class Kind(enum.Enum): A = 1
 class Odd:
     def __repr__(self): return "odd"
-{"bytes": b"ab", "set": {2, 1}, "date": datetime.date(2026, 1, 2), "path": pathlib.Path("a"), "kind": Kind.A,
+pathlib.Path("mine").write_text("of an argument it would be the file")
+{"bytes": b"ab", "file": pathlib.Path("mine"), "set": {2, 1}, "date": datetime.date(2026, 1, 2), "path": pathlib.Path("a"), "kind": Kind.A,
  "point": Point(1, 2), "odd": Odd(), (1, 2): "key", "big": 2**70, "nan": float("nan"), "half": "\\ud800"}
 """
     async with executor() as made:
         found = await value(made, code)
         assert found["bytes"] == b"ab"
+        assert found["file"] == "mine"
         assert found["big"] == 2**70
         assert (found["set"], found["date"], found["path"], found["kind"]) == ([1, 2], "2026-01-02", "a", 1)
         assert (found["point"], found["odd"], found["(1, 2)"]) == ({"x": 1, "y": 2}, "odd", "key")

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from doorward import Capabilities, Door, Ended, ExecutorError, Failure, LimitExceeded, Limits, PluginContext, Program, Settings, bind
-from doorward.sandbox import trials
+from doorward.sandbox import trials_of_limits
 from doorward.sandbox.probes import probe, summary
 
 from .test_cli import Cli, cli, project  # noqa: F401 - fixtures
@@ -97,7 +97,7 @@ class Holding(Bare):
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trials, "DEADLINE", 0.3)
+    monkeypatch.setattr(trials_of_limits, "DEADLINE", 0.3)
 
 
 @pytest.mark.anyio

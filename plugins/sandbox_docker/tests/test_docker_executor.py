@@ -19,7 +19,7 @@ import anyio
 import pytest
 from doorward import LimitExceeded, Limits, Program, SandboxDied
 from doorward.sandbox.probes import probe
-from doorward.testing import Door, ExecutorConformance, check_driver, check_light_import
+from doorward.testing import Door, FullPythonConformance, check_driver, check_light_import
 from doorward_sandbox_docker import DockerExecutor, DockerSettings
 
 pytestmark = pytest.mark.anyio
@@ -27,10 +27,8 @@ pytestmark = pytest.mark.anyio
 Run = Callable[..., Any]
 
 
-class TestDocker(ExecutorConformance):
+class TestDocker(FullPythonConformance):
     """Docker keeps what the protocol promises."""
-
-    full_python = True
 
     @pytest.fixture(autouse=True)
     def _engine(self, engine: Any) -> None:

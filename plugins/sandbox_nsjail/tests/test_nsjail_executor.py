@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from doorward.testing import ExecutorConformance, check_driver, check_light_import
+from doorward.testing import FullPythonConformance, check_driver, check_light_import
 from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings
 
 HOST = """
@@ -22,10 +22,8 @@ def tried(name, act):
 """
 
 
-class TestNsjail(ExecutorConformance):
+class TestNsjail(FullPythonConformance):
     """nsjail keeps what the protocol promises."""
-
-    full_python = True
 
     settings: ClassVar[dict[str, Any]] = {}
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from doorward import Program
+from doorward.sandbox import start_time
 from doorward.testing import Door
 from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings, cgroups
 from doorward_sandbox_nsjail.jail import launch
@@ -122,14 +123,14 @@ async def test_a_jail_is_killed_with_all_in_it(tmp_path: Path) -> None:
 def test_names_of_groups(tmp_path: Path) -> None:
     """Groups of dead gateways are swept; those of living ones, and what is not ours, stay."""
     child = subprocess.Popen([sys.executable, "-c", "pass"])
-    start = cgroups.start_time(child.pid)
+    start = start_time(child.pid)
     child.wait()
     dead, reused, living, other = (
         tmp_path / name
         for name in (
             f"doorward-{child.pid}-{start}-0",
             f"doorward-{os.getpid()}-1-7",
-            f"doorward-{os.getpid()}-{cgroups.start_time(os.getpid())}-0",
+            f"doorward-{os.getpid()}-{start_time(os.getpid())}-0",
             "doorward-of-somebody",
         )
     )

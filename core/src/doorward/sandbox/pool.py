@@ -83,14 +83,13 @@ class Pool:
 
     async def _make(self, limits: Limits) -> Line:
         """A new sandbox: in a jail that has room, else in a new jail."""
-        for _ in range(2):
-            jail = self._jail_with_room(limits) or await self._jail_soon(limits) or await self._new_jail(limits)
-            try:
-                return await jail.fork()
-            except ExecutorError:
-                if not jail.dead.is_set():
-                    raise
-        return await (await self._new_jail(limits)).fork()
+        jail = self._jail_with_room(limits) or await self._jail_soon(limits) or await self._new_jail(limits)
+        try:
+            return await jail.fork()
+        except ExecutorError:
+            if not jail.dead.is_set():
+                raise
+        return await (await self._new_jail(limits)).fork()  # the one that was there had just ended
 
     async def _jail_soon(self, limits: Limits) -> Jail | None:
         """One that is about to get free, if a client has just left: that takes less time than to start one."""

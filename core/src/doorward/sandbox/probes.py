@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from doorward.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName, Unsupported
-from doorward.sandbox.trials import TRIALS, Trial
+from doorward.sandbox.trial import Trial
+from doorward.sandbox.trials import TRIALS
 from doorward.types import Artefact, Ended, Failure, File, Limits, Program
 
 if TYPE_CHECKING:

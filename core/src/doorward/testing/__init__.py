@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from doorward.testing.checks import check_driver, check_light_import
 from doorward.testing.conformance import AuthConformance, CacheConformance, SourceConformance
+from doorward.testing.cpython import FullPythonConformance
 from doorward.testing.door import Door
 from doorward.testing.executors import ExecutorConformance
 from doorward.testing.host import Host
@@ -16,6 +17,7 @@ __all__ = [
     "CacheConformance",
     "Door",
     "ExecutorConformance",
+    "FullPythonConformance",
     "Host",
     "SourceConformance",
     "check_driver",

@@ -13,14 +13,12 @@ import pytest
 from doorward.errors import LimitExceeded, Unsupported
 from doorward.testing import programs
 from doorward.testing.door import Door
-from doorward.testing.full_python import ERRORS, STUBBORN, VALUES
-from doorward.types import File, Limits, Program
+from doorward.types import Limits, Program
 
 
 class ExecutorConformance:
-    """For executors. Override `executor`: a fresh instance. `full_python`: it runs CPython, with files and threads."""
-
-    full_python = False
+    """For executors. Override `executor`: a fresh instance. For one of CPython, with files and threads, inherit
+    `FullPythonConformance`."""
 
     @pytest.fixture
     def anyio_backend(self) -> str:
@@ -32,7 +30,7 @@ class ExecutorConformance:
     async def run(self, host: Any, code: str, *, door: Door | None = None, **program: Any) -> tuple[Any, Door]:
         """How a program ends in a fresh sandbox, and the door that it was given."""
         executor, door = self.executor(host), door or Door()
-        asked = _program(code, **program)
+        asked = program_of(code, **program)
         try:
             sandbox = await executor.open(asked)
             try:
@@ -48,7 +46,7 @@ class ExecutorConformance:
 
         async def one(code: str) -> tuple[Any, Door]:
             async with slots:
-                asked, door = _program(code, **program), Door()
+                asked, door = program_of(code, **program), Door()
                 sandbox = await executor.open(asked)
                 try:
                     return await sandbox.run(asked, door), door
@@ -178,10 +176,11 @@ class ExecutorConformance:
     @pytest.mark.parametrize("code", ["while True: pass", "import time\ntime.sleep(1000)", "import calc\ncalc.wait(ms=100000)"])
     async def test_a_cancelled_run_is_over(self, host: Any, code: str) -> None:
         """Within two seconds, whatever it does; what it printed has come, and the next sandbox works."""
-        await self._cancelled(host, code)
+        await self.cancelled(host, code)
 
-    async def _cancelled(self, host: Any, code: str) -> None:
-        executor, door, program = self.executor(host), Door(), _program(f"print('begun')\n{code}")
+    async def cancelled(self, host: Any, code: str) -> None:
+        """A program that is cancelled is over within two seconds."""
+        executor, door, program = self.executor(host), Door(), program_of(f"print('begun')\n{code}")
         try:
             sandbox = await executor.open(program)
             running = asyncio.ensure_future(sandbox.run(program, door))
@@ -197,8 +196,8 @@ class ExecutorConformance:
             await sandbox.close()
             assert time.monotonic() - cancelled < 2
             assert "begun" in door.printed
-            again = await executor.open(_program("1 + 1"))
-            assert (await again.run(_program("1 + 1"), Door())).value == 2
+            again = await executor.open(program_of("1 + 1"))
+            assert (await again.run(program_of("1 + 1"), Door())).value == 2
             await again.close()
             await again.close()
         finally:
@@ -211,90 +210,19 @@ class ExecutorConformance:
         if not executor.capabilities().sessions:
             pytest.skip("it keeps no sessions")
         try:
-            one, other = [await executor.open(_program("1"), session=True) for _ in range(2)]
-            first = await one.run(_program("import calc, json\nx = 40\ndef f(y): return calc.add(x, y)\nresult = 1"), Door())
+            one, other = [await executor.open(program_of("1"), session=True) for _ in range(2)]
+            first = await one.run(program_of("import calc, json\nx = 40\ndef f(y): return calc.add(x, y)\nresult = 1"), Door())
             assert first.value == 1
-            assert (await one.run(_program("1 / 0"), Door())).error.type == "ZeroDivisionError"
-            assert (await one.run(_program("x = x + 1\njson.dumps(f(1))"), Door())).value == "42"
-            assert (await one.run(_program("y = 5"), Door())).value is None
-            assert (await other.run(_program("x"), Door())).error.type == "NameError"
+            assert (await one.run(program_of("1 / 0"), Door())).error.type == "ZeroDivisionError"
+            assert (await one.run(program_of("x = x + 1\njson.dumps(f(1))"), Door())).value == "42"
+            assert (await one.run(program_of("y = 5"), Door())).value is None
+            assert (await other.run(program_of("x"), Door())).error.type == "NameError"
             await one.close()
-            assert (await other.run(_program("2"), Door())).value == 2
+            assert (await other.run(program_of("2"), Door())).value == 2
             await other.close()
         finally:
             await executor.close()
 
-    @pytest.mark.anyio
-    async def test_full_python(self, host: Any) -> None:
-        """What Python can, it can here."""
-        self._needs_full_python()
-        all_ended = await self.each(host, [code for code, _ in VALUES.values()])
-        told = zip(VALUES.items(), all_ended, strict=True)
-        assert {what: ended for (what, (_, value)), (ended, _) in told if (ended.error, ended.value) != (None, value)} == {}
 
-    @pytest.mark.anyio
-    async def test_errors_of_full_python(self, host: Any) -> None:
-        """An error has its own type, and its line in the agent's code."""
-        self._needs_full_python()
-        all_ended = await self.each(host, [code for code, *_ in ERRORS.values()])
-        told = zip(ERRORS.items(), all_ended, strict=True)
-        assert {what: ended for (what, (_, *error)), (ended, _) in told if [ended.error.type, ended.error.line] != error} == {}
-
-    @pytest.mark.anyio
-    @pytest.mark.parametrize("what", STUBBORN)
-    async def test_stubborn_programs_are_over(self, host: Any, what: str) -> None:
-        """Cancelled, they end as the others do."""
-        self._needs_full_python()
-        await self._cancelled(host, STUBBORN[what])
-
-    @pytest.mark.anyio
-    async def test_files_that_a_program_leaves(self, host: Any) -> None:
-        """What is in ./out at the end has gone to the door, also of a run that failed; what is elsewhere has not."""
-        self._needs_full_python()
-        code = "open('x.txt', 'w').write('no')\nopen('out/a.csv', 'w').write('1,2')\nopen('out/b.png', 'wb').write(bytes(range(256)))\n"
-        for end in ("5", "1 / 0"):
-            _, door = await self.run(host, code + end)
-            assert sorted(door.kept) == [("a.csv", "text/csv", b"1,2"), ("b.png", "image/png", bytes(range(256)))]
-
-    @pytest.mark.anyio
-    async def test_files_that_a_program_is_given(self, host: Any) -> None:
-        """A parameter that is the URI of an artefact is the path of that file; `doorward.path` fetches any other."""
-        self._needs_full_python()
-        door = Door()
-        door.files = {f"doorward://results/{n}": File(f"{n},2".encode(), "text/csv", "report.csv") for n in ("one", "two")}
-        code = "import doorward\ndata = ''\nresult = [data, open(data).read(), open(doorward.path(other['uri'])).read()]"
-        params = {"data": "doorward://results/one", "other": {"uri": {"artefact": "doorward://results/two"}}}
-        ended, _ = await self.run(host, code, door=door, params=params)
-        assert ended.error is None, ended.error
-        assert ended.value[1:] == ["one,2", "two,2"]
-        assert ended.value[0] == "in/report.csv"
-
-    @pytest.mark.anyio
-    async def test_nothing_is_left_for_the_next(self, host: Any) -> None:
-        """Neither files, nor changes of modules, nor processes."""
-        self._needs_full_python()
-        executor = self.executor(host)
-        leave = "import builtins, json, os, sys\njson.left = builtins.left = 1\nsys.modules['left'] = json\n" + (
-            "for f in ('/tmp/left', 'left', 'out/left'): open(f, 'w').close()\nos.environ['LEFT'] = '1'"
-        )
-        look = "import builtins, json, os, sys\n" + (
-            "result = [hasattr(json, 'left'), hasattr(builtins, 'left'), 'left' in sys.modules, 'LEFT' in os.environ,\n"
-            "  *[os.path.exists(f) for f in ('/tmp/left', 'left', 'out/left')]]"
-        )
-        try:
-            for code, value in ((leave, None), (look, [False] * 7)):
-                sandbox = await executor.open(_program(code))
-                ended = await sandbox.run(_program(code), Door())
-                assert ended.error is None, ended.error
-                assert ended.value == value
-                await sandbox.close()
-        finally:
-            await executor.close()
-
-    def _needs_full_python(self) -> None:
-        if not self.full_python:
-            pytest.skip("it runs a part of Python")
-
-
-def _program(code: str, **more: Any) -> Program:
+def program_of(code: str, **more: Any) -> Program:
     return Program(code, deadline=time.monotonic() + 30, **more)

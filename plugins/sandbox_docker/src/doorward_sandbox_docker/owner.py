@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from doorward.sandbox import start_time
+
 if TYPE_CHECKING:
     from docker import APIClient
 
@@ -30,26 +32,10 @@ def _place() -> str:
         return platform.node()
 
 
-def _started(pid: int) -> str:
-    """When a process started, as the kernel counts, for ids are used again; "" if there is none that runs."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except FileNotFoundError:
-        if Path("/proc/self/stat").exists():
-            return ""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, 0)
-            return "unknown"
-        return ""
-    except OSError:
-        return "unknown"
-    return "" if fields[0] in "ZX" else fields[19]
-
-
 def labels() -> dict[str, str]:
     """The labels of a container of this process."""
     pid = os.getpid()
-    return {LABEL: "sandbox", _PLACE: _place(), _PID: str(pid), _STARTED: _started(pid)}
+    return {LABEL: "sandbox", _PLACE: _place(), _PID: str(pid), _STARTED: start_time(pid)}
 
 
 def orphaned(container: Mapping[str, Any]) -> bool:
@@ -59,7 +45,7 @@ def orphaned(container: Mapping[str, Any]) -> bool:
         return True
     if about.get(_PLACE) != _place() or not about.get(_PID, "").isdecimal():
         return False
-    return _started(int(about[_PID])) != str(about.get(_STARTED))
+    return start_time(int(about[_PID])) != str(about.get(_STARTED))
 
 
 def sweep(client: APIClient) -> int:

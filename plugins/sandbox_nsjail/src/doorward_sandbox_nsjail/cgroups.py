@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from doorward import ExecutorError
+from doorward.sandbox import start_time
 
 NAME = re.compile(r"doorward-(?P<pid>\d+)-(?P<start>\d+)-\d+")
 """A group of ours: the gateway's process id and start time, and a number."""
@@ -141,11 +142,6 @@ def sweep(parents: Parents) -> None:
                     group.rmdir()
                 except OSError:  # in use, or removed by another gateway
                     continue
-
-
-def start_time(pid: int) -> str:
-    """When a process started, in ticks since boot; empty if there is none. With the process id it names a process for ever."""
-    return next(iter(_stat(pid)[19:20]), "")
 
 
 def _of_our_family(pid: int) -> bool:

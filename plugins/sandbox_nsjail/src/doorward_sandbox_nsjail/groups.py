@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from doorward import ExecutorError, Limits
+from doorward.sandbox import start_time
 
-from doorward_sandbox_nsjail.cgroups import Parents, start_time
+from doorward_sandbox_nsjail.cgroups import Parents
 
 _NUMBERS = itertools.count()
 """For the names of groups: one process may have several gateways."""

@@ -24,10 +24,15 @@ Keep = Callable[[str, bytes], None]
 
 
 def outgoing(value: Any) -> Any:
-    """What `json` does not know, as something that it does. Raises: TypeError for what cannot be an argument of a call."""
+    """What `json` does not know of the arguments of a call: a path of a file is that file. Raises: TypeError."""
     if isinstance(value, os.PathLike) and os.path.isfile(value):
         with open(value, "rb") as file:
             return {"base64": base64.b64encode(file.read()).decode(), "name": os.path.basename(value)}
+    return returned(value)
+
+
+def returned(value: Any) -> Any:
+    """What `json` does not know of a program's value, as something that it does. Raises: TypeError for what nobody knows."""
     found = _known(value)
     if found is NotImplemented:
         raise TypeError(f"a {type(value).__name__} cannot be sent; send plain JSON values")

@@ -118,7 +118,7 @@ class Runner:
         self.channel.send_frame(frame)
 
     def _outgoing(self, value: Any) -> Any:
-        return self._figures.kept(value) or results.outgoing(value)
+        return self._figures.kept(value) or results.returned(value)
 
 
 def _surroundings(main: types.ModuleType) -> None:

@@ -1,0 +1,27 @@
+"""One trial: a program that tries what must not work, and how the host judges what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from doorward.errors import DoorwardError
+    from doorward.types import Failure
+
+PATIENCE = 5.0
+"""Seconds that one probe may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A program, its parameters, and how the host judges its end: the sentence of what did not hold, or "". `well` says what
+    held; `limit` is the word in the message of the limit that should end the program."""
+
+    code: str
+    params: Mapping[str, Any]
+    judge: Callable[[Any, DoorwardError | Failure | None], str]
+    well: str
+    limit: str = "-"
+    seconds: float = PATIENCE
