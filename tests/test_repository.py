@@ -26,8 +26,12 @@ DISTRIBUTIONS = [CORE, *PLUGINS, DEMO]
 GROUP = {"sandbox": "executor", "auth": "auth", "cache": "cache", "guard": "plugins"}
 """The first word of a plugin's folder, and the entry-point group that it gives; its other words are the name in there.
 Every other folder is the name itself: `openapi`, `audit_jsonl`."""
-SEVERAL = {"auth_static": {"static", "jwt", "basic", "api_key"}}
-"""Folders that give more names than the one that they are called by."""
+SEVERAL = {
+    "auth_static": {"static", "jwt", "basic", "api_key"},
+    "clients": {"connect", "import"},
+    "mcp_upstream": {"mcp"},
+}
+"""Folders that give other names than the one that they are called by."""
 RANGE = ">=0.1,<0.2"
 LONGEST = 300
 """Lines of a module."""

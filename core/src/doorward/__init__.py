@@ -16,10 +16,10 @@ __version__ = "0.1.0"
 
 _EXPORTS = {
     "config": ("Config", "Settings", "module_name"),
-    "drivers": ("Auth", "Cache", "Capabilities", "Door", "Executor", "PluginContext", "Sandbox", "ServerContext", "Source"),
+    "drivers": ("Auth", "Cache", "Capabilities", "Client", "Door", "Executor", "PluginContext", "Sandbox", "ServerContext", "Source"),
     "errors": (
         "ApiError", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused", "InvalidArguments", "InvalidProgram",
-        "LimitExceeded", "MissingSecret", "PluginError", "Refused", "SandboxDied", "ServerError", "UnknownName", "Unsupported",
+        "LimitExceeded", "MissingSecret", "PluginError", "Refused", "SandboxDied", "ServerError", "ToolError", "UnknownName", "Unsupported",
     ),
     "gateway": ("Gateway",),
     "hookspecs": ("hookimpl",),
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from doorward.drivers import Auth as Auth
     from doorward.drivers import Cache as Cache
     from doorward.drivers import Capabilities as Capabilities
+    from doorward.drivers import Client as Client
     from doorward.drivers import Door as Door
     from doorward.drivers import Executor as Executor
     from doorward.drivers import PluginContext as PluginContext

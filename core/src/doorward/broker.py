@@ -56,7 +56,7 @@ class Broker:
         text = qualified(str(name)[:2200])  # an id may be a route
         server, _, bare = text.partition(".")
         usable = self._servers.names()
-        function = self._catalog.function(server, bare) if server in usable else None
+        function = (self._catalog.function(server, bare) or self._servers.offered(server, bare)) if server in usable else None
         if function is None:
             likely = self._catalog.near(text, usable) if near else []
             hint = f"Near: {', '.join(likely)}." if likely else "Use search_functions to find one."
@@ -71,12 +71,12 @@ class Broker:
         """
         function = self.find(name, near=len(run.failures) < _HELPED)
         started = time.perf_counter()
-        call = Call(function, {}, run.program.run, run.program.principal, run.program.deadline)
+        call = Call(function, {}, run.program.run, run.program.principal, run.program.deadline, run.client)
         error: BaseException | None = None
         sent = received = 0
         try:
             bound = arguments.bind(function, args, kwargs, self._catalog)
-            call = Call(function, bound, call.run, call.principal, call.deadline)
+            call = replace(call, arguments=bound)
             sent = len(dump(bound))
             if sent > run.program.limits.result:
                 raise LimitExceeded(f"the arguments have {sent} bytes, more than {run.program.limits.result}", hint="Send less at once.")

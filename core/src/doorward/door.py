@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from doorward.artefacts import Artefacts
     from doorward.broker import Broker
     from doorward.discovery import Discovery
+    from doorward.drivers import Client
     from doorward.sessions import Session
 
 IN_FLIGHT = 64
@@ -31,12 +32,19 @@ class RunDoor:
     """A `Door` for one run. Lives on the host; what it keeps survives the sandbox."""
 
     def __init__(
-        self, program: Program, broker: Broker, discovery: Discovery, artefacts: Artefacts, session: Session | None = None
+        self,
+        program: Program,
+        broker: Broker,
+        discovery: Discovery,
+        artefacts: Artefacts,
+        session: Session | None = None,
+        client: Client | None = None,
     ) -> None:
         import anyio
 
         self.program = program
         self.session = session
+        self.client = client
         self.made = 0
         self.failures: dict[str, DoorwardError] = {}
         self.artefacts: list[Artefact] = []

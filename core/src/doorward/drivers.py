@@ -28,7 +28,8 @@ class ServerContext:
     `settings` is an instance of the driver's own `Settings`. `folder` is where the configuration file lies:
     relative paths start there. `auth` makes the configured `httpx2.Auth` (`None`: no credentials); it is
     called late, because that is what imports the auth plugin. `state` is a folder of the server's own that the
-    source may create.
+    source may create. `changed` is for a source that learns of it that its functions are others now: they are compiled
+    anew in the background, and clients are told. `scrub` takes secrets out of a text that the source keeps.
     """
 
     name: str
@@ -36,20 +37,47 @@ class ServerContext:
     folder: Path
     state: Path
     auth: Callable[[], httpx2.Auth | None] = lambda: None
+    changed: Callable[[], None] = lambda: None
+    scrub: Callable[[str], str] = str
 
 
 @dataclass(frozen=True, slots=True)
 class PluginContext:
     """What auth, cache, executor and hook plugins are told: their validated settings, the state folder, and
-    for whom they work (`name`: the server for auth, else the plugin's own name)."""
+    for whom they work (`name`: the server for auth, else the plugin's own name). `url` is where that server is, as its
+    source's settings say (`url`, else `base_url`); empty where they do not."""
 
     name: str
     settings: Any
     state: Path
+    url: str = ""
+
+
+class Client(Protocol):
+    """The MCP client that asked for a run, as far as a source may turn to it while a call lasts."""
+
+    async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
+        """Tell how far a call is, in whatever unit. Nothing happens if the client did not ask to be told."""
+        ...
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Have the client, or the person before it, answer a request of an upstream, `elicitation/create` or
+        `sampling/createMessage`; parameters and answer are plain JSON as MCP has them. The deadline of the run stands
+        still meanwhile.
+
+        Raises: ServerError if the client cannot answer such a request, or is gone; LimitExceeded if it took too long.
+        """
+        ...
 
 
 class Source(Protocol):
-    """Turns a server's configuration into functions, and performs their calls."""
+    """Turns a server's configuration into functions, and performs their calls.
+
+    Two attributes are optional. `tells_changes = True`: it calls `ServerContext.changed` itself, so a server that has
+    been compiled is not asked for its fingerprint when a gateway starts. `offers`: functions that each of its servers
+    has besides those that `compile` finds (`server` is filled in); they are called like those, and neither listed nor
+    found.
+    """
 
     Settings: ClassVar[type[Settings]]
 
@@ -85,7 +113,12 @@ class Source(Protocol):
 
 
 class Auth(Protocol):
-    """Adds credentials to outgoing requests. Lives on the host; nothing of it ever enters a sandbox."""
+    """Adds credentials to outgoing requests. Lives on the host; nothing of it ever enters a sandbox.
+
+    One with which a person has to log in has another method, for `doorward login SERVER`:
+    `async def login(self, tell: Callable[[str], None]) -> str`. It logs in, tells what the person has to do, and
+    returns a sentence about what is there now. Raises: ConfigError, ServerError.
+    """
 
     Settings: ClassVar[type[Settings]]
 

@@ -103,6 +103,10 @@ class ServerError(DoorwardError):
     kind = "server"
 
 
+class ToolError(ServerError):
+    """A tool of an upstream MCP server says that it failed (`isError`); the message is its text."""
+
+
 class ApiError(ServerError):
     """An HTTP API answered with an error.
 

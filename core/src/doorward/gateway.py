@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import secrets as tokens
 import time
-from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,18 +24,21 @@ from doorward.config import Loaded
 from doorward.discovery import Discovery
 from doorward.distribution import find_index
 from doorward.door import RunDoor
-from doorward.errors import ConfigError, DoorwardError, GuardRefused, InvalidArguments, LimitExceeded
+from doorward.drivers import Client
+from doorward.errors import ConfigError, DoorwardError, GuardRefused, InvalidArguments
 from doorward.executors import Executors
 from doorward.exposed import Exposed
 from doorward.index import Index
 from doorward.kept import Kept, again
 from doorward.plugins import Plugins
 from doorward.policy import Policy
+from doorward.rate import Rate
 from doorward.runs import Runs, failure, succeeded
 from doorward.servers import Servers
 from doorward.sessions import Session, Sessions
 from doorward.skills import Skills
 from doorward.types import LOCAL, File, Limits, Outcome, Program
+from doorward.upkeep import Upkeep
 from doorward.values import dump
 
 PATIENCE = 10.0
@@ -71,7 +73,7 @@ class Gateway:
         self._artefacts = Artefacts(most=self.config.limits.kept, seconds=self.config.limits.kept_seconds)
         self._sessions = Sessions(most=self.config.limits.sessions, idle=self.config.limits.session_idle)
         self._runs = Runs(self.executors, plugins, self.secrets)
-        self._starts: defaultdict[str, deque[float]] = defaultdict(deque)
+        self._rate = Rate(self.limits.rate)
         self._kept = Kept(loaded, plugins, self.catalog, self.state)
         self._compiled = anyio.Event()
 
@@ -98,7 +100,7 @@ class Gateway:
         try:
             async with anyio.create_task_group() as background:
                 if compile:
-                    background.start_soon(gate.servers.keep_compiled, gate._compiled.set, gate.config.refresh)
+                    background.start_soon(Upkeep(gate.servers, gate.config.refresh).run, gate._compiled.set)
                     background.start_soon(gate._sweep)
                 else:
                     gate._compiled.set()
@@ -169,12 +171,14 @@ class Gateway:
         session_id: str = "",
         timeout: float | None = None,
         principal: str = LOCAL,
+        client: Client | None = None,
     ) -> Outcome:
         """Run a program. `params` are values for its parameters, files by their handles; `functions` narrows what it may
-        call; `session_id` is that of an open session, or `"new"`. What goes wrong is in the outcome, never raised.
+        call; `session_id` is that of an open session, or `"new"`; `client` can be told of progress and asked by what the
+        program calls. What goes wrong is in the outcome, never raised.
         """
         try:
-            self._admit(principal)
+            self._rate.admit(principal)
             await self.ready()
             if (size := len(code.encode(errors="surrogatepass"))) > self.limits.code:
                 raise GuardRefused(
@@ -190,15 +194,21 @@ class Gateway:
             session = await self._sessions.get(session_id, principal) if session_id else None
         except DoorwardError as error:
             return self._refused(error, code, principal)
-        return await self._run(program, {**known, **program.params}, session)
+        return await self._run(program, {**known, **program.params}, session, client)
 
     async def run_cached(
-        self, cache_id: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None, principal: str = LOCAL
+        self,
+        cache_id: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        principal: str = LOCAL,
+        client: Client | None = None,
     ) -> Outcome:
         """Run a kept program again with other values for its parameters. Refused if a function that it uses has
         changed since."""
         try:
-            self._admit(principal)
+            self._rate.admit(principal)
             await self.ready()
             kept = await self._kept.get(cache_id, principal)
             values = self._artefacts.in_params(params or {}, principal)
@@ -206,7 +216,7 @@ class Gateway:
             program = self._program(kept.code, {**kept.params, **values}, kept.description, kept.functions, timeout, principal)
         except DoorwardError as error:
             return self._refused(error, "", principal)
-        outcome = await self._run(program, None, None)
+        outcome = await self._run(program, None, None, client)
         return replace(outcome, cache_id=cache_id, next=again(cache_id, kept.params)) if outcome.ok else outcome
 
     async def call(self, function: str, arguments: Mapping[str, Any] | None = None, *, principal: str = LOCAL) -> Any:
@@ -214,12 +224,14 @@ class Gateway:
         await self.ready()
         return await self._door(self._program("", {}, "", None, None, principal)).call(function, (), dict(arguments or {}))
 
-    async def answer(self, function: str, arguments: Mapping[str, Any] | None = None, *, principal: str = LOCAL) -> Outcome:
+    async def answer(
+        self, function: str, arguments: Mapping[str, Any] | None = None, *, principal: str = LOCAL, client: Client | None = None
+    ) -> Outcome:
         """One call as a run: it counts as one, its value is cut if it is large, and what goes wrong is in the outcome."""
         try:
-            self._admit(principal)
+            self._rate.admit(principal)
             await self.ready()
-            door = self._door(self._program("", {}, "", None, None, principal))
+            door = self._door(self._program("", {}, "", None, None, principal), client=client)
             value = await door.call(function, (), dict(arguments or {}))
         except DoorwardError as error:
             return Outcome(False, error=failure(error))
@@ -237,11 +249,11 @@ class Gateway:
         """End a session, and a program that runs in it. Raises: UnknownName."""
         await self._sessions.end(self._sessions.find(session_id, principal))
 
-    def _door(self, program: Program, session: Session | None = None) -> RunDoor:
-        return RunDoor(program, self.broker, self.discovery, self._artefacts, session)
+    def _door(self, program: Program, session: Session | None = None, client: Client | None = None) -> RunDoor:
+        return RunDoor(program, self.broker, self.discovery, self._artefacts, session, client)
 
-    async def _run(self, program: Program, known: Mapping[str, Any] | None, session: Session | None) -> Outcome:
-        outcome = await self._runs.run(program, self._door(program, session), session)
+    async def _run(self, program: Program, known: Mapping[str, Any] | None, session: Session | None, client: Client | None) -> Outcome:
+        outcome = await self._runs.run(program, self._door(program, session, client), session)
         if session is not None:
             await self._sessions.leave(session)
             outcome = replace(outcome, session_id="" if session.dead else session.id)
@@ -268,17 +280,6 @@ class Gateway:
         if narrowed and len(narrowed) > 100:
             raise InvalidArguments(f"`functions` has {len(narrowed)} patterns; at most 100 are allowed", hint="Use wildcards.")
         return Program(code, params, description, narrowed, principal, limits, tokens.token_hex(8), deadline)
-
-    def _admit(self, principal: str) -> None:
-        """Count this run. Raises: LimitExceeded if the principal had its runs of this minute."""
-        now, starts = time.monotonic(), self._starts[principal]
-        while starts and starts[0] < now - 60:
-            starts.popleft()
-        if len(starts) >= self.limits.rate:
-            raise LimitExceeded(
-                f"{self.limits.rate} runs a minute are allowed", hint=f"Try again in {60 - (now - starts[0]):.0f} s, or do more in one run."
-            )
-        starts.append(now)
 
     # The background
 

@@ -28,7 +28,7 @@ from doorward.types import Compiled, Function, Skipped
 
 class Servers:
     """Everything that is configured under `[servers]` and can be used; `broken` says what is wrong with the rest,
-    `behind` why a server goes on with its last compile."""
+    `behind` why a server goes on with its last compile. `changed` is called with a server whose source says that it has changed."""
 
     def __init__(self, loaded: Loaded, plugins: Plugins, catalog: Catalog, skills: Skills, state: Path) -> None:
         self._loaded = loaded
@@ -39,6 +39,7 @@ class Servers:
         self._sources: dict[str, Source] = {}
         self._options: dict[str, Any] = {}
         self._locks: dict[str, anyio.Lock] = {}
+        self.changed: Callable[[str], None] = lambda name: None
         self.broken: dict[str, DoorwardError] = dict(loaded.broken)
         self.behind: dict[str, DoorwardError] = {}
         self.configured: dict[str, Server] = {n: s for n, s in loaded.servers.items() if not s.settings.disabled}
@@ -73,9 +74,25 @@ class Servers:
             driver = self._plugins.driver("source", server.settings.source)
             settings = self._validated(server, driver.Settings)
             state = self._state / "servers" / name
-            context = ServerContext(module, settings, self._loaded.folder, state, lambda: self._auth(server))
+            context = ServerContext(
+                module,
+                settings,
+                self._loaded.folder,
+                state,
+                lambda: self._auth(server),
+                lambda: self.changed(name),
+                self._loaded.secrets.scrub,
+            )
             self._sources[name] = driver(context)
         return self._sources[name]
+
+    def offered(self, module: str, name: str) -> Function | None:
+        """The function of this name or id that every server of the source has, if this server's configuration leaves it."""
+        functions: Sequence[Function] = getattr(self.source(module), "offers", ())
+        for function in functions:
+            if name in (function.name, function.id) and _wanted(function, self.configured[self._modules[module]].settings):
+                return replace(function, server=module)
+        return None
 
     def _validated(self, server: Server, model: Any) -> Any:
         if server.name not in self._options:
@@ -113,9 +130,16 @@ class Servers:
         """The server's `httpx2.Auth`, or `None` for a public one."""
         if server.settings.auth is None:
             return None
-        driver, settings = self._auth_driver(server)
         self._plugins.tell("auth_chosen", server=server.name, auth=server.settings.auth["type"])
-        return driver(PluginContext(server.name, settings, self._state)).create_auth()
+        return self.auth_of(server.name).create_auth()
+
+    def auth_of(self, name: str) -> Any:
+        """A new auth of a server that has one. Raises: PluginError, ConfigError."""
+        server = self.configured[name]
+        driver, settings = self._auth_driver(server)
+        source = self._validated(server, self._plugins.driver("source", server.settings.source).Settings)
+        url = getattr(source, "url", None) or getattr(source, "base_url", None) or ""
+        return driver(PluginContext(name, settings, self._state, str(url)))
 
     async def compile(
         self,
@@ -138,23 +162,6 @@ class Servers:
             if report is not None:
                 reports[name] = report
         return reports
-
-    async def keep_compiled(self, done: Callable[[], None], refresh: float) -> None:
-        """Compile what has no compile under this configuration, which callers wait for until `done` is called; then what may have changed,
-        and that again every `refresh` seconds (0: once)."""
-        stale = self.stale()
-        try:
-            async with anyio.create_task_group() as group:
-                for name in stale:
-                    group.start_soon(self.compile_one, name)
-        finally:
-            done()
-        for name in self.configured.keys() - set(stale):
-            await self.compile_one(name)
-        while refresh:
-            await anyio.sleep(refresh)
-            for name in self.configured:
-                await self.compile_one(name)
 
     async def compile_one(self, name: str, *, force: bool = False, dry_run: bool = False) -> Report | None:
         """Compile one server if its document or its configuration has changed, and see to its guide in any case.

@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from doorward.errors import Kind
+
+if TYPE_CHECKING:
+    from doorward.drivers import Client
 
 Schema = Mapping[str, Any]
 """A JSON Schema 2020-12. `{"$ref": "#/$defs/NAME"}` means the definition NAME of the function's server."""
@@ -100,13 +103,15 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call out of a sandbox (or of the command line) on its way to a source."""
+    """One call out of a sandbox (or of the command line) on its way to a source. `client` is who asked for it, where
+    that is an MCP client."""
 
     function: Function
     arguments: Mapping[str, Any]
     run: str = ""
     principal: str = LOCAL
     deadline: float = float("inf")
+    client: Client | None = None
 
     @property
     def time_left(self) -> float:
