@@ -46,6 +46,7 @@ class RunDoor:
         self.session = session
         self.client = client
         self.made = 0
+        self.uses: dict[str, str] = {}
         self.failures: dict[str, DoorwardError] = {}
         self.artefacts: list[Artefact] = []
         self.notes: list[str] = []
