@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from doorward import signatures
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from doorward.broker import Broker
     from doorward.catalog import Catalog
     from doorward.door import RunDoor
+    from doorward.observed import Observation
     from doorward.servers import Servers
     from doorward.skills import Skills
 
@@ -110,13 +112,17 @@ class Discovery:
             if part := self._part(str(name)):
                 return part
             return {"function": str(name)[:200], "error": f"{error}. {error.hint or ''}".strip()}
-        definitions = self._definitions(function.server)
+        definitions, seen = self._definitions(function.server), self._seen(function)
         return {
             "function": function.qualified,
             "import": f"from {function.server} import {function.name}",
-            "signature": signatures.signature(function, definitions),
-            "text": signatures.describe(function, definitions, module=function.server),
+            "signature": signatures.signature(function, definitions, seen=seen),
+            "text": signatures.describe(function, definitions, module=function.server, seen=seen),
         }
+
+    def _seen(self, function: Function) -> Observation | None:
+        """What is known of the results of a function without a schema of them."""
+        return self._broker.observed.of(function) if function.returns is None else None
 
     def _part(self, name: str) -> dict[str, Any] | None:
         """What `server.function#Class` means: one class of a function's types in full."""
@@ -128,6 +134,8 @@ class Discovery:
         if function is None:
             return None
         definitions = self._definitions(function.server)
+        if (seen := self._seen(function)) is not None:
+            function = replace(function, returns=seen.schema)
         found = {"function": f"{function.qualified}#{asked[:100]}"}
         if text := signatures.describe_class(function, definitions, asked):
             return found | {"text": text}
@@ -148,7 +156,7 @@ class Discovery:
         if server == "doorward":
             return _STUB + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in self.helpers)
         functions = [f for n in names if (f := self._catalog.function(server, n)) is not None]
-        return signatures.stub(functions, self._definitions(server))
+        return signatures.stub(functions, self._definitions(server), self._seen)
 
     # What `import doorward` offers inside a sandbox
 

@@ -112,7 +112,7 @@ class Observed:
         with contextlib.suppress(sqlite3.OperationalError), contextlib.closing(sqlite3.connect(self._catalog.path, timeout=5)) as db, db:
             db.execute("BEGIN IMMEDIATE")
             for qualified, seen in due.items():
-                _store(db, *qualified.split(".", 1), seen)
+                _store(db, qualified, seen)
 
     def _remember(self, function: Function, seen: Observation | None) -> None:
         self._known[function.qualified] = function, seen
@@ -125,8 +125,9 @@ class Observed:
         return Observation(promise, json.loads(row[1]), row[2], row[3]) if row and row[0] == promise else None
 
 
-def _store(db: sqlite3.Connection, server: str, name: str, seen: Observation) -> None:
+def _store(db: sqlite3.Connection, qualified: str, seen: Observation) -> None:
     """Write one, with what another process has seen meanwhile."""
+    server, _, name = qualified.partition(".")
     row = db.execute("SELECT digest, shape, times FROM observed WHERE server = ? AND name = ?", (server, name)).fetchone()
     if row and row[0] == seen.promise:
         seen.shape, seen.times = bounded(merge(json.loads(row[1]), seen.shape)), row[2] + seen.new

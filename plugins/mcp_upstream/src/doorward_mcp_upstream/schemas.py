@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any
 
 from doorward_mcp_upstream.documents import Document, Elsewhere, Pointer
@@ -157,11 +158,10 @@ def _parts(node: Mapping[str, Any], out: dict[str, Any], convert: Callable[[Any]
     """Everything that holds other schemas."""
     properties = node.get("properties")
     if isinstance(properties, Mapping) and properties:
-        some: Iterable[Any] = list(properties.items())[:MOST_PROPERTIES]
-        out["properties"] = {name: convert(part) for name, part in some}
-    if isinstance(required := node.get("required"), list):
-        if names := list(dict.fromkeys(name for name in required[:MOST_PROPERTIES] if isinstance(name, str))):
-            out["required"] = names
+        out["properties"] = {name: convert(part) for name, part in islice(properties.items(), MOST_PROPERTIES)}
+    required = node.get("required")
+    if names := [n for n in required[:MOST_PROPERTIES] if isinstance(n, str)] if isinstance(required, list) else []:
+        out["required"] = list(dict.fromkeys(names))
     items = node.get("items")
     if isinstance(items, Mapping):
         out["items"] = convert(items)
