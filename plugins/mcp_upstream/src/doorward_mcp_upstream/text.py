@@ -20,9 +20,11 @@ def prose(text: Any, limit: int) -> str:
     return _cut(_BLANK.sub("\n\n", _visible(text, limit)).strip(), limit)
 
 
-def sentence(text: Any, limit: int) -> str:
-    """The first sentence of a text, on one line."""
-    return line(_SENTENCE.split(prose(text, 4 * limit), maxsplit=1)[0], limit)
+def summed_up(text: str, limit: int) -> tuple[str, str]:
+    """The first sentence of a text on one line, and what follows it; all of the text if the sentence is too long."""
+    first, *rest = _SENTENCE.split(text, maxsplit=1)
+    summary = line(first, limit)
+    return summary, text if summary.endswith("…") else rest[0].strip() if rest else ""
 
 
 def _visible(text: Any, limit: int) -> str:
