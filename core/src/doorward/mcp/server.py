@@ -10,6 +10,7 @@ from typing import Any
 import mcp_types as t
 from mcp import MCPError
 from mcp.server.lowlevel import Server
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from doorward import __version__
 from doorward.gateway import Gateway
@@ -46,7 +47,7 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
         return t.ListToolsResult(tools=await tools.listed())
 
     async def call_tool(ctx: Any, params: t.CallToolRequestParams) -> Any:
-        return await tools.call(ctx, params.name, params.arguments or {})
+        return await tools.call(ctx, params)
 
     async def list_resources(ctx: Any, params: Any) -> t.ListResourcesResult:
         changes.remember(ctx)
@@ -67,11 +68,19 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
         message = t.PromptMessage(role="user", content=t.TextContent(text=guides.REUSE))
         return t.GetPromptResult(description=_PROMPT.description, messages=[message])
 
+    @contextlib.asynccontextmanager
+    async def lifespan(server: Server[Any]) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await tools.parked.close()
+
     server: Server[Any] = Server(
         "doorward",
         version=__version__,
         title="Doorward",
         instructions=guides.instructions(gate),
+        lifespan=lifespan,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,
@@ -81,5 +90,7 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
         on_get_prompt=get_prompt,
         on_subscriptions_listen=changes.listen,
     )
+    security = RequestStateSecurity.ephemeral(ttl=tools.parked.lasting)
+    server.middleware.append(RequestStateBoundary(security, default_audience=server.name))
     advertise(server)
     return server
