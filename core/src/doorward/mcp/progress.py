@@ -22,7 +22,7 @@ class Progress:
         self._beats = 0
         self._done = 0.0
         self._total: float | None = None
-        self._told = 0.0
+        self._told = -1.0
         self._news = False
         self._heard = False
 

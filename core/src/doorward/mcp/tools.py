@@ -12,6 +12,7 @@ from doorward.config import module_name
 from doorward.drivers import Client
 from doorward.errors import DoorwardError, InvalidArguments
 from doorward.gateway import Gateway
+from doorward.mcp.additions import Additions, of_plugin
 from doorward.mcp.direct import Direct
 from doorward.mcp.guides import MINIMAL
 from doorward.mcp.images import shown
@@ -97,8 +98,9 @@ SURFACES = {"standard": [LIST, SEARCH, GET, EXECUTE, CACHED], "minimal": [EXECUT
 class Tools:
     """The tools of the configured surface, those for guides where there are any, the direct ones, and what plugins add."""
 
-    def __init__(self, gate: Gateway) -> None:
+    def __init__(self, gate: Gateway, additions: Additions) -> None:
         self._gate = gate
+        self._additions = additions
         self._direct = Direct(gate)
         self.parked = Parked(gate.limits.asking)
         surface = SURFACES[gate.config.surface]
@@ -117,7 +119,7 @@ class Tools:
         """In an order that never changes: clients cache by it."""
         own = [*self._tools, *await self._direct.listed()]
         names = {tool.name for tool in own}
-        return [*own, *(raw.tool for name, raw in sorted(self._raw().items()) if name not in names)]
+        return [*own, *(raw.tool for name, raw in self._additions.tools().items() if name not in names)]
 
     async def call(self, ctx: Any, params: t.CallToolRequestParams) -> Any:
         """The answer of a tool, or what it asks. What goes wrong is an answer too, for the agent to read."""
@@ -128,8 +130,8 @@ class Tools:
                 return await self.parked.call(ctx, params.request_state, partial(self._own, name, arguments))
             if self._direct.has(name):
                 return await self.parked.call(ctx, params.request_state, partial(self._direct.call, name, arguments))
-            if (raw := self._raw().get(name)) is not None:
-                return await raw.call(ctx, arguments)
+            if (raw := self._additions.tools().get(name)) is not None:
+                return await of_plugin(f"the tool {name}", raw.call, ctx, arguments)
             return _result((f"There is no tool {name!r}. There are: {', '.join(tool.name for tool in await self.listed())}.", None, True))
         except DoorwardError as error:
             return _result((f"{type(error).__name__}: {error}" + (f"\nhint: {error.hint}" if error.hint else ""), None, True))
@@ -137,9 +139,6 @@ class Tools:
     async def _own(self, name: str, arguments: Mapping[str, Any], client: Client) -> t.CallToolResult:
         asks = {"client": client} if name in _ASK else {}
         return _result(await self._run[name](**arguments, **asks))
-
-    def _raw(self) -> dict[str, Any]:
-        return {raw.tool.name: raw for found in self._gate.plugins.hook.mcp_tools() for raw in found or ()}
 
     def _check(self, name: str, arguments: Mapping[str, Any]) -> None:
         """Raises: InvalidArguments, for the agent to read. JSON types only: the gateway checks what they mean."""
