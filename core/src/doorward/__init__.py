@@ -24,7 +24,7 @@ _EXPORTS = {
     "gateway": ("Gateway",),
     "hookspecs": ("hookimpl",),
     "logs": ("log",),
-    "mcp": ("RawTool",),
+    "mcp": ("RawPrompt", "RawResource", "RawTool"),
     "names": ("is_plain", "python_name", "unique_names"),
     "programs": ("awaited", "bind", "parameters", "sets_result"),
     "secrets": ("Secret", "Template"),
@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     from doorward.gateway import Gateway as Gateway
     from doorward.hookspecs import hookimpl as hookimpl
     from doorward.logs import log as log
+    from doorward.mcp import RawPrompt as RawPrompt
+    from doorward.mcp import RawResource as RawResource
     from doorward.mcp import RawTool as RawTool
     from doorward.names import is_plain as is_plain
     from doorward.names import python_name as python_name
