@@ -23,6 +23,7 @@ _EXPORTS = {
     ),
     "gateway": ("Gateway",),
     "hookspecs": ("hookimpl",),
+    "itself": ("starts_doorward",),
     "logs": ("log",),
     "mcp": ("RawPrompt", "RawResource", "RawTool"),
     "names": ("is_plain", "python_name", "unique_names"),
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from doorward.errors import *  # noqa: F403
     from doorward.gateway import Gateway as Gateway
     from doorward.hookspecs import hookimpl as hookimpl
+    from doorward.itself import starts_doorward as starts_doorward
     from doorward.logs import log as log
     from doorward.mcp import RawPrompt as RawPrompt
     from doorward.mcp import RawResource as RawResource
