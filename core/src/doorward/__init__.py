@@ -15,6 +15,7 @@ PLUGIN_API = 1
 __version__ = "0.1.0"
 
 _EXPORTS = {
+    "aliases": ("Aliases",),
     "config": ("Config", "Settings", "module_name"),
     "drivers": ("Auth", "Cache", "Capabilities", "Client", "Door", "Executor", "PluginContext", "Sandbox", "ServerContext", "Source"),
     "errors": (
@@ -50,6 +51,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from doorward.aliases import Aliases as Aliases
     from doorward.config import Config as Config
     from doorward.config import Settings as Settings
     from doorward.config import module_name as module_name
