@@ -279,7 +279,7 @@ def test_add_takes_a_command_line(cli: Cli, doorward_host: Any) -> None:
     )  # fmt: skip
     assert cli("add", "started", "two", "--url", "https://x/y").code == 0
     assert (doorward_host.folder / "doorward.toml").read_text().endswith('[servers.two]\nsource = "started"\nurl = "https://x/y"\n')
-    assert "Its command stands behind `--`." in cli("add", "started", "--help").out
+    assert "Its command stands behind `--`." in " ".join(cli("add", "started", "--help").out.split())
 
 
 def test_add_says_how_a_table_is_written(cli: Cli, doorward_host: Any) -> None:
