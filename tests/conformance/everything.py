@@ -256,10 +256,11 @@ async def asking_prompt(ctx: Any, arguments: Any) -> Any:
 
 # Schemas
 
+STRING = {"type": "string"}
 VOCABULARY = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "type": "object",
-    "$defs": {"address": {"$anchor": "addressDef", "type": "object", "properties": {"street": {"type": "string"}, "city": {"type": "string"}}}},
+    "$defs": {"address": {"$anchor": "addressDef", "type": "object", "properties": {"street": STRING, "city": STRING}}},
     "properties": {
         "name": {"type": "string"}, "address": {"$ref": "#/$defs/address"}, "contactMethod": {"type": "string", "enum": ["phone", "email"]},
         "phone": {"type": "string"}, "email": {"type": "string"},
