@@ -238,7 +238,8 @@ def _read(file: Path) -> tuple[dict[str, Any], dict[str, ConfigError]]:
     try:
         lines = file.read_text(encoding="utf-8-sig").split("\n")
     except FileNotFoundError:
-        raise ConfigError("there is no such file", place=str(file), hint="Run `doorward init`, or name the file with --config.") from None
+        hint = "Run `doorward init`, or `doorward import` (it takes over what MCP clients have), or name the file with --config."
+        raise ConfigError("there is no such file", place=str(file), hint=hint) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot be read: {error}", place=str(file)) from None
     repeated: dict[str, ConfigError] = {}

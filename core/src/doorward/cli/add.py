@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,9 +10,8 @@ import click
 from doorward import files
 from doorward.cli.common import Project, common, parsed
 from doorward.cli.compile import compile_now
-from doorward.cli.project import starter
+from doorward.cli.servers import put_server
 from doorward.config import ServerSettings
-from doorward.errors import ConfigError
 
 
 class _Sources(click.Group):
@@ -50,10 +46,8 @@ def _command(source: str, model: Any) -> click.Command:
         both = {key: _value(field.annotation, text) for key, field in {**core, **fields}.items() if (text := given[key])}
         for key in both:
             if key in (first, "skills") or _names_files(fields.get(key)):
-                both[key] = _beside(project.config, both[key])
-        options = {key: value for key, value in both.items() if key in fields}
-        common = {"source": source} | ({"read_only": True} if read_only else {}) | {k: both[k] for k in both if k not in fields}
-        _add(project, name, common, options, model, force)
+                both[key] = files.beside(project.config, both[key])
+        put_server(project, name, {"source": source} | ({"read_only": True} if read_only else {}) | both, replace=force)
         return compile_now(project, (name,))
 
     if first is not None:
@@ -65,60 +59,6 @@ def _command(source: str, model: Any) -> click.Command:
         if key != first
     ]
     return command
-
-
-def _add(project: Project, name: str, core: Mapping[str, Any], options: Mapping[str, Any], model: Any, force: bool) -> None:
-    """Write the server into the file. One that could not be used is not left there.
-
-    Raises: ConfigError.
-    """
-    from doorward import config
-
-    file = project.config
-    if not re.fullmatch(r"[A-Za-z][\w-]*", name, re.ASCII):
-        raise click.UsageError(f"{name!r} cannot name a server: use letters, digits, - and _")
-    before = file.read_bytes() if file.exists() else None
-    text = _without(file, before.decode() if before else starter(), name, force)
-    files.write(file, f"{text.rstrip()}\n\n{_block(name, {**core, **options})}".encode())
-    try:
-        loaded = config.load(file, env_file=project.env_file)
-        if name in loaded.broken:
-            raise loaded.broken[name]
-        config.validate(model, options, secrets=loaded.secrets, place=f"{file.name} [servers.{name}]")
-    except ConfigError:
-        file.unlink() if before is None else files.write(file, before)
-        raise
-
-
-def _without(file: Path, text: str, name: str, force: bool) -> str:
-    """The file's text without a server of this name. Raises: ConfigError if there is one, but for `force`."""
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
-    try:
-        document = tomlkit.parse(text)
-    except TOMLKitError as error:
-        raise ConfigError(str(error), place=str(file), hint="Mend the TOML.") from None
-    servers: Any = document.get("servers", {})
-    if name not in servers:
-        return text
-    if not force:
-        raise ConfigError("is there already", place=f"{file} [servers.{name}]", hint="--force replaces it.")
-    del servers[name]
-    return tomlkit.dumps(document)
-
-
-def _block(name: str, options: Mapping[str, Any]) -> str:
-    import tomlkit
-
-    table = tomlkit.document()
-    for key, value in options.items():
-        if isinstance(value, dict):
-            inline = tomlkit.inline_table()
-            inline.update(value)
-            value = inline
-        table.add(key, value)
-    return f"[servers.{name}]\n{tomlkit.dumps(table)}"
 
 
 def _value(annotation: Any, given: str | tuple[str, ...]) -> Any:
@@ -161,12 +101,3 @@ def _names_files(field: Any) -> bool:
     """Whether a key says of itself that it holds paths: `Field(json_schema_extra={"format": "path"})`."""
     extra = getattr(field, "json_schema_extra", None)
     return isinstance(extra, dict) and extra.get("format") == "path"
-
-
-def _beside(config: Path, value: Any) -> Any:
-    """A path that exists, as seen from the configuration's folder; anything else as it is."""
-    if isinstance(value, list):
-        return [_beside(config, each) for each in value]
-    if not isinstance(value, str) or not Path(value).exists():
-        return value
-    return Path(os.path.relpath(value, config.resolve().parent)).as_posix()
