@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import anyio
-
 from doorward import arguments
 from doorward.artefacts import base_name
 from doorward.door import MOST_FILES
@@ -76,7 +74,8 @@ class Broker:
         function = self.find(name, near=len(run.failures) < _HELPED)
         self._same(function, run)
         started = time.perf_counter()
-        call = Call(function, {}, run.program.run, run.program.principal, run.program.deadline, run.client)
+        client = run.client.of_call(self._secrets.scrub_value) if run.client else None
+        call = Call(function, {}, run.program.run, run.program.principal, run.program.deadline, client, run.clock)
         error: BaseException | None = None
         sent = received = 0
         try:
@@ -154,7 +153,7 @@ class Broker:
 
     async def _perform(self, call: Call) -> Any:
         source = self._servers.source(call.function.server)
-        with anyio.move_on_after(call.time_left):
+        with call.clock.until(call.deadline):
             return await source.call(call)
         raise LimitExceeded(f"{call.function.qualified} did not answer before the run's time was over")
 

@@ -18,6 +18,7 @@ from doorward.types import Artefact, CachedProgram, Call, Compiled, Ended, File,
 if TYPE_CHECKING:
     import httpx2
 
+    from doorward.aliases import Aliases
     from doorward.config import Settings
 
 
@@ -192,6 +193,11 @@ class Door(Protocol):
 
     def stub(self, server: str, names: Sequence[str]) -> str:
         """The text of a `.pyi` stub that declares these functions of the server."""
+        ...
+
+    def aliases(self, code: str, *, everything: bool = False) -> Aliases:
+        """What this program needs of other systems' names for servers and helpers (`everything`: what any program might, for
+        an executor whose modules are made once)."""
         ...
 
     def print(self, text: str) -> bool:
