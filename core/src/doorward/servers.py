@@ -94,6 +94,12 @@ class Servers:
                 return replace(function, server=module)
         return None
 
+    def cwd(self, module: str) -> str:
+        """The folder in which a server's process works, if its source's settings name one (`cwd`)."""
+        server = self.configured[self._modules[module]]
+        cwd = getattr(self._validated(server, self._plugins.driver("source", server.settings.source).Settings), "cwd", None)
+        return str(self._loaded.folder / Path(cwd).expanduser()) if cwd else ""
+
     def _validated(self, server: Server, model: Any) -> Any:
         if server.name not in self._options:
             self._options[server.name] = validate(

@@ -155,6 +155,12 @@ def client_snippet(config: Path) -> str:
     """What a client needs to start us, ready to paste."""
     import json
 
-    command = "doorward" if shutil.which("doorward") else str(Path(sys.executable).with_name("doorward"))
-    server = {"command": command, "args": ["serve", "--config", str(config.resolve())]}
-    return json.dumps({"mcpServers": {"doorward": server}}, indent=2)
+    command, *args = client_command(config)
+    return json.dumps({"mcpServers": {"doorward": {"command": command, "args": args}}}, indent=2)
+
+
+def client_command(config: Path) -> list[str]:
+    """What starts us with this configuration, whatever the folder and the PATH of who does."""
+    own = Path(sys.executable).with_name("doorward.exe" if sys.platform == "win32" else "doorward")
+    command = str(own) if own.exists() else shutil.which("doorward") or str(own)
+    return [command, "serve", "--config", str(config.resolve())]
