@@ -35,6 +35,7 @@ class Document:
         self._home = root["$id"].partition("#")[0] if isinstance(root, Mapping) and isinstance(root.get("$id"), str) else ""
         self._anchors: dict[str, Pointer] | None = None
         self._read: dict[Pointer, tuple[str, list[Pointer]]] = {}
+        self._keys: dict[Pointer, str | None] = {}
         self._left = _MOST_READ
 
     def burn(self) -> bool:
@@ -66,13 +67,21 @@ class Document:
     def key(self, pointer: Pointer) -> str | None:
         """The same for definitions of the same name, in whatever document, that say the same, and so does all that they refer
         to. `None` if that would be too much to compare."""
+        if pointer not in self._keys:
+            self._keys[pointer] = self._key(pointer)
+        return self._keys[pointer]
+
+    def _key(self, pointer: Pointer) -> str | None:
         reached: dict[Pointer, str] = {}
         todo = [pointer]
         while todo:
             at = todo.pop()
             if at not in reached:
-                reached[at], further = self._compared(at)
-                todo += further
+                try:
+                    reached[at], further = self._compared(at)
+                except RecursionError:
+                    return None
+                todo += [each for each in further if each not in reached]
             if len(reached) > _MOST_REACHED or self._left < 0:
                 return None
         return digest([pointer, sorted(reached.items())])
@@ -85,13 +94,13 @@ class Document:
             text = json.dumps(node, sort_keys=True, separators=(",", ":"))
             self._left -= len(text)
             further = []
-            for part in _parts(node):
-                if isinstance(ref := part.get("$ref", part.get("$dynamicRef")), str):
+            for schema in _parts(node):
+                if isinstance(ref := schema.get("$ref", schema.get("$dynamicRef")), str):
                     try:
                         further.append(self.find(ref)[0])
                     except Elsewhere:
                         continue
-            self._read[pointer] = digest(text), further
+            self._read[pointer] = digest(text), list(dict.fromkeys(further))
         return self._read[pointer]
 
     def _named(self, name: str) -> Pointer:

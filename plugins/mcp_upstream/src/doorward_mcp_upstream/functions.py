@@ -10,7 +10,7 @@ from doorward import Compiled, Function, Skipped, python_name, unique_names
 from doorward_mcp_upstream.documents import digest
 from doorward_mcp_upstream.parameters import Unusable, parameters
 from doorward_mcp_upstream.schemas import Schemas
-from doorward_mcp_upstream.text import line, prose, sentence
+from doorward_mcp_upstream.text import line, prose, summed_up
 
 MOST_TOOLS = 10_000
 """Of one server."""
@@ -43,16 +43,17 @@ def compiled(server: str, tools: Sequence[Mapping[str, Any]], *, era: str = "", 
             functions.append(_function(server, names[id], tool, schemas, era))
         except Unusable as error:
             left_out.append(_skipped(tool, str(error)))
-        except RecursionError:
-            left_out.append(_skipped(tool, "its schemas are nested too deeply"))
     return Compiled(functions, schemas.definitions, left_out, list(schemas.warnings))
 
 
 def fingerprint(tool: Mapping[str, Any]) -> str:
-    """A hash of what callers of a tool rely on: its schemas, and what it says that it may change."""
+    """A hash of what callers of a tool rely on: its schemas, and what it says that it may change. "" for what is nested too deeply."""
     hints = tool.get("annotations")
-    promised = {hint: hints.get(hint) for hint in _HINTS} if isinstance(hints, Mapping) else {}
-    return digest([tool.get("inputSchema"), tool.get("outputSchema"), promised])
+    promised = [hints.get(hint) if isinstance(hints, Mapping) else None for hint in _HINTS]
+    try:
+        return digest([tool.get("inputSchema"), tool.get("outputSchema"), promised])
+    except RecursionError:
+        return ""
 
 
 def _name(tool: Any) -> str:
@@ -71,6 +72,8 @@ def _skipped(tool: Any, why: str) -> Skipped:
 
 def _function(server: str, name: str, tool: Mapping[str, Any], schemas: Schemas, era: str) -> Function:
     id = tool["name"]
+    if not (promise := fingerprint(tool)):
+        raise Unusable("its schemas are nested too deeply")
     arguments, originals = parameters(tool.get("inputSchema"), schemas, id)
     returns, wrapped = _returns(tool.get("outputSchema"), schemas, id)
     hints = tool["annotations"] if isinstance(tool.get("annotations"), Mapping) else {}
@@ -88,18 +91,17 @@ def _function(server: str, name: str, tool: Mapping[str, Any], schemas: Schemas,
         destructive=not read_only and hints.get("destructiveHint") is not False,  # the specification's default is true
         idempotent=read_only or hints.get("idempotentHint") is True,
         names=originals,
-        data={"tool": id, "era": era, "schema": fingerprint(tool), **({"wrapped": True} if wrapped else {})},
+        data={"tool": id, "era": era, "schema": promise, **({"wrapped": True} if wrapped else {})},
     )
 
 
 def _texts(name: str, tool: Mapping[str, Any], hints: Mapping[str, Any]) -> tuple[str, str]:
-    """One line, and everything. A title that says no more than the name is left out."""
+    """One line, and the rest. A title that says no more than the name is left out."""
     title = line(tool.get("title") or hints.get("title"), 100)
-    description = prose(tool.get("description"), 1500)
-    first = sentence(description, 200)
-    if title and python_name(title).strip("_") != name.strip("_") and not first.lower().startswith(title.lower()):
-        first = f"{title}: {first}" if first else title
-    return first or title, description
+    summary, rest = summed_up(prose(tool.get("description"), 1500), 200)
+    if title and python_name(title).strip("_") != name.strip("_") and not summary.lower().startswith(title.lower()):
+        summary = f"{title}: {summary}" if summary else title
+    return summary or title, rest
 
 
 def _returns(schema: Any, schemas: Schemas, title: str) -> tuple[dict[str, Any] | None, bool]:
