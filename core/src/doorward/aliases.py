@@ -51,7 +51,7 @@ def aliases(code: str, servers: Mapping[str, str], has: Callable[[str, str], boo
     modules = {name: module for name, module in modules.items() if name not in servers}
     there = {name: [f"from {RUNTIME} import {name}"] for name in THERE} | {name: [f"import {name}"] for name in modules}
     there["mcp_servers"] = _all(servers)
-    return Aliases(modules, "".join(_unless_there(name, there[name]) for name in sorted(words & there.keys()) if "mcp" != name))
+    return Aliases(modules, "".join(_unless_there(name, there[name]) for name in sorted(words & there.keys()) if name != "mcp"))
 
 
 def server_meant(name: str) -> str:

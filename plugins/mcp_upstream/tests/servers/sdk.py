@@ -92,9 +92,7 @@ async def call_tool(ctx: Any, params: Any) -> Any:
 
 async def asked(ctx: Any, params: Any, name: str) -> Any:
     """Ask the client, in the way of the era."""
-    prompt = t.CreateMessageRequestParams(
-        messages=[t.SamplingMessage(role="user", content=t.TextContent(text="Hello?"))], max_tokens=10
-    )
+    prompt = t.CreateMessageRequestParams(messages=[t.SamplingMessage(role="user", content=t.TextContent(text="Hello?"))], max_tokens=10)
     if ctx.session.protocol_version == "2026-07-28":
         if not params.input_responses:
             ask = t.ElicitRequest(params=t.ElicitRequestFormParams(message="Who?", requested_schema=FORM))
