@@ -71,7 +71,10 @@ class Document:
         while todo:
             at = todo.pop()
             if at not in reached:
-                reached[at], further = self._compared(at)
+                try:
+                    reached[at], further = self._compared(at)
+                except RecursionError:
+                    return None
                 todo += further
             if len(reached) > _MOST_REACHED or self._left < 0:
                 return None
@@ -85,8 +88,8 @@ class Document:
             text = json.dumps(node, sort_keys=True, separators=(",", ":"))
             self._left -= len(text)
             further = []
-            for part in _parts(node):
-                if isinstance(ref := part.get("$ref", part.get("$dynamicRef")), str):
+            for schema in _parts(node):
+                if isinstance(ref := schema.get("$ref", schema.get("$dynamicRef")), str):
                     try:
                         further.append(self.find(ref)[0])
                     except Elsewhere:

@@ -43,16 +43,17 @@ def compiled(server: str, tools: Sequence[Mapping[str, Any]], *, era: str = "", 
             functions.append(_function(server, names[id], tool, schemas, era))
         except Unusable as error:
             left_out.append(_skipped(tool, str(error)))
-        except RecursionError:
-            left_out.append(_skipped(tool, "its schemas are nested too deeply"))
     return Compiled(functions, schemas.definitions, left_out, list(schemas.warnings))
 
 
 def fingerprint(tool: Mapping[str, Any]) -> str:
-    """A hash of what callers of a tool rely on: its schemas, and what it says that it may change."""
+    """A hash of what callers of a tool rely on: its schemas, and what it says that it may change. "" for what is nested too deeply."""
     hints = tool.get("annotations")
     promised = {hint: hints.get(hint) for hint in _HINTS} if isinstance(hints, Mapping) else {}
-    return digest([tool.get("inputSchema"), tool.get("outputSchema"), promised])
+    try:
+        return digest([tool.get("inputSchema"), tool.get("outputSchema"), promised])
+    except RecursionError:
+        return ""
 
 
 def _name(tool: Any) -> str:
@@ -71,6 +72,8 @@ def _skipped(tool: Any, why: str) -> Skipped:
 
 def _function(server: str, name: str, tool: Mapping[str, Any], schemas: Schemas, era: str) -> Function:
     id = tool["name"]
+    if not (promise := fingerprint(tool)):
+        raise Unusable("its schemas are nested too deeply")
     arguments, originals = parameters(tool.get("inputSchema"), schemas, id)
     returns, wrapped = _returns(tool.get("outputSchema"), schemas, id)
     hints = tool["annotations"] if isinstance(tool.get("annotations"), Mapping) else {}
@@ -88,7 +91,7 @@ def _function(server: str, name: str, tool: Mapping[str, Any], schemas: Schemas,
         destructive=not read_only and hints.get("destructiveHint") is not False,  # the specification's default is true
         idempotent=read_only or hints.get("idempotentHint") is True,
         names=originals,
-        data={"tool": id, "era": era, "schema": fingerprint(tool), **({"wrapped": True} if wrapped else {})},
+        data={"tool": id, "era": era, "schema": promise, **({"wrapped": True} if wrapped else {})},
     )
 
 

@@ -160,7 +160,7 @@ def _parts(node: Mapping[str, Any], out: dict[str, Any], convert: Callable[[Any]
     if isinstance(properties, Mapping) and properties:
         out["properties"] = {name: convert(part) for name, part in islice(properties.items(), MOST_PROPERTIES)}
     required = node.get("required")
-    if names := [n for n in required[:MOST_PROPERTIES] if isinstance(n, str)] if isinstance(required, list) else []:
+    if isinstance(required, list) and (names := [n for n in required[:MOST_PROPERTIES] if isinstance(n, str)]):
         out["required"] = list(dict.fromkeys(names))
     items = node.get("items")
     if isinstance(items, Mapping):
