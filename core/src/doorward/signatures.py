@@ -32,6 +32,7 @@ _SIZES = ((60, 900, 900), (60, 400, 500), (25, 250, 500), (15, 250, 450), (8, 16
 PARAMETERS = "parameters"
 """"server.function#parameters" is the whole signature."""
 
+_ANY = "any others"
 _DEEP = 20_000
 _STUBBED = 250
 _TAG = re.compile(r"</?(?:a|b|br|code|div|em|h[1-6]|i|li|ol|p|pre|span|strong|table|tbody|td|th|tr|ul)\b[^<>]{0,300}>", re.IGNORECASE)
@@ -109,7 +110,7 @@ def describe(function: Function, definitions: Definitions, *, module: str, seen:
             break
     _, answer = _result(function, reader, depth=2, room=max(CARD - used - _REST, 300))
     results = "\n".join(filter(None, [note, answer.classes()]))
-    more = _rest(f"{module}.{_name(function)}", [*([PARAMETERS] if others else []), *answer.cut, *types.cut])
+    more = _rest(f"{module}.{_name(function)}", [*([PARAMETERS] if others not in ("", _ANY) else []), *answer.cut, *types.cut])
     return "\n\n".join(filter(None, [start, body, classes, results, more, end]))
 
 
@@ -224,8 +225,9 @@ def _declared(function: Function, reader: Reader) -> tuple[dict[str, Any], set[s
     return reader.properties(schema), strings(schema.get("required"))
 
 
-def _parameters(function: Function, reader: Reader, types: Types, most: int) -> tuple[list[_Parameter], list[str]]:
-    """The parameters of a signature, required ones first, and the names for which it has no place."""
+def _parameters(function: Function, reader: Reader, types: Types, most: int) -> tuple[list[_Parameter], str]:
+    """The parameters of a signature, required ones first, and what there is besides: names for which it has no place, or
+    any others that the function takes."""
     properties, required = _declared(function, reader)
     ordered = sorted(filter(is_plain, properties), key=lambda name: name not in required)
     shown = []
@@ -235,10 +237,13 @@ def _parameters(function: Function, reader: Reader, types: Types, most: int) -> 
         default = "" if name in required else (literal(schema["default"], 40) if "default" in schema else None) or "..."
         about = ("deprecated. " if schema.get("deprecated") is True else "") + prose(schema.get("description"), 100)
         shown.append(_Parameter(name, annotation, default, about, note))
-    return shown, [*ordered[most:], *(name for name in properties if not is_plain(name))]
+    others = [*ordered[most:], *(name for name in properties if not is_plain(name))]
+    if others:
+        return shown, f"{len(others)} more: {', '.join(other[:80] for other in islice(others, 50))}"
+    return shown, _ANY if function.parameters.get("additionalProperties", False) is not False else ""
 
 
-def _define(function: Function, parameters: list[_Parameter], others: list[str], returns: str, *, about: int, width: int = 0) -> str:
+def _define(function: Function, parameters: list[_Parameter], others: str, returns: str, *, about: int, width: int = 0) -> str:
     """The `def`, on one line where that is at most `width` long; `about` is the width of the comments."""
     name = _name(function)
     line = f"def {name}({', '.join(p.written for p in parameters)}) -> {returns}"
@@ -246,8 +251,7 @@ def _define(function: Function, parameters: list[_Parameter], others: list[str],
         return line
     lines = [commented(f"    {p.written},", clean(p.about, about) if about else "", p.note) for p in parameters]
     if others:
-        more = ", ".join(other[:80] for other in islice(others, 50))
-        lines.append(commented("    **kwargs: Any", clean(f"{len(others)} more: {more}", 400), ""))
+        lines.append(commented("    **kwargs: Any", clean(others, 400), ""))
     return "\n".join([f"def {name}(", *lines, f") -> {returns}"])
 
 

@@ -10,7 +10,7 @@ from doorward import Compiled, Function, Skipped, python_name, unique_names
 from doorward_mcp_upstream.documents import digest
 from doorward_mcp_upstream.parameters import Unusable, parameters
 from doorward_mcp_upstream.schemas import Schemas
-from doorward_mcp_upstream.text import line, prose, sentence
+from doorward_mcp_upstream.text import line, prose, summed_up
 
 MOST_TOOLS = 10_000
 """Of one server."""
@@ -49,7 +49,7 @@ def compiled(server: str, tools: Sequence[Mapping[str, Any]], *, era: str = "", 
 def fingerprint(tool: Mapping[str, Any]) -> str:
     """A hash of what callers of a tool rely on: its schemas, and what it says that it may change. "" for what is nested too deeply."""
     hints = tool.get("annotations")
-    promised = {hint: hints.get(hint) for hint in _HINTS} if isinstance(hints, Mapping) else {}
+    promised = [hints.get(hint) if isinstance(hints, Mapping) else None for hint in _HINTS]
     try:
         return digest([tool.get("inputSchema"), tool.get("outputSchema"), promised])
     except RecursionError:
@@ -96,13 +96,12 @@ def _function(server: str, name: str, tool: Mapping[str, Any], schemas: Schemas,
 
 
 def _texts(name: str, tool: Mapping[str, Any], hints: Mapping[str, Any]) -> tuple[str, str]:
-    """One line, and everything. A title that says no more than the name is left out."""
+    """One line, and the rest. A title that says no more than the name is left out."""
     title = line(tool.get("title") or hints.get("title"), 100)
-    description = prose(tool.get("description"), 1500)
-    first = sentence(description, 200)
-    if title and python_name(title).strip("_") != name.strip("_") and not first.lower().startswith(title.lower()):
-        first = f"{title}: {first}" if first else title
-    return first or title, description
+    summary, rest = summed_up(prose(tool.get("description"), 1500), 200)
+    if title and python_name(title).strip("_") != name.strip("_") and not summary.lower().startswith(title.lower()):
+        summary = f"{title}: {summary}" if summary else title
+    return summary or title, rest
 
 
 def _returns(schema: Any, schemas: Schemas, title: str) -> tuple[dict[str, Any] | None, bool]:

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, TypeGuard
 
 from doorward_mcp_upstream.documents import Document, Elsewhere, Pointer
 from doorward_mcp_upstream.text import line
@@ -145,7 +145,7 @@ def _values(node: Mapping[str, Any], out: dict[str, Any]) -> None:
         if node.get(key) is True:
             out[key] = True
     for key in _COUNTS:
-        if type(count := node.get(key)) is int and 0 <= count < 2**31:
+        if _number(count := node.get(key)) and isinstance(count, int) and 0 <= count < 2**31:
             out[key] = count
     for key in _BOUNDS:
         if _number(bound := node.get(key)) and (key != "multipleOf" or bound > 0):
@@ -183,7 +183,7 @@ def _parts(node: Mapping[str, Any], out: dict[str, Any], convert: Callable[[Any]
                 out[name] = converted
 
 
-def _number(value: Any) -> bool:
+def _number(value: Any) -> TypeGuard[int | float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 2**63 and math.isfinite(value)
 
 

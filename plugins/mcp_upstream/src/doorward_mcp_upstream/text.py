@@ -6,6 +6,8 @@ import re
 import unicodedata
 from typing import Any
 
+from doorward_mcp_upstream.stderr import clear
+
 _BLANK = re.compile(r"[^\S\n]*\n\s*\n\s*")
 _SENTENCE = re.compile(r"(?<=[.!?])\s|\n\s*\n|\n(?=\s*[-*#])")
 
@@ -20,9 +22,11 @@ def prose(text: Any, limit: int) -> str:
     return _cut(_BLANK.sub("\n\n", _visible(text, limit)).strip(), limit)
 
 
-def sentence(text: Any, limit: int) -> str:
-    """The first sentence of a text, on one line."""
-    return line(_SENTENCE.split(prose(text, 4 * limit), maxsplit=1)[0], limit)
+def summed_up(text: str, limit: int) -> tuple[str, str]:
+    """The first sentence of a text on one line, and what follows it; all of the text if the sentence is too long."""
+    first, *rest = _SENTENCE.split(text, maxsplit=1)
+    summary = line(first, limit)
+    return summary, text if summary.endswith("…") else rest[0].strip() if rest else ""
 
 
 def _visible(text: Any, limit: int) -> str:
@@ -32,7 +36,8 @@ def _visible(text: Any, limit: int) -> str:
     start = text[: 3 * limit + 1000]
     if start.isascii() and start.isprintable():
         return start
-    return "".join(c for c in start.replace("\r\n", "\n").replace("\t", " ") if c == "\n" or unicodedata.category(c)[0] != "C")
+    spaced = clear(start.replace("\r\n", "\n").replace("\t", " "))
+    return "".join(c for c in spaced if c == "\n" or unicodedata.category(c)[0] != "C")
 
 
 def _cut(text: str, limit: int) -> str:
