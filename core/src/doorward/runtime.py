@@ -71,7 +71,8 @@ class Runtime:
         return self._about(module, [self._tool(f, schema=True) for f in self._some(run, module)])
 
     async def _metadata(self, run: RunDoor) -> Any:
-        room, found = MOST, []
+        room = MOST
+        found: list[dict[str, Any]] = []
         for module in self._servers.names():
             tools = [self._tool(f, schema=False) for f in self._some(run, module, room)]
             room -= len(tools)
@@ -87,9 +88,9 @@ class Runtime:
         terms = search.get("search") if isinstance(search, Mapping) else search
         if terms:
             return await self._search_tools(run, terms if isinstance(terms, str) else " ".join(map(str, terms)), 50)
-        room, found = MOST, []
+        found: list[dict[str, Any]] = []
         for module in self._servers.names():
-            found += [self._named(f) for f in self._some(run, module, room - len(found))]
+            found += [self._named(f) for f in self._some(run, module, MOST - len(found))]
         return found
 
     async def _search_tools(self, run: RunDoor, query: str, limit: int = 10) -> Any:
@@ -124,7 +125,7 @@ class Runtime:
     def _some(self, run: RunDoor, module: str, most: int = MOST) -> Iterator[Function]:
         """The first functions of a server; a note beside the program's value says that there are more."""
         if (count := len(self._catalog.names(module))) > most:
-            note = f'{module} has {count} functions, {max(most, 0)} of them are listed: doorward.search("words", server={module!r}) finds others'
+            note = f"{module} has {count} functions, of which {max(most, 0)} are listed; doorward.search finds others"
             if note not in run.notes:
                 run.notes.append(note)
         return islice(self._catalog.functions(module), max(most, 0))
