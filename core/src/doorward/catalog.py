@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic_core import from_json
 
@@ -147,8 +147,8 @@ class Catalog:
         row = self._db.execute("SELECT schema FROM definitions WHERE server = ? AND name = ?", (server, name)).fetchone()
         return from_json(row[0]) if row else None
 
-    def _names(self, server: str) -> tuple[str, ...]:
-        return tuple(r[0] for r in self._db.execute("SELECT name FROM functions WHERE server = ? ORDER BY id", (server,)))
+    def _names(self, server: str, column: Literal["name", "original"] = "name") -> tuple[str, ...]:
+        return tuple(r[0] for r in self._db.execute(f"SELECT {column} FROM functions WHERE server = ? ORDER BY id", (server,)))  # noqa: S608
 
     def functions(self, server: str) -> Iterable[Function]:
         """All functions of a server, in the order of its document."""

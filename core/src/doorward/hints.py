@@ -93,7 +93,7 @@ def _hint(error: Failure, door: RunDoor) -> str | None:
             return f"Write `import {match[1]}` first."
         return _unavailable(match[1], door) if match[1].startswith("mcp_") else None
     if error.type == "KeyError" and error.frames and "mcp_servers" in error.frames[-1].source:
-        return _unavailable(f"mcp_{module_name(text[1:-1])}", door)
+        return _unavailable("mcp_" + module_name(text.strip("'")), door)
     if "can't be awaited" in text or "can't be used in 'await'" in text:
         return "The call was made and its value is there already: leave out `await`."
     return None
