@@ -45,14 +45,15 @@ class ServerContext:
 class PluginContext:
     """What auth, cache, executor and hook plugins are told: their validated settings, the state folder, and
     for whom they work (`name`: the server for auth, else the plugin's own name). `url` is where that server is, as its
-    source's settings say (`url`, else `base_url`); empty where they do not. `conceal` has a value that was fetched (a token) scrubbed
-    from every output; tell it every time that one comes or goes, for only the latest are kept in mind.
+    source's settings say (`url`, else `base_url`), and `source` the type of that; empty where they do not. `conceal` has a value that was
+    fetched (a token) scrubbed from every output; tell it every time that one comes or goes, for only the latest are kept in mind.
     """
 
     name: str
     settings: Any
     state: Path
     url: str = ""
+    source: str = ""
     conceal: Callable[[str], None] = lambda value: None
 
 

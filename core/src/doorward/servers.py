@@ -152,7 +152,7 @@ class Servers:
         driver, settings = self._auth_driver(server)
         source = self._validated(server, self._plugins.driver("source", server.settings.source).Settings)
         url = getattr(source, "url", None) or getattr(source, "base_url", None) or ""
-        return driver(PluginContext(name, settings, self._state, str(url), self._loaded.secrets.concealer()))
+        return driver(PluginContext(name, settings, self._state, str(url), server.settings.source, self._loaded.secrets.concealer()))
 
     async def compile(
         self,

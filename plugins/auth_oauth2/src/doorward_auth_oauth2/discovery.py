@@ -14,6 +14,8 @@ from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_serv
 from pydantic import ValidationError
 
 if TYPE_CHECKING:
+    from doorward import PluginContext
+
     from doorward_auth_oauth2.settings import OAuth2Settings
     from doorward_auth_oauth2.wire import Wire
 
@@ -25,11 +27,12 @@ class Found:
         self.provider, self.resource, self.scopes = provider, resource, scopes
 
 
-async def discover(settings: OAuth2Settings, url: str, wire: Wire) -> Found:
+async def discover(context: PluginContext, wire: Wire) -> Found:
     """Ask the server, then the provider. Raises: ServerError, ConfigError."""
+    settings, url = context.settings, context.url
     if settings.token_url:
         return Found(_by_urls(settings.token_url, settings.authorization_url or settings.token_url), None, settings.scopes)
-    challenge = await wire.challenge(url)
+    challenge = await wire.challenge(url, mcp=context.source == "mcp")
     challenged = challenge if challenge.status_code in (401, 403) else None
     resource = await _resource(challenged, url, wire)
     provider = await _provider(settings, url, resource, wire, guess=challenge.status_code == 401)

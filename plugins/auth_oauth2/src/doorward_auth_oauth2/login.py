@@ -20,7 +20,7 @@ async def log_in(context: PluginContext, before: Login | None, person: Person) -
     settings, url = context.settings, context.url
     require_private(url, context.name)
     async with Wire(context.conceal, settings.urls(url)) as wire, Redirect(settings.redirect_port) as redirect:
-        found = await discovery.discover(settings, url, wire)
+        found = await discovery.discover(context, wire)
         if before is not None and before.wanted and not settings.scopes:
             found.scopes = list(dict.fromkeys([*before.scope.split(), *before.wanted.split(), *found.scopes]))
 

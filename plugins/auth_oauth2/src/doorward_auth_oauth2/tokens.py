@@ -52,8 +52,8 @@ class Tokens:
     """Hands out access tokens. Nothing here ever waits for a person."""
 
     def __init__(self, context: PluginContext, store: Store) -> None:
+        self._context, self._store = context, store
         self._name, self._settings, self._url = context.name, context.settings, context.url
-        self._store, self._conceal = store, context.conceal
         self._login: Login | None = None
         self._renewal: asyncio.Future[Login] | None = None
         self._failed: tuple[str, float, ServerError] | None = None
@@ -113,7 +113,7 @@ class Tokens:
         from doorward_auth_oauth2 import discovery, flows
 
         async def work(wire: Wire) -> Login:
-            found = await discovery.discover(self._settings, self._url, wire)
+            found = await discovery.discover(self._context, wire)
             return await flows.client_credentials(self._settings, self._url, found, wire)
 
         try:
@@ -128,7 +128,7 @@ class Tokens:
         kept = await self._store.load()
         if kept is None:
             raise ServerError(f"nobody is logged in to {self._name}", hint=self._advice())
-        kept.conceal(self._conceal)
+        kept.conceal(self._context.conceal)
         usable = kept.token != refused and time.time() < kept.ends
         if usable and (time.time() < kept.renewal or not kept.tokens.get("refresh_token")):
             return kept
@@ -156,7 +156,7 @@ class Tokens:
         if self._failed is not None and self._failed[0] == what and time.monotonic() < self._failed[1]:
             raise _again(self._failed[2])
         try:
-            async with Wire(self._conceal, self._settings.urls(self._url)) as wire:
+            async with Wire(self._context.conceal, self._settings.urls(self._url)) as wire:
                 return await work(wire)
         except ServerError as error:
             pause = AGAIN_REFUSED if isinstance(error, Refused) else AGAIN

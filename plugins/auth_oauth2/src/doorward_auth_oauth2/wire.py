@@ -22,6 +22,7 @@ MOST = 256 * 2**10
 """Bytes of one answer."""
 MOST_REDIRECTS = 4
 """Requests of one exchange."""
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 SECRET = re.compile(r"(?i)token$|^code|secret|assertion|password")
 """Names of form fields and of members of answers that hold secrets: access_token, code_verifier, client_secret …"""
 
@@ -93,16 +94,21 @@ class Wire:
         headers = [(name, value) for name, value in response.headers.multi_items() if name not in ("content-encoding", "content-length")]
         return httpx2.Response(response.status_code, headers=headers, content=body, request=request), response.next_request
 
-    async def challenge(self, url: str) -> httpx2.Response:
-        """What a server says to a request without credentials; its body is not read.
+    async def challenge(self, url: str, *, mcp: bool) -> httpx2.Response:
+        """What a server says to a request without credentials; its body is not read. An MCP server is asked as its clients do, for many
+        know nothing but POST; `ping` does nothing where it is answered.
 
         Raises: ServerError if it says nothing.
         """
         self.check(url)
-        accepted = {"Accept": "application/json, text/event-stream"}
+        headers = {"Accept": "application/json, text/event-stream"}
+        method, body = ("POST", PING) if mcp else ("GET", None)
         try:
-            async with self._client.stream("GET", url, headers=accepted) as response:
-                return response
+            with anyio.fail_after(PATIENCE):
+                async with self._client.stream(method, url, headers=headers, json=body) as response:
+                    return response
+        except TimeoutError:
+            raise ServerError(f"{place(url)} cannot be reached: no answer within {PATIENCE:.0f} seconds") from None
         except httpx2.HTTPError as error:
             raise ServerError(f"{place(url)} cannot be reached: {type(error).__name__}: {error}") from None
 
