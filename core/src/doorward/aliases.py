@@ -42,16 +42,15 @@ def aliases(code: str, servers: Mapping[str, str], has: Callable[[str, str], boo
     if not words and not everything:
         return Aliases()
     modules = {RUNTIME: RUNTIME} | {f"mcp_{name}": module for module in servers for name in (module.lower(), module)}
-    modules.pop("mcp_servers", None)
     if "mcp" not in servers:
         modules |= {"mcp": "", "mcp.runtime": RUNTIME, "mcp.servers": ""} | {f"mcp.servers.{module}": module for module in servers}
     if "functions" in words or everything:
         asked = [module for module in servers if everything or module in code]
         modules |= {f"{module}.functions": module for module in asked if not has(module, "functions")}
-    modules = {name: module for name, module in modules.items() if name not in servers}
-    there = {name: [f"from {RUNTIME} import {name}"] for name in THERE} | {name: [f"import {name}"] for name in modules}
-    there["mcp_servers"] = _all(servers)
-    return Aliases(modules, "".join(_unless_there(name, there[name]) for name in sorted(words & there.keys()) if name != "mcp"))
+    modules = {name: module for name, module in modules.items() if name not in servers and name != "mcp_servers"}
+    there: dict[str, Iterable[str]] = {name: [f"import {name}"] for name in modules if name.startswith("mcp_")}
+    there |= {name: [f"from {RUNTIME} import {name}"] for name in THERE} | {"mcp_servers": _all(servers)}
+    return Aliases(modules, "".join(_unless_there(name, there[name]) for name in sorted(words & there.keys())))
 
 
 def server_meant(name: str) -> str:

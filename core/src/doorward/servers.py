@@ -6,6 +6,7 @@ import time
 import traceback
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -140,12 +141,24 @@ class Servers:
         return self.auth_of(server.name).create_auth()
 
     def auth_of(self, name: str) -> Any:
-        """A new auth of a server that has one. Raises: PluginError, ConfigError."""
+        """A new auth of a server, by its name or its module's.
+
+        Raises: UnknownName; ConfigError if it has none, or cannot be used; PluginError.
+        """
+        name = self._modules.get(name, name)
+        if name not in self.configured:
+            if name in self.broken:
+                raise self.broken[name]
+            near = get_close_matches(name, self.configured)
+            hint = f"Did you mean {' or '.join(near)}?" if near else f"Servers: {', '.join(self.configured) or 'none'}."
+            raise UnknownName(f"there is no server {name!r}", hint=hint)
         server = self.configured[name]
+        if server.settings.auth is None:
+            raise ConfigError("has no auth", place=server.place, hint='A server with a login has, for example: auth = { type = "oauth2" }')
         driver, settings = self._auth_driver(server)
         source = self._validated(server, self._plugins.driver("source", server.settings.source).Settings)
         url = getattr(source, "url", None) or getattr(source, "base_url", None) or ""
-        return driver(PluginContext(name, settings, self._state, str(url)))
+        return driver(PluginContext(name, settings, self._state, str(url), server.settings.source, self._loaded.secrets.concealer()))
 
     async def compile(
         self,
