@@ -40,11 +40,12 @@ class _Starter:
         return option not in self.all_but.split() if self.all_but else option in f"{self.options} {self.code}".split()
 
 
+_INDEX = " ".join(["-i", "--index-url", "--extra-index-url"])
 _UV = (
-    "--from --with --with-editable --with-requirements -w --python -p --index --default-index -i --extra-index-url -f --find-links "
-    "--directory --project --config-file --env-file --cache-dir -c --constraints -b --build-constraints --overrides "
-    "--refresh-package --extra --group --only-group --no-group --package --color --index-strategy --keyring-provider -P --upgrade-package "
-    "--reinstall-package --prerelease --resolution --link-mode --exclude-newer -C --config-setting --index-url"
+    f"{_INDEX} --from --with --with-editable --with-requirements -w --python -p --index --default-index -f "
+    "--find-links --directory --project --config-file --env-file --cache-dir -c --constraints -b --build-constraints --overrides "
+    "--refresh-package --extra --group --only-group --no-group --package --color --index-strategy --keyring-provider -P "
+    "--upgrade-package --reinstall-package --prerelease --resolution --link-mode --exclude-newer -C --config-setting"
 )
 _NPM = "-p --package -w --workspace --prefix --userconfig --registry --cache --loglevel"
 _SHELL = _Starter(options="-o -O +O --rcfile --init-file", code="-c")
@@ -73,12 +74,12 @@ _STARTERS = {
     "nice": _Starter(options="-n --adjustment"),
     "npm": _Starter("exec x", _NPM, code="-c --call"),
     "npx": _Starter(options=_NPM, code="-c --call"),
-    "pipx": _Starter("run", "--spec --python --pip-args --with -i --index-url"),
+    "pipx": _Starter("run", f"{_INDEX} --spec --python --pip-args --with"),
     "pnpm": _Starter("dlx exec", "--package -C --dir --filter", code="-c"),
     "stdbuf": _Starter(options="-i -o -e --input --output --error"),
     "sudo": _Starter(options="-u -g -h -p -C -D -R -T -U -r -t --user --group --host --prompt --chdir --chroot"),
     "timeout": _Starter(options="-s --signal -k --kill-after", before=1),
-    "uv": _Starter("tool run x", f"-m --module {_UV}"),
+    "uv": _Starter("tool run x", f"{_UV} -m --module"),
     "uvx": _Starter(options=_UV),
     "yarn": _Starter("dlx exec run", "-p --package --cwd"),
 }

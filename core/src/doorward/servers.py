@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 
@@ -89,8 +89,7 @@ class Servers:
 
     def offered(self, module: str, name: str) -> Function | None:
         """The function of this name or id that every server of the source has, if this server's configuration leaves it."""
-        functions: Sequence[Function] = getattr(self.source(module), "offers", ())
-        for function in functions:
+        for function in cast("Sequence[Function]", getattr(self.source(module), "offers", ())):
             if name in (function.name, function.id) and _wanted(function, self.configured[self._modules[module]].settings):
                 return replace(function, server=module)
         return None
