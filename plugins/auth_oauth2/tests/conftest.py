@@ -79,5 +79,5 @@ class Doorward:
 
 
 @pytest.fixture
-def host(tmp_path: Path, provider: Provider) -> Doorward:
+def home(tmp_path: Path, provider: Provider) -> Doorward:
     return Doorward(tmp_path, provider.url)

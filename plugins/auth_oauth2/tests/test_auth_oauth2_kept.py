@@ -64,7 +64,7 @@ async def test_a_keyring(ring: Memory, tmp_path: Path) -> None:
     assert await store.load() is None
     assert await store.save(login("one")) == "the keyring"
     assert (await store.load()) == login("one")
-    assert [key for key in ring.entries] == [("doorward", "mine")]
+    assert list(ring.entries) == [("doorward", "mine")]
     assert list(tmp_path.rglob("*.json")) == []
     assert await Store(tmp_path / "oauth2", "other", "auto").load() is None
     assert await store.forget()
