@@ -15,6 +15,7 @@ PLUGIN_API = 1
 __version__ = "0.1.0"
 
 _EXPORTS = {
+    "aliases": ("Aliases",),
     "config": ("Config", "Settings", "module_name"),
     "drivers": (
         "Auth", "Cache", "Capabilities", "Client", "Door", "Executor", "Person", "PluginContext", "Sandbox", "ServerContext", "Source",
@@ -25,8 +26,9 @@ _EXPORTS = {
     ),
     "gateway": ("Gateway",),
     "hookspecs": ("hookimpl",),
+    "itself": ("starts_doorward",),
     "logs": ("log",),
-    "mcp": ("RawTool",),
+    "mcp": ("RawPrompt", "RawResource", "RawTool"),
     "names": ("is_plain", "python_name", "unique_names"),
     "programs": ("awaited", "bind", "parameters", "sets_result"),
     "secrets": ("Secret", "Template"),
@@ -51,6 +53,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from doorward.aliases import Aliases as Aliases
     from doorward.config import Config as Config
     from doorward.config import Settings as Settings
     from doorward.config import module_name as module_name
@@ -68,7 +71,10 @@ if TYPE_CHECKING:
     from doorward.errors import *  # noqa: F403
     from doorward.gateway import Gateway as Gateway
     from doorward.hookspecs import hookimpl as hookimpl
+    from doorward.itself import starts_doorward as starts_doorward
     from doorward.logs import log as log
+    from doorward.mcp import RawPrompt as RawPrompt
+    from doorward.mcp import RawResource as RawResource
     from doorward.mcp import RawTool as RawTool
     from doorward.names import is_plain as is_plain
     from doorward.names import python_name as python_name

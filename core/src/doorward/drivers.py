@@ -18,6 +18,7 @@ from doorward.types import Artefact, CachedProgram, Call, Compiled, Ended, File,
 if TYPE_CHECKING:
     import httpx2
 
+    from doorward.aliases import Aliases
     from doorward.config import Settings
 
 
@@ -121,7 +122,8 @@ class Source(Protocol):
     async def call(self, call: Call) -> Any:
         """Perform one call, whose arguments fit the function's schema, within `call.time_left` seconds.
 
-        Returns: a plain JSON value, or `bytes`; or a `Reply` that holds either and says more of it.
+        Returns: a plain JSON value, or `bytes`; or a `Reply` that holds either and says more of it. Bytes within lists and
+        objects are artefacts too, each a `File` where its media type or name is known.
         Raises: ApiError or ServerError; InvalidArguments for what the schema cannot say. Anything else counts as a
         defect of the source.
         """
@@ -211,6 +213,11 @@ class Door(Protocol):
 
     def stub(self, server: str, names: Sequence[str]) -> str:
         """The text of a `.pyi` stub that declares these functions of the server."""
+        ...
+
+    def aliases(self, code: str, *, everything: bool = False) -> Aliases:
+        """What this program needs of other systems' names for servers and helpers (`everything`: what any program might, for
+        an executor whose modules are made once)."""
         ...
 
     def print(self, text: str) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 
@@ -89,11 +89,16 @@ class Servers:
 
     def offered(self, module: str, name: str) -> Function | None:
         """The function of this name or id that every server of the source has, if this server's configuration leaves it."""
-        functions: Sequence[Function] = getattr(self.source(module), "offers", ())
-        for function in functions:
+        for function in cast("Sequence[Function]", getattr(self.source(module), "offers", ())):
             if name in (function.name, function.id) and _wanted(function, self.configured[self._modules[module]].settings):
                 return replace(function, server=module)
         return None
+
+    def cwd(self, module: str) -> str:
+        """The folder in which a server's process works, if its source's settings name one (`cwd`)."""
+        server = self.configured[self._modules[module]]
+        cwd = getattr(self._validated(server, self._plugins.driver("source", server.settings.source).Settings), "cwd", None)
+        return str(self._loaded.folder / Path(cwd).expanduser()) if cwd else ""
 
     def _validated(self, server: Server, model: Any) -> Any:
         if server.name not in self._options:
