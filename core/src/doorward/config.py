@@ -84,6 +84,7 @@ class LimitSettings(Settings):
     rate: PositiveInt = Field(60, description="Runs a minute for one principal")
     result: ByteSize = Field(ByteSize(50 * 2**20), description="One result of a call")
     inline: ByteSize = Field(ByteSize(16 * 2**10), description="A value shown whole; larger ones are cut, with a handle to the rest")
+    asking: PositiveFloat = Field(600.0, description="Seconds that a run may wait, in all, for answers of its client")
     kept: ByteSize = Field(ByteSize(256 * 2**20), description="All artefacts kept together")
     kept_seconds: PositiveFloat = Field(3600.0, description="How long an artefact is kept")
     sessions: PositiveInt = Field(8, description="Open sessions of one principal")

@@ -4,20 +4,25 @@ ask here."""
 from __future__ import annotations
 
 import base64
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from doorward import signatures
+from doorward.aliases import RUNTIME, Aliases, aliases
 from doorward.config import module_name
 from doorward.errors import DoorwardError, InvalidArguments, UnknownName
-from doorward.pages import MOST_PAGES, pages
+from doorward.helpers import Helper, Helpers
+from doorward.names import is_plain
+from doorward.runtime import Runtime
 from doorward.schemas import Definitions
 from doorward.types import Function, Program
 
 if TYPE_CHECKING:
     from doorward.broker import Broker
     from doorward.catalog import Catalog
-    from doorward.door import RunDoor
+    from doorward.observed import Observation
     from doorward.servers import Servers
     from doorward.skills import Skills
 
@@ -29,7 +34,11 @@ class ApiError(Exception):
     status: int
     body: Any
     retry_after: float | None
+class ToolError(Exception): ...
 """
+
+_MOST_NAMES = 40
+"""Function names in the description of a server."""
 
 
 class Discovery:
@@ -41,16 +50,9 @@ class Discovery:
         self._broker = broker
         self._skills = skills
         self.capabilities = capabilities
-        self.helpers: dict[str, Callable[..., Awaitable[Any]]] = {
-            "servers": self._help_servers,
-            "search": self._help_search,
-            "describe": self._help_describe,
-            "call": self._help_call,
-            "pages": self._help_pages,
-            "capabilities": self._help_capabilities,
-            "skills": self._help_skills,
-            "close_session": self._help_close_session,
-        }
+        self._members: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {}
+        self.helpers: Mapping[str, Helper] = Helpers(self, servers, broker, skills).all
+        self._of_others: Mapping[str, Helper] = Runtime(self, catalog, servers, broker).all
 
     def servers(self) -> list[dict[str, Any]]:
         """Every configured server: how many functions, some of their names, or what is wrong with it."""
@@ -78,12 +80,7 @@ class Discovery:
 
         Raises: InvalidArguments for a cursor that is none; UnknownName for a server that is none.
         """
-        usable = self._servers.names()
-        if server is not None:
-            server = module_name(server)
-            if server not in usable:
-                raise UnknownName(f"there is no server {server!r}", hint=f"Servers: {', '.join(usable) or 'none'}.")
-            usable = [server]
+        usable = self._servers.names() if server is None else [self.module(server)]
         limit, offset = max(1, min(limit, 50)), _offset(cursor)
         functions, total = self._catalog.search(query, servers=usable, read_only=read_only, limit=limit, offset=offset)
         answer: dict[str, Any] = {"functions": [_hit(f) for f in functions], "total": total}
@@ -93,7 +90,8 @@ class Discovery:
 
     def describe(self, names: Sequence[str]) -> list[dict[str, Any]]:
         """One to five functions in full: `{"function", "import", "signature", "text"}`, or `{"function", "error"}`. With a
-        name like `github.issues_create#Issue`, one class of their types in full: `{"function", "text"}`.
+        name like `github.issues_create#Issue`, one class of their types in full: `{"function", "text"}`; with that of a
+        server, what it is.
 
         Raises: InvalidArguments for none or more than five.
         """
@@ -107,16 +105,20 @@ class Discovery:
         try:
             function = self._broker.find(name)
         except DoorwardError as error:
-            if part := self._part(str(name)):
+            if part := self._part(str(name)) or self._about(str(name)):
                 return part
             return {"function": str(name)[:200], "error": f"{error}. {error.hint or ''}".strip()}
-        definitions = self._definitions(function.server)
+        definitions, seen = self._definitions(function.server), self._seen(function)
         return {
             "function": function.qualified,
             "import": f"from {function.server} import {function.name}",
-            "signature": signatures.signature(function, definitions),
-            "text": signatures.describe(function, definitions, module=function.server),
+            "signature": signatures.signature(function, definitions, seen=seen),
+            "text": signatures.describe(function, definitions, module=function.server, seen=seen),
         }
+
+    def _seen(self, function: Function) -> Observation | None:
+        """What is known of the results of a function without a schema of them."""
+        return self._broker.observed.of(function) if function.returns is None else None
 
     def _part(self, name: str) -> dict[str, Any] | None:
         """What `server.function#Class` means: one class of a function's types in full."""
@@ -128,68 +130,78 @@ class Discovery:
         if function is None:
             return None
         definitions = self._definitions(function.server)
+        if (seen := self._seen(function)) is not None:
+            function = replace(function, returns=seen.schema)
         found = {"function": f"{function.qualified}#{asked[:100]}"}
         if text := signatures.describe_class(function, definitions, asked):
             return found | {"text": text}
         known = ", ".join(signatures.class_names(function, definitions)[:30]) or "none"
         return found | {"error": f"{function.qualified} has no class {asked[:100]!r}. Its classes: {known}"}
 
+    def _about(self, name: str) -> dict[str, Any] | None:
+        """What a server is, if this is one's name."""
+        try:
+            module = self.module(name)
+        except UnknownName:
+            return None
+        report, names = self._catalog.reports().get(module), self._catalog.names(module)
+        listed = ", ".join(names[:_MOST_NAMES]) + (f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
+        lines = [f"{module}: {report.description[:1000]}" if report and report.description else module]
+        lines += [f"{len(names)} functions: {listed or 'none'}"]
+        lines += [f"It works in the folder {cwd}"] if (cwd := self._servers.cwd(module)) else []
+        return {"function": module, "text": "\n".join([*lines, f"Write `import {module}`."])}
+
     def _definitions(self, server: str) -> Definitions:
         return lambda name: self._catalog.definition(server, name)
 
     def members(self, server: str, program: Program) -> Sequence[str] | None:
-        """The names that `import server` may give a program."""
-        if server == "doorward":
-            return list(self.helpers)
-        return self._catalog.names(server) if server in self._servers.names() else None
+        """The names that `import server` may give a program: its functions, also by original names that can be written so."""
+        if server in ("doorward", RUNTIME):
+            return list(self.helpers if server == "doorward" else self._of_others)
+        if server not in self._servers.names():
+            return None
+        names, ids = self._catalog.names(server), self._catalog.names(server, "original")
+        known = self._members.get(server)
+        if known is None or known[0] is not names or known[1] is not ids:
+            taken = frozenset(names)
+            known = self._members[server] = names, ids, (*names, *(id for id in ids if id not in taken and is_plain(id)))
+        return known[2]
 
     def stub(self, server: str, names: Sequence[str]) -> str:
         """A `.pyi` text for some functions of a server."""
-        if server == "doorward":
-            return _STUB + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in self.helpers)
-        functions = [f for n in names if (f := self._catalog.function(server, n)) is not None]
-        return signatures.stub(functions, self._definitions(server))
+        if server in ("doorward", RUNTIME):
+            head, helpers = (_STUB, self.helpers) if server == "doorward" else ("from typing import Any\n", self._of_others)
+            return head + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in helpers)
+        functions = {n: f for n in names if (f := self._catalog.function(server, n)) is not None}
+        again = "".join(f"{n} = {f.name}\n" for n, f in functions.items() if n != f.name)
+        return signatures.stub({f.name: f for f in functions.values()}.values(), self._definitions(server), self._seen) + again
 
-    # What `import doorward` offers inside a sandbox
+    def helper(self, name: str) -> Helper:
+        """What `doorward.name` does for a program. Raises: UnknownName."""
+        found = self.helpers.get(name) or self._of_others.get(name.removeprefix("runtime."))
+        if found is None:
+            raise UnknownName(f"there is no doorward.{name}", hint=f"There are: {', '.join(self.helpers)}.")
+        return found
 
-    async def _help_servers(self, run: RunDoor) -> Any:
-        return self.servers()
+    def aliases(self, code: str, *, everything: bool = False) -> Aliases:
+        """What a program needs of other systems' names; see `doorward.aliases`."""
+        return aliases(code, self.configured(), lambda server, name: name in self._catalog.names(server), everything=everything)
 
-    async def _help_search(
-        self,
-        run: RunDoor,
-        query: str = "",
-        server: str | None = None,
-        read_only: bool | None = None,
-        limit: int = 10,
-        cursor: str | None = None,
-    ) -> Any:
-        return self.search(str(query), server=server, read_only=read_only, limit=int(limit), cursor=cursor)
+    def configured(self) -> dict[str, str]:
+        """The servers that can be used: their configured names by their module names."""
+        usable = self._servers.names()
+        return {module: name for name in self._servers.configured if (module := module_name(name)) in usable}
 
-    async def _help_describe(self, run: RunDoor, *names: str) -> Any:
-        flat = [n for name in names for n in ([name] if isinstance(name, str) else name)]
-        return "\n\n".join(card.get("text") or f"{card['function']}: {card['error']}" for card in self.describe(flat))
-
-    async def _help_call(self, run: RunDoor, function: str, arguments: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
-        run.made -= 1  # the call itself is counted, not the asking for it
-        return await run.call(function, (), {**(arguments or {}), **kwargs})
-
-    async def _help_pages(
-        self, run: RunDoor, function: str, arguments: Mapping[str, Any] | None = None, *, most: int = MOST_PAGES, **kwargs: Any
-    ) -> Any:
-        run.made -= 1  # its calls are counted
-        return await pages(run, function, {**(arguments or {}), **kwargs}, int(most))
-
-    async def _help_capabilities(self, run: RunDoor) -> Any:
-        return self.capabilities()
-
-    async def _help_skills(self, run: RunDoor, server: str | None = None) -> Any:
-        return self._skills.names() if server is None else self._skills.read(module_name(str(server)))
-
-    async def _help_close_session(self, run: RunDoor) -> None:
-        if run.session is None:
-            raise InvalidArguments("this run has no session", hint="Only a run with a session_id can close its session.")
-        run.session.dead = True  # it ends with this run
+    def module(self, server: str) -> str:
+        """The module name of a server that can be used. Raises: UnknownName."""
+        usable = self._servers.names()
+        asked = module_name(str(server)[:200])
+        for name in usable:
+            if asked in (name, name.lower()):
+                return name
+        near = difflib.get_close_matches(asked, usable, n=3)
+        hint = f"Near: {', '.join(near)}." if near else f"Servers: {', '.join(usable) or 'none'}."
+        raise UnknownName(f"Server {asked!r} is not available", hint=hint)
 
 
 def _hit(function: Function) -> dict[str, Any]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from doorward.arguments import MOST_PARTS
 from doorward.artefacts import base_name
+from doorward.clock import Clock
 from doorward.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName
 from doorward.types import Artefact, File, Program, Reply
 from doorward.values import exceeds
 
 if TYPE_CHECKING:
+    from doorward.aliases import Aliases
     from doorward.artefacts import Artefacts
     from doorward.broker import Broker
     from doorward.discovery import Discovery
@@ -42,10 +44,14 @@ class RunDoor:
     ) -> None:
         import anyio
 
+        from doorward.asking import RunClient
+
         self.program = program
         self.session = session
-        self.client = client
+        self.clock = Clock()
+        self.client = RunClient(client, self.clock, program.limits.asking) if client else None
         self.made = 0
+        self.uses: dict[str, str] = {}
         self.failures: dict[str, DoorwardError] = {}
         self.artefacts: list[Artefact] = []
         self.notes: list[str] = []
@@ -67,6 +73,9 @@ class RunDoor:
 
     def stub(self, server: str, names: Sequence[str]) -> str:
         return self._discovery.stub(server, names)
+
+    def aliases(self, code: str, *, everything: bool = False) -> Aliases:
+        return self._discovery.aliases(code, everything=everything)
 
     async def call(self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         return (await self.reply(function, args, kwargs)).value
@@ -91,15 +100,9 @@ class RunDoor:
 
     async def _help(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         try:
-            return await self._helper(name)(self, *args, **kwargs)
+            return await self._discovery.helper(name)(self, *args, **kwargs)
         except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             raise InvalidArguments(f"doorward.{name}: {error}") from None
-
-    def _helper(self, name: str) -> Callable[..., Awaitable[Any]]:
-        helper = self._discovery.helpers.get(name)
-        if helper is None:
-            raise UnknownName(f"there is no doorward.{name}", hint=f"There are: {', '.join(self._discovery.helpers)}.")
-        return helper
 
     def print(self, text: str) -> bool:
         if self._room <= 0:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from doorward import programs
 from doorward.artefacts import PREFIX
 from doorward.drivers import Door
-from doorward.errors import ApiError, DoorwardError, InvalidArguments, LimitExceeded, SandboxDied
+from doorward.errors import ApiError, DoorwardError, InvalidArguments, LimitExceeded, SandboxDied, ToolError
 from doorward.sandbox.line import TOO_MANY_PARTS, Line, first_of
 from doorward.types import Ended, Failure, File, Frame, Limits, Program
 
@@ -189,7 +189,7 @@ def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
     words = set(re.findall(r"\w+", code))
     mentioned = {}
     for word in words:
-        if (names := door.members(word)) is not None:
+        if names := door.members(word):
             mentioned[word] = [name for name in names if name in words]
     files: dict[str, int] = {}
     given: dict[str, str] = {}
@@ -202,8 +202,11 @@ def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
             blob += file.content
             given[name] = value
             inputs[name] = f"in/{path}"
+    aliases = door.aliases(code)
     about = {
         "code": code,
+        "before": aliases.before,
+        "aliases": dict(aliases.modules),
         "awaited": sorted(_awaited(code)),
         "sets_result": programs.sets_result(code),
         "inputs": inputs,
@@ -239,9 +242,9 @@ def _other_than(taken: Collection[str], name: str) -> str:
 
 def _told(error: DoorwardError) -> dict[str, Any]:
     """What a program is told of a call that failed."""
-    kind = "InvalidArguments" if isinstance(error, InvalidArguments) else "DoorwardError"
     if not isinstance(error, ApiError):
-        return {"type": kind, "message": error.message}
+        kinds = [kind.__name__ for kind in (InvalidArguments, ToolError) if isinstance(error, kind)]
+        return {"type": kinds[0] if kinds else "DoorwardError", "message": error.message}
     return {"type": "ApiError", "message": error.message, "status": error.status, "body": error.body, "retry_after": error.retry_after}
 
 

@@ -6,7 +6,8 @@ import asyncio
 import json
 from typing import Any
 
-from doorward.errors import ApiError, InvalidArguments, LimitExceeded, UnknownName
+from doorward.aliases import RUNTIME, Aliases, aliases
+from doorward.errors import ApiError, InvalidArguments, LimitExceeded, ToolError, UnknownName
 from doorward.types import Artefact, File
 
 TOGETHER = 10.0
@@ -14,8 +15,8 @@ TOGETHER = 10.0
 
 
 class Door:
-    """A `Door` to the server `calc`, which adds (`add`), answers what it is given (`echo`), fails with an `ApiError` (`fail`) or
-    a limit (`refuse`), waits for `ms` (`wait`) or until `n` calls of its own are there (`meet`).
+    """A `Door` to the server `calc`, which adds (`add`), answers what it is given (`echo`), fails with an `ApiError` (`fail`), a
+    `ToolError` (`complain`) or a limit (`refuse`), waits for `ms` (`wait`) or until `n` calls of its own are there (`meet`).
 
     What went through it: `printed`, `made` (calls), `kept` (files: name, type, content). `files` can be opened by their URI.
     """
@@ -31,12 +32,18 @@ class Door:
 
     def members(self, server: str) -> Any:
         """See `doorward.Door.members`."""
-        calc = ["add", "echo", "fail", "refuse", "wait", "meet"]
-        return {"calc": calc, "doorward": ["call", "pages", "close_session"]}.get(server)
+        calc = ["add", "echo", "fail", "complain", "refuse", "wait", "meet"]
+        ours = ["call", "pages", "server", "close_session"]
+        return {"calc": calc, "doorward": ours, RUNTIME: ["call_mcp_tool", "discovered_servers"]}.get(server)
+
+    def aliases(self, code: str, *, everything: bool = False) -> Aliases:
+        """See `doorward.Door.aliases`."""
+        return aliases(code, {"calc": "calc-1"}, lambda server, name: name in self.members(server), everything=everything)
 
     def stub(self, server: str, names: Any) -> str:
         """See `doorward.Door.stub`."""
-        return "from typing import Any\n" + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in names)
+        errors = "class ApiError(Exception): ...\nclass ToolError(Exception): ...\n" if server == "doorward" else ""
+        return f"from typing import Any\n{errors}" + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in names)
 
     async def call(self, function: str, args: Any, kwargs: Any) -> Any:
         """See `doorward.Door.call`."""
@@ -49,6 +56,8 @@ class Door:
             case "calc.fail":
                 status = kwargs.get("status", 404)
                 raise ApiError(f"calc.fail answered {status}", status=status, body={"why": ["gone"], "args": list(args)}, retry_after=1.5)
+            case "calc.complain":
+                raise ToolError(" ".join(["the tool says no", *args]))
             case "calc.refuse":
                 raise LimitExceeded("too many calls") if not kwargs else InvalidArguments("calc.refuse takes nothing")
             case "calc.wait":
@@ -58,6 +67,12 @@ class Door:
                 return await self._meet(kwargs["n"])
             case "doorward.pages":
                 return [args[0], kwargs]
+            case "doorward.server" if args[0] in ("calc", "calc-1"):
+                return "calc"
+            case "doorward.runtime.call_mcp_tool":
+                return await self.call(args[0].removeprefix("mcp__").replace("__", "."), (), args[1])
+            case "doorward.runtime.discovered_servers":
+                return ["calc-1"]
         raise UnknownName(f"there is no function {function!r}")
 
     async def _meet(self, others: int) -> int:

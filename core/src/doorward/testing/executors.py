@@ -99,6 +99,23 @@ class ExecutorConformance:
             assert all("__" not in frame.function for frame in ended.error.frames), code
 
     @pytest.mark.anyio
+    async def test_the_error_of_a_tool(self, host: Any) -> None:
+        """As `doorward.ToolError`, whose text is the tool's; it is no ApiError, nor the other way round."""
+        codes = [*programs.OF_TOOLS, *programs.RAISING_OF_TOOLS]
+        for code, (ended, _) in zip(codes, await self.each(host, codes), strict=True):
+            if code in programs.OF_TOOLS:
+                assert (ended.error, ended.value) == (None, "the tool says no"), code
+            else:
+                assert (ended.error.type, ended.error.message) == ("ToolError", "the tool says no"), code
+                assert ended.error.line >= 3, code  # where it was called, or caught and raised again
+
+    @pytest.mark.anyio
+    async def test_programs_of_other_systems(self, host: Any) -> None:
+        """Their names for servers, functions and helpers mean ours, and never a program's own."""
+        for code, (ended, _) in zip(programs.OF_OTHERS, await self.each(host, programs.OF_OTHERS), strict=True):
+            assert (ended.error, ended.value) == (None, 3), code
+
+    @pytest.mark.anyio
     async def test_a_function_can_be_handed_to_pages(self, host: Any) -> None:
         """As itself or by its name."""
         ended, _ = await self.run(host, "import calc, doorward\n[doorward.pages(f, x=1)[0] for f in (calc.add, calc.add, 'calc.add')]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import types
@@ -29,8 +30,15 @@ class ApiError(DoorwardError):
         self.status, self.body, self.retry_after = status, body, retry_after
 
 
+class ToolError(DoorwardError):
+    """A tool of an MCP server says that it failed; the message is its text."""
+
+
 class InvalidArguments(DoorwardError, TypeError):
     """The arguments do not fit the function."""
+
+
+_ERRORS = {error.__name__: error for error in (DoorwardError, InvalidArguments, ToolError)}
 
 
 class Answer(dict):  # type: ignore[type-arg]
@@ -91,25 +99,30 @@ def later(function: Any) -> Any:
 
 
 class Server(types.ModuleType):
-    """A server as a module. Its names are asked of the host when one is not among those that the program mentions."""
+    """A server as a module, by its own name or an alias. Its names are asked of the host when one is not among those that the
+    program mentions."""
 
     def __init__(self, catalog: Catalog, name: str) -> None:
-        super().__init__(name, f"The functions of {name}: see doorward.search and doorward.describe.")
-        self.__dict__["_of"] = catalog
+        server = catalog.aliases.get(name, name)
+        super().__init__(name, f"The functions of {server}: see doorward.search and doorward.describe.")
+        self.__dict__.update(_of=catalog, _server=server)
 
     def __getattr__(self, name: str) -> Any:
         catalog: Catalog = self.__dict__["_of"]
+        server: str = self.__dict__["_server"]
         if name == "__all__":
-            return catalog.members(self.__name__)
+            return catalog.members(server)
         if name.startswith("__"):
             raise AttributeError(name)
-        if name not in catalog.mentioned.get(self.__name__, ()) and name not in catalog.members(self.__name__):
+        if f"{self.__name__}.{name}" in catalog.aliases:
+            return importlib.import_module(f"{self.__name__}.{name}")
+        if name not in catalog.mentioned.get(server, ()) and name not in catalog.members(server):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        self.__dict__[name] = function = catalog.function(self.__name__, name)
+        self.__dict__[name] = function = catalog.function(server, name)
         return function
 
     def __dir__(self) -> list[str]:
-        return self.__dict__["_of"].members(self.__name__)  # type: ignore[no-any-return]
+        return self.__dict__["_of"].members(self.__dict__["_server"])  # type: ignore[no-any-return]
 
 
 class Catalog:
@@ -120,29 +133,40 @@ class Catalog:
         self.channel = channel
         self.has_given = False
         self.mentioned: Mapping[str, Sequence[str]] = {}
+        self.aliases: Mapping[str, str] = {}
         self._members: dict[str, list[str] | None] = {}
         sys.meta_path.insert(0, self)
         sys.meta_path.append(_Last(self))
 
-    def begin(self, mentioned: Mapping[str, Sequence[str]]) -> None:
-        """From now on these servers, and names of theirs, are those that the program's text mentions."""
+    def begin(self, mentioned: Mapping[str, Sequence[str]], aliases: Mapping[str, str]) -> None:
+        """From now on these servers, and names of theirs, are those that the program's text mentions, and these import names mean
+        servers as well."""
         self.mentioned = {**self.mentioned, **mentioned}
+        self.aliases = {**self.aliases, **aliases}
         self._members.clear()
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        return ModuleSpec(name, self) if name in self.mentioned or name == "doorward" else None  # type: ignore[arg-type]
+        return self.spec(name) if name in self.mentioned or name == "doorward" else None
+
+    def spec(self, name: str) -> ModuleSpec:
+        """What Python needs to make the module; a package, for an alias may be in it."""
+        return ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
         module = Server(self, spec.name)
         if spec.name == "doorward":
-            module.__dict__.update(ApiError=ApiError, DoorwardError=DoorwardError, InvalidArguments=InvalidArguments, path=self.path)
+            module.__dict__.update(_ERRORS, ApiError=ApiError, path=self.path, server=self.server)
         return module
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Everything is made when it is asked for."""
 
     def members(self, server: str) -> list[str]:
-        return self.known(server) or []
+        return (self.known(server) or []) if server else []
+
+    def server(self, name: str) -> types.ModuleType:
+        """The module of a server, by its configured name too."""
+        return importlib.import_module(self.function("doorward", "server")(name))
 
     def known(self, server: str) -> list[str] | None:
         """The names of a server's functions; `None` if there is no such server."""
@@ -179,7 +203,7 @@ class Catalog:
         error = message["error"]
         if error["type"] == "ApiError":
             raise ApiError(error["message"], error["status"], incoming(error["body"]), error["retry_after"])
-        raise (InvalidArguments if error["type"] == "InvalidArguments" else DoorwardError)(error["message"])
+        raise _ERRORS[error["type"]](error["message"])
 
 
 class _Last:
@@ -189,9 +213,9 @@ class _Last:
         self._catalog = catalog
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if "." in name or not name.isidentifier() or self._catalog.known(name) is None:
-            return None
-        return ModuleSpec(name, self._catalog)  # type: ignore[arg-type]
+        if name in self._catalog.aliases or (name.isidentifier() and self._catalog.known(name) is not None):
+            return self._catalog.spec(name)
+        return None
 
 
 def _handed(value: Any) -> Any:

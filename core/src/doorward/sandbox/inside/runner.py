@@ -22,7 +22,7 @@ from doorward.sandbox.inside.channel import Channel, sparing
 from doorward.sandbox.inside.protocol import encode
 
 _VALUE = "__doorward_value__"
-_NOTHING: dict[str, Any] = {"code": "1 + 1", "awaited": [], "inputs": {}, "given": {}, "sets_result": False}
+_NOTHING: dict[str, Any] = {"code": "1 + 1", "before": "", "awaited": [], "inputs": {}, "given": {}, "sets_result": False}
 
 
 def serve(link: socket.socket) -> None:
@@ -64,7 +64,7 @@ class Runner:
             for file, size in program["files"].items():
                 catalog.put(file, files[:size])
                 files = files[size:]
-            self._catalog.begin(program["mentioned"])
+            self._catalog.begin(program["mentioned"], program["aliases"])
             ended = {"value": self._execute(program, name)}
         except BaseException as error:
             ended = {"error": results.failure(error, name)}
@@ -82,6 +82,7 @@ class Runner:
         _value_of_last(tree)
         _mark_awaited(tree, code, {(start, end) for start, end in program["awaited"]})
         compiled = compile(tree, name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        exec(program["before"], scope)  # noqa: S102
         scope.update(catalog.incoming(program["inputs"]))
         for parameter, uri in program["given"].items():
             scope[parameter] = self._catalog.given(scope[parameter], uri)

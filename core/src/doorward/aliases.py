@@ -1,0 +1,71 @@
+"""How programs written for other systems name servers and helpers, so that they run here as they are. This is the one
+table of it: executors take from `Door.aliases` what a program needs, and know no such name themselves.
+
+`from github.functions import f`; `mcp_servers["github"].f()`, `mcp_github.f()`, `from mcp.servers.github import f`;
+`from mcp import runtime`; `call_mcp_tool("mcp__github__f", {…})`. Our own way is `import github`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+RUNTIME = "doorward.runtime"
+"""The module of other systems' helpers, by their own names; `runtime.py` makes them."""
+
+THERE = (
+    "call_mcp_tool", "callMCPTool", "discover_mcp_tools", "discoverMCPTools",
+    "search_tools", "searchTools", "get_tool_schema", "getToolSchema",
+)  # fmt: skip
+"""Helpers that such programs use without an import."""
+
+_MENTIONED = re.compile(rf"\b(?:mcp(?:_\w+)?|functions|{'|'.join(THERE)})\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Aliases:
+    """What one program's text needs of other systems' names.
+
+    `modules` are import names, dotted ones too, each with the server that it means (as `Door.members` knows it; empty: a
+    package that holds others). `before` is Python that makes the names which are simply there; a program's own are left alone.
+    """
+
+    modules: Mapping[str, str] = field(default_factory=dict)
+    before: str = ""
+
+
+def aliases(code: str, servers: Mapping[str, str], has: Callable[[str, str], bool], *, everything: bool = False) -> Aliases:
+    """What a program needs of this, or any program (`everything`). `servers` are the configured names by module name;
+    `has(server, name)` says whether that server has a function of this name. Servers' own names are never taken."""
+    words = set(_MENTIONED.findall(code))
+    if not words and not everything:
+        return Aliases()
+    modules = {RUNTIME: RUNTIME} | {f"mcp_{name}": module for module in servers for name in (module.lower(), module)}
+    if "mcp" not in servers:
+        modules |= {"mcp": "", "mcp.runtime": RUNTIME, "mcp.servers": ""} | {f"mcp.servers.{module}": module for module in servers}
+    if "functions" in words or everything:
+        asked = [module for module in servers if everything or module in code]
+        modules |= {f"{module}.functions": module for module in asked if not has(module, "functions")}
+    modules = {name: module for name, module in modules.items() if name not in servers and name != "mcp_servers"}
+    there: dict[str, Iterable[str]] = {name: [f"import {name}"] for name in modules if name.startswith("mcp_")}
+    there |= {name: [f"from {RUNTIME} import {name}"] for name in THERE} | {"mcp_servers": _all(servers)}
+    return Aliases(modules, "".join(_unless_there(name, there[name]) for name in sorted(words & there.keys())))
+
+
+def server_meant(name: str) -> str:
+    """The server that a name such as `mcp.servers.github`, `github.functions` or `mcp_github` would mean; else its first part."""
+    found = re.fullmatch(r"mcp\.servers\.(\w+).*|mcp_(\w+)|(\w+).*", name)
+    return next(filter(None, found.groups()), "") if found else name
+
+
+def _all(servers: Mapping[str, str]) -> Iterable[str]:
+    """Lines that make a dictionary of all servers, by their configured and their module names."""
+    yield from (f"import {module} as doorward__{number}" for number, module in enumerate(servers))
+    entries = {key: number for number, (module, name) in enumerate(servers.items()) for key in (name, module)}
+    yield f"mcp_servers = {{{', '.join(f'{key!r}: doorward__{number}' for key, number in entries.items())}}}"
+
+
+def _unless_there(name: str, lines: Iterable[str]) -> str:
+    """Text that runs these lines if the name means nothing yet; it may be a session's own."""
+    return f"try:\n    {name}  # type: ignore\nexcept NameError:\n" + "".join(f"    {line}\n" for line in lines)

@@ -1,0 +1,118 @@
+"""What `import doorward` offers to programs. Each helper gets the run that asks."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from doorward.config import module_name
+from doorward.errors import InvalidArguments, UnknownName
+from doorward.names import python_name
+from doorward.pages import MOST_PAGES, pages
+
+if TYPE_CHECKING:
+    from doorward.broker import Broker
+    from doorward.discovery import Discovery
+    from doorward.door import RunDoor
+    from doorward.servers import Servers
+    from doorward.skills import Skills
+
+Helper = Callable[..., Awaitable[Any]]
+
+
+class Helpers:
+    """`all` by name."""
+
+    def __init__(self, discovery: Discovery, servers: Servers, broker: Broker, skills: Skills) -> None:
+        self._discovery = discovery
+        self._servers = servers
+        self._broker = broker
+        self._skills = skills
+        self.all: dict[str, Helper] = {
+            "servers": self._list_servers,
+            "search": self._search,
+            "describe": self._describe,
+            "call": self._call,
+            "pages": self._pages,
+            "server": self._server,
+            "list_resources": self._list_resources,
+            "read_resource": self._read_resource,
+            "list_prompts": self._list_prompts,
+            "get_prompt": self._get_prompt,
+            "capabilities": self._capabilities,
+            "skills": self._read_skills,
+            "close_session": self._close_session,
+        }
+
+    async def _list_servers(self, run: RunDoor) -> Any:
+        return self._discovery.servers()
+
+    async def _search(
+        self,
+        run: RunDoor,
+        query: str = "",
+        server: str | None = None,
+        read_only: bool | None = None,
+        limit: int = 10,
+        cursor: str | None = None,
+    ) -> Any:
+        return self._discovery.search(str(query), server=server, read_only=read_only, limit=int(limit), cursor=cursor)
+
+    async def _describe(self, run: RunDoor, *names: str) -> Any:
+        flat = [n for name in names for n in ([name] if isinstance(name, str) else name)]
+        return "\n\n".join(card.get("text") or f"{card['function']}: {card['error']}" for card in self._discovery.describe(flat))
+
+    async def _call(self, run: RunDoor, function: str, arguments: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
+        return await call(self._broker, run, function, {**(arguments or {}), **kwargs})
+
+    async def _pages(
+        self, run: RunDoor, function: str, arguments: Mapping[str, Any] | None = None, *, most: int = MOST_PAGES, **kwargs: Any
+    ) -> Any:
+        run.made -= 1  # its calls are counted
+        return await pages(run, function, {**(arguments or {}), **kwargs}, int(most))
+
+    async def _server(self, run: RunDoor, name: str) -> Any:
+        return self._discovery.module(name)  # which the sandbox imports
+
+    async def _list_resources(self, run: RunDoor, server: str) -> Any:
+        return await self._offered(run, server, "resources/list", {})
+
+    async def _read_resource(self, run: RunDoor, server: str, uri: str) -> Any:
+        return await self._offered(run, server, "resources/read", {"uri": uri})
+
+    async def _list_prompts(self, run: RunDoor, server: str) -> Any:
+        return await self._offered(run, server, "prompts/list", {})
+
+    async def _get_prompt(self, run: RunDoor, server: str, name: str, arguments: Mapping[str, Any] | None = None) -> Any:
+        return await self._offered(run, server, "prompts/get", {"name": name, "arguments": dict(arguments or {})})
+
+    async def _offered(self, run: RunDoor, server: str, id: str, arguments: Mapping[str, Any]) -> Any:
+        """Call what a server's source offers besides its functions. Raises: UnknownName if this one has no such thing."""
+        module = self._discovery.module(server)
+        if self._servers.offered(module, id) is None:
+            hint = "MCP servers have them, where `include`, `exclude` and `read_only` of the configuration leave them."
+            raise UnknownName(f"the server {module!r} has no {id.partition('/')[0]}", hint=hint)
+        run.made -= 1
+        return await run.call(f"{module}.{id}", (), arguments)
+
+    async def _capabilities(self, run: RunDoor) -> Any:
+        return self._discovery.capabilities()
+
+    async def _read_skills(self, run: RunDoor, server: str | None = None) -> Any:
+        return self._skills.names() if server is None else self._skills.read(module_name(str(server)))
+
+    async def _close_session(self, run: RunDoor) -> None:
+        if run.session is None:
+            raise InvalidArguments("this run has no session", hint="Only a run with a session_id can close its session.")
+        run.session.dead = True  # it ends with this run
+
+
+async def call(broker: Broker, run: RunDoor, name: str, arguments: Mapping[str, Any]) -> Any:
+    """One call for a helper: that is counted, not the asking for it. Parameters may go by the upstream's own names."""
+    run.made -= 1
+    try:
+        known = broker.find(name, near=False).parameters.get("properties", {})
+    except UnknownName:
+        known = arguments  # the call itself says what is wrong
+    ours = {key: python_name(str(key)) for key in arguments if key not in known}
+    return await run.call(name, (), {ours[key] if ours.get(key) in known else key: value for key, value in arguments.items()})

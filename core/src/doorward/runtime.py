@@ -1,0 +1,167 @@
+"""The helpers of other systems, by their own names and with answers of their shapes: what `doorward.runtime` means, see `aliases.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import anyio.lowlevel
+
+from doorward.config import module_name
+from doorward.errors import UnknownName
+from doorward.helpers import Helper, call
+from doorward.schemas import closure
+from doorward.types import Function
+
+if TYPE_CHECKING:
+    from doorward.broker import Broker
+    from doorward.catalog import Catalog
+    from doorward.discovery import Discovery
+    from doorward.door import RunDoor
+    from doorward.servers import Servers
+
+Form = Callable[[Function], dict[str, Any]]
+
+MOST = 500
+"""Functions that one answer lists."""
+
+
+class Runtime:
+    """`all` by name. Several names are one helper: whatever can be called plainly can be awaited as well."""
+
+    def __init__(self, discovery: Discovery, catalog: Catalog, servers: Servers, broker: Broker) -> None:
+        self._discovery = discovery
+        self._catalog = catalog
+        self._servers = servers
+        self._broker = broker
+        self.all: dict[str, Helper] = {
+            **dict.fromkeys(("discovered_servers", "list_servers", "list_servers_sync"), self._discovered),
+            **dict.fromkeys(("query_tool_docs", "query_tool_docs_sync"), self._docs),
+            **dict.fromkeys(("search_tool_docs", "search_tool_docs_sync"), self._search_docs),
+            **dict.fromkeys(("list_tools", "list_tools_sync"), self._tools),
+            "describe_server": self._describe_server,
+            "list_loaded_server_metadata": self._metadata,
+            "capability_summary": self._summary,
+            "call_tool": self._call_tool,
+            **dict.fromkeys(("call_mcp_tool", "callMCPTool"), self._call_mcp_tool),
+            **dict.fromkeys(("discover_mcp_tools", "discoverMCPTools"), self._discover),
+            **dict.fromkeys(("search_tools", "searchTools"), self._search_tools),
+            **dict.fromkeys(("get_tool_schema", "getToolSchema"), self._tool_schema),
+        }
+
+    # Servers and tools as records
+
+    async def _discovered(self, run: RunDoor, detailed: bool = False) -> Any:
+        if not detailed:
+            return list(self._discovery.configured().values())
+        about = {s["name"]: s.get("about", "") for s in self._discovery.servers()}
+        return [{"name": name, "description": about.get(module, "")} for module, name in self._discovery.configured().items()]
+
+    async def _docs(self, run: RunDoor, server: str, tool: str | None = None, detail: str = "summary") -> Any:
+        module = self._discovery.module(server)
+        if tool is not None:
+            return self._entry(self._broker.find(f"{module}.{tool}"), detail)
+        return await self._listed(run, module, lambda function: self._entry(function, detail))
+
+    async def _search_docs(self, run: RunDoor, query: str, limit: int = 5, detail: str = "summary") -> Any:
+        return [self._entry(function, detail) for function in self._found(query, limit)]
+
+    async def _tools(self, run: RunDoor, server: str) -> Any:
+        return await self._listed(run, self._discovery.module(server), self._tool)
+
+    async def _describe_server(self, run: RunDoor, name: str) -> Any:
+        module = self._discovery.module(name)
+        return self._about(module, await self._listed(run, module, self._tool))
+
+    async def _metadata(self, run: RunDoor) -> Any:
+        room = MOST
+        found: list[dict[str, Any]] = []
+        for module in self._servers.names():
+            tools = await self._listed(run, module, lambda function: self._tool(function, schema=False), room)
+            room -= len(tools)
+            found.append(self._about(module, tools))
+        return found
+
+    async def _summary(self, run: RunDoor) -> Any:
+        return self._discovery.capabilities()
+
+    # Tools as `mcp__server__tool`
+
+    async def _discover(self, run: RunDoor, search: Any = None) -> Any:
+        terms = search.get("search") if isinstance(search, Mapping) else search
+        if terms:
+            return await self._search_tools(run, terms if isinstance(terms, str) else " ".join(map(str, terms)), 50)
+        found: list[dict[str, Any]] = []
+        for module in self._servers.names():
+            found += await self._listed(run, module, self._named, MOST - len(found))
+        return found
+
+    async def _search_tools(self, run: RunDoor, query: str, limit: int = 10) -> Any:
+        return [self._named(function) for function in self._found(query, limit)]
+
+    async def _tool_schema(self, run: RunDoor, name: str) -> Any:
+        try:
+            return self._named(self._broker.find(self._qualified(name)))
+        except UnknownName:
+            return None
+
+    # Calls
+
+    async def _call_tool(self, run: RunDoor, server: str, tool: str, arguments: Mapping[str, Any] | None = None, **more: Any) -> Any:
+        return await call(self._broker, run, f"{self._discovery.module(server)}.{tool}", {**(arguments or {}), **more})
+
+    async def _call_mcp_tool(self, run: RunDoor, name: str, arguments: Mapping[str, Any] | None = None, **more: Any) -> Any:
+        return await call(self._broker, run, self._qualified(name), {**(arguments or {}), **more})
+
+    def _qualified(self, name: str) -> str:
+        """`mcp__server__tool` or `server__tool` as `server.tool`; both parts may hold two underscores themselves."""
+        bare = str(name).removeprefix("mcp__")
+        if "__" not in bare or "." in bare.partition("__")[0]:
+            return bare
+        plain = module_name(bare)
+        known = [module for module in self._servers.names() if plain.startswith(f"{module}__")]
+        length = max(map(len, known)) if known else bare.index("__")
+        return f"{self._discovery.module(bare[:length])}.{bare[length + 2 :]}"
+
+    # Functions
+
+    async def _listed(self, run: RunDoor, module: str, form: Form, most: int = MOST) -> list[dict[str, Any]]:
+        """The first functions of a server, in this form; a note beside the program's value says that there are more."""
+        if (count := len(self._catalog.names(module))) > most:
+            note = f"{module} has {count} functions, of which {most} are listed; doorward.search finds others"
+            run.notes += [note] if note not in run.notes else []
+        found = []
+        for function in list(islice(self._catalog.functions(module), most)):
+            found.append(form(function))
+            await anyio.lowlevel.checkpoint()  # that takes long where schemas are large
+        return found
+
+    def _found(self, query: str, limit: int) -> Iterable[Function]:
+        return self._catalog.search(str(query), servers=self._servers.names(), limit=max(1, min(int(limit), 50)))[0]
+
+    def _about(self, module: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
+        cwd = self._servers.cwd(module)
+        return {"name": self._discovery.configured()[module], "alias": module, "tools": tools} | ({"cwd": cwd} if cwd else {})
+
+    def _entry(self, function: Function, detail: str) -> dict[str, Any]:
+        server = {"server": self._discovery.configured()[function.server], "serverAlias": function.server}
+        entry = server | {"tool": function.id or function.name, "toolAlias": function.name, "description": _description(function)}
+        return entry | ({"inputSchema": self._schema(function)} if detail == "full" else {})
+
+    def _tool(self, function: Function, *, schema: bool = True) -> dict[str, Any]:
+        tool = {"name": function.id or function.name, "alias": function.name, "description": _description(function)}
+        return tool | ({"input_schema": self._schema(function)} if schema else {})
+
+    def _named(self, function: Function) -> dict[str, Any]:
+        name = f"mcp__{self._discovery.configured()[function.server]}__{function.name}"
+        return {"name": name, "description": _description(function), "parameters": self._schema(function)}
+
+    def _schema(self, function: Function) -> dict[str, Any]:
+        """The parameters' schema, with what it refers to."""
+        reached = closure(function.parameters, lambda name: self._catalog.definition(function.server, name))
+        return {**function.parameters, **({"$defs": reached} if reached else {})}
+
+
+def _description(function: Function) -> str:
+    return function.summary or function.description
