@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from doorward.runtime import Runtime
 
 from .conftest import LIMITS, SHELF
 from .product import Agent, Api, Project
@@ -170,3 +171,10 @@ async def test_a_server_that_is_called_mcp(api: Api, tmp_path: Path) -> None:
         code = "import mcp\nresult = [mcp.get_item(id=1)['id'], mcp_servers['mcp'].get_item(id=2)['id'], len(discover_mcp_tools()) > 3]"
         assert await agent.value(code) == [1, 2, True]
         assert not (await agent.run("from mcp import runtime"))["ok"]
+
+
+def test_the_page_names_every_helper() -> None:
+    """What `doorward.runtime` has is in docs/programs.md, under its name."""
+    page = (Path(__file__).parents[2] / "docs/programs.md").read_text(encoding="utf-8")
+    runtime: Any = Runtime(*[None] * 4)  # type: ignore[arg-type]
+    assert [name for name in runtime.all if name not in page and name != "list_tools"] == []
