@@ -175,7 +175,7 @@ def test_servers_names_come_first() -> None:
     assert found.before == "try:\n    eval('mcp_hub')\nexcept NameError:\n    import mcp_hub\n"
     odd = aliases("mcp_servers", {"a_b": 'a"b\\\n'}, lambda server, name: False)
     scope: dict[str, Any] = {}
-    exec(odd.before.replace("import a_b as mcp_servers__0", "mcp_servers__0 = 1"), scope)
+    exec(odd.before.replace("import a_b as mcp__0", "mcp__0 = 1"), scope)
     assert scope["mcp_servers"] == {'a"b\\\n': 1, "a_b": 1}
 
 

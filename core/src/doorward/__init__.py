@@ -17,15 +17,18 @@ __version__ = "0.1.0"
 _EXPORTS = {
     "aliases": ("Aliases",),
     "config": ("Config", "Settings", "module_name"),
-    "drivers": ("Auth", "Cache", "Capabilities", "Client", "Door", "Executor", "PluginContext", "Sandbox", "ServerContext", "Source"),
+    "drivers": (
+        "Auth", "Cache", "Capabilities", "Client", "Door", "Executor", "Person", "PluginContext", "Sandbox", "ServerContext", "Source",
+    ),
     "errors": (
         "ApiError", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused", "InvalidArguments", "InvalidProgram",
         "LimitExceeded", "MissingSecret", "PluginError", "Refused", "SandboxDied", "ServerError", "ToolError", "UnknownName", "Unsupported",
     ),
     "gateway": ("Gateway",),
     "hookspecs": ("hookimpl",),
+    "itself": ("starts_doorward",),
     "logs": ("log",),
-    "mcp": ("RawTool",),
+    "mcp": ("RawPrompt", "RawResource", "RawTool"),
     "names": ("is_plain", "python_name", "unique_names"),
     "programs": ("awaited", "bind", "parameters", "sets_result"),
     "secrets": ("Secret", "Template"),
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
     from doorward.drivers import Client as Client
     from doorward.drivers import Door as Door
     from doorward.drivers import Executor as Executor
+    from doorward.drivers import Person as Person
     from doorward.drivers import PluginContext as PluginContext
     from doorward.drivers import Sandbox as Sandbox
     from doorward.drivers import ServerContext as ServerContext
@@ -67,7 +71,10 @@ if TYPE_CHECKING:
     from doorward.errors import *  # noqa: F403
     from doorward.gateway import Gateway as Gateway
     from doorward.hookspecs import hookimpl as hookimpl
+    from doorward.itself import starts_doorward as starts_doorward
     from doorward.logs import log as log
+    from doorward.mcp import RawPrompt as RawPrompt
+    from doorward.mcp import RawResource as RawResource
     from doorward.mcp import RawTool as RawTool
     from doorward.names import is_plain as is_plain
     from doorward.names import python_name as python_name

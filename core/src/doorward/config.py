@@ -46,19 +46,20 @@ class Settings(BaseModel):
         if secrets is None or _resolved_later(cls.model_fields[info.field_name].annotation):
             return value
         try:
-            return _expand(value, secrets)
+            return expand(value, secrets)
         except MissingSecret as error:
             raise PydanticCustomError("missing_variable", "{why}. {hint}", {"why": str(error), "hint": error.hint}) from None
 
 
-def _expand(value: Any, secrets: Secrets) -> Any:
+def expand(value: Any, secrets: Secrets) -> Any:
+    """A value of the file with its references replaced. Raises: MissingSecret."""
     match value:
         case str():
             return secrets.expand(value)
         case list():
-            return [_expand(v, secrets) for v in value]
+            return [expand(v, secrets) for v in value]
         case dict():
-            return {k: _expand(v, secrets) for k, v in value.items()}
+            return {k: expand(v, secrets) for k, v in value.items()}
         case _:
             return value
 
@@ -83,6 +84,7 @@ class LimitSettings(Settings):
     rate: PositiveInt = Field(60, description="Runs a minute for one principal")
     result: ByteSize = Field(ByteSize(50 * 2**20), description="One result of a call")
     inline: ByteSize = Field(ByteSize(16 * 2**10), description="A value shown whole; larger ones are cut, with a handle to the rest")
+    asking: PositiveFloat = Field(600.0, description="Seconds that a run may wait, in all, for answers of its client")
     kept: ByteSize = Field(ByteSize(256 * 2**20), description="All artefacts kept together")
     kept_seconds: PositiveFloat = Field(3600.0, description="How long an artefact is kept")
     sessions: PositiveInt = Field(8, description="Open sessions of one principal")
@@ -237,7 +239,8 @@ def _read(file: Path) -> tuple[dict[str, Any], dict[str, ConfigError]]:
     try:
         lines = file.read_text(encoding="utf-8-sig").split("\n")
     except FileNotFoundError:
-        raise ConfigError("there is no such file", place=str(file), hint="Run `doorward init`, or name the file with --config.") from None
+        hint = "Run `doorward init`, or `doorward import` (it takes over what MCP clients have), or name the file with --config."
+        raise ConfigError("there is no such file", place=str(file), hint=hint) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot be read: {error}", place=str(file)) from None
     repeated: dict[str, ConfigError] = {}

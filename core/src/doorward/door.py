@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.arguments import MOST_PARTS
 from doorward.artefacts import base_name
+from doorward.clock import Clock
 from doorward.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName
 from doorward.types import Artefact, File, Program, Reply
 from doorward.values import exceeds
@@ -43,10 +44,14 @@ class RunDoor:
     ) -> None:
         import anyio
 
+        from doorward.asking import RunClient
+
         self.program = program
         self.session = session
-        self.client = client
+        self.clock = Clock()
+        self.client = RunClient(client, self.clock, program.limits.asking) if client else None
         self.made = 0
+        self.uses: dict[str, str] = {}
         self.failures: dict[str, DoorwardError] = {}
         self.artefacts: list[Artefact] = []
         self.notes: list[str] = []

@@ -7,7 +7,7 @@ found under its name in the entry-point group `doorward.plugins` and loaded in t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -75,6 +75,19 @@ class ServerHooks:
     @hookspec
     def mcp_tools(self) -> Sequence[Any] | None:
         """More MCP tools: `doorward.RawTool` objects. Fires when a client lists or calls tools."""
+
+    @hookspec
+    def mcp_prompts(self) -> Sequence[Any] | None:
+        """More MCP prompts: `doorward.RawPrompt` objects. Fires when a client lists or gets prompts."""
+
+    @hookspec
+    def mcp_resources(self) -> Sequence[Any] | None:
+        """More MCP resources and templates: `doorward.RawResource` objects. Fires when a client lists or reads resources."""
+
+    @hookspec
+    def mcp_server(self, server: Any, changed: Callable[[Any], Awaitable[None]]) -> None:
+        """Add handlers or middleware to the SDK's low-level `server`; `await changed(event)` tells clients that something is
+        different now. Fires once, before it serves."""
 
 
 class CommandHooks:

@@ -95,6 +95,18 @@ class Plugins:
         chosen = "plugins" in loaded.named
         self.load_hooks([n for n in loaded.config.plugins if chosen or self.index.named("plugin", n)], made)
 
+    def each(self, hook: str, use: Callable[[Any], Any] = lambda answer: answer, **given: Any) -> list[tuple[str, Any]]:
+        """What each plugin answers, as `use` makes it, by the plugin's name. One that fails is logged, and keeps nobody from
+        answering: for hooks that only add something."""
+        found = []
+        for implementation in reversed(getattr(self.manager.hook, hook).get_hookimpls()):
+            try:
+                answer = implementation.function(*(given[name] for name in implementation.argnames))
+                found.append((implementation.plugin_name, use(answer)))
+            except Exception:
+                log.exception("plugin_failed", plugin=implementation.plugin_name, hook=hook)
+        return found
+
     def tell(self, hook: str, **told: Any) -> None:
         """Tell observers. One that fails is logged: what has happened has happened, and nobody may take it back."""
         try:

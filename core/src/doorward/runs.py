@@ -89,7 +89,7 @@ class Runs:
         for name in [session.executor] if session and session.executor else self._executors.names:
             door.print_anew()
             try:
-                with anyio.move_on_after(program.deadline - time.monotonic()) as scope:
+                with door.clock.until(program.deadline) as scope:
                     if session:
                         return name, await session.run(self._executors.get(name), name, program, door)
                     sandbox = await self._executors.get(name).open(program)

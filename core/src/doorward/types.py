@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from doorward.clock import Clock
 from doorward.errors import Kind
 
 if TYPE_CHECKING:
@@ -25,8 +25,9 @@ class Function:
 
     `name` is a Python identifier, unique in its server; `id` is what the upstream calls it. `parameters` is a
     JSON Schema of type object whose properties are the keyword arguments. `returns` is the schema of the
-    result, `None` if nobody knows it. `route` (`"GET /repos/{owner}"`) is for patterns and search. `data` is
-    the source's own: whatever it needs to perform the call; plain JSON, never a secret.
+    result, `None` if nobody knows it. `route` (`"GET /repos/{owner}"`) is for patterns and search. `names` says what the
+    upstream calls those parameters that have another name here; a call may use either. `data` is the source's own:
+    whatever it needs to perform the call; plain JSON, never a secret.
     """
 
     server: str
@@ -42,6 +43,7 @@ class Function:
     deprecated: bool = False
     tags: tuple[str, ...] = ()
     route: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -83,12 +85,14 @@ class Limits:
     rate: int = 60
     result: int = 50 * 2**20
     inline: int = 16 * 2**10
+    asking: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
     """What an agent wants run. `params` are values for the program's parameters; `functions` narrows, by
-    names and wildcards, what it may call (`None`: all that policy allows); `deadline` is a `time.monotonic()`.
+    names and wildcards, what it may call (`None`: all that policy allows); `deadline` is a `time.monotonic()`, later if its
+    client is asked meanwhile.
     """
 
     code: str
@@ -103,8 +107,8 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call out of a sandbox (or of the command line) on its way to a source. `client` is who asked for it, where
-    that is an MCP client."""
+    """One call out of a sandbox (or of the command line) on its way to a source. `deadline` is a time on the run's `clock`,
+    which stands still while the client is asked; `client` is who asked for the run, where that is an MCP client."""
 
     function: Function
     arguments: Mapping[str, Any]
@@ -112,11 +116,12 @@ class Call:
     principal: str = LOCAL
     deadline: float = float("inf")
     client: Client | None = None
+    clock: Clock = field(default_factory=Clock, repr=False, compare=False)
 
     @property
     def time_left(self) -> float:
         """Seconds until the run must be over; never below zero."""
-        return max(0.0, self.deadline - time.monotonic())
+        return max(0.0, self.deadline - self.clock.now())
 
 
 @dataclass(frozen=True, slots=True)

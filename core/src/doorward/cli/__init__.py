@@ -21,6 +21,7 @@ COMMANDS = {
     "search": ("catalog", "Find functions by words"),
     "show": ("catalog", "Show functions: signature, types, docs, an example"),
     "call": ("catalog", "Call one function"),
+    "login": ("login", "Log in to a server, or out"),
     "run": ("run", "Run a program in a sandbox"),
     "sandbox": ("sandbox", "List, build and probe the executors"),
     "serve": ("serve", "Serve MCP clients"),
@@ -35,7 +36,7 @@ COMMON = """\
 Every command takes --help, --config PATH (doorward.toml, or DOORWARD_CONFIG) and --env-file PATH; those that print data take --json.
 With DOORWARD_DEBUG=1 everything is logged, and errors come with their traceback.
 """
-WELL_KNOWN = {"demo": "doorward-demo"}
+WELL_KNOWN = {"connect": "doorward-clients", "demo": "doorward-demo", "import": "doorward-clients", "setup": "doorward-clients"}
 """Commands that are not installed with core, by the distribution that brings them."""
 
 

@@ -1,9 +1,8 @@
-"""`doorward init` and `doorward add`: what writes a configuration."""
+"""`doorward init`: a configuration to start from."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Collection
 from importlib import resources
 from pathlib import Path
@@ -13,9 +12,8 @@ import click
 
 from doorward import files
 from doorward.cli.common import Project, common, print_json, say
+from doorward.cli.variables import write_env
 from doorward.errors import ConfigError
-
-ENV_STUB = "# Values for ${…} in doorward.toml, one NAME=value a line. Never commit this file.\n"
 
 
 @click.command()
@@ -25,13 +23,18 @@ def init(project: Project, force: bool) -> None:
     """Write a commented doorward.toml, and a .env for the secrets."""
     if project.config.exists() and not force:
         raise ConfigError("the file is there already", place=str(project.config), hint="--force overwrites it.")
-    files.write(project.config, starter().encode())
-    written = [project.config, *_write_env(project.config.parent)]
+    written = begin(project)
     if project.json:
         print_json({"written": [str(file) for file in written]})
     else:
         say("\n".join(f"wrote {file}" for file in written))
-        say("\nNext: doorward add openapi NAME SPEC")
+        say("\nNext: doorward add openapi NAME SPEC, or doorward import (it takes over the servers of your MCP clients)")
+
+
+def begin(project: Project) -> list[Path]:
+    """Write a configuration to start from, and what belongs to it. Returns: the files that were written. Raises: ConfigError."""
+    files.write(project.config, starter().encode())
+    return [project.config, *write_env(project.config.parent / ".env")]
 
 
 def starter() -> str:
@@ -57,17 +60,3 @@ def _choice(key: str, default: Any, installed: Collection[str], about: str) -> s
     others = [name for name in installed if name not in use]
     notes = [about, *([] if use else ["not installed"]), *([f"installed too: {', '.join(others)}"] if others else [])]
     return f"{'' if use else '# '}{key} = {value}  # {'; '.join(notes)}"
-
-
-def _write_env(folder: Path) -> list[Path]:
-    """A `.env` that only its owner can read, kept out of git; what is there is left alone."""
-    env, ignored = folder / ".env", folder / ".gitignore"
-    written = []
-    if not env.exists():
-        with open(os.open(env, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            file.write(ENV_STUB)
-        written.append(env)
-    if ignored.exists() and ".env" not in (text := ignored.read_text(encoding="utf-8")).split():
-        ignored.write_text(f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}.env\n", encoding="utf-8")
-        written.append(ignored)
-    return written

@@ -7,7 +7,14 @@ from typing import Any
 
 import anyio
 from mcp.server.lowlevel import NotificationOptions, Server
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ToolsListChanged
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ServerEvent,
+    ToolsListChanged,
+)
 
 from doorward.gateway import Gateway
 from doorward.mcp.guides import instructions
@@ -29,7 +36,7 @@ class Changes:
         self._sessions: OrderedDict[Any, Any] = OrderedDict()
 
     def remember(self, ctx: Any) -> None:
-        """Somebody lists tools or resources."""
+        """Somebody lists something."""
         headers = getattr(ctx.request, "headers", None) or {}
         key = headers.get("mcp-session-id")
         if key not in self._sessions:
@@ -45,18 +52,25 @@ class Changes:
             if (now := gate.catalog.version()) != seen:
                 seen = now
                 server.instructions = instructions(gate)
-                await self._tell()
+                await self.tell(ToolsListChanged())
+                await self.tell(ResourcesListChanged())
 
-    async def _tell(self) -> None:
-        for event in (ToolsListChanged(), ResourcesListChanged()):
-            await self._bus.publish(event)
+    async def tell(self, event: ServerEvent) -> None:
+        """Tell everyone of an event. A resource that was updated is told of by `subscriptions/listen` alone: who subscribed
+        to it in the older era, the plugin knows that serves `resources/subscribe`."""
+        await self._bus.publish(event)
         for session in list(self._sessions.values()):
-            await session.send_tool_list_changed()
-            await session.send_resource_list_changed()
+            match event:
+                case ToolsListChanged():
+                    await session.send_tool_list_changed()
+                case ResourcesListChanged():
+                    await session.send_resource_list_changed()
+                case PromptsListChanged():
+                    await session.send_prompt_list_changed()
 
 
 def advertise(server: Server[Any]) -> None:
     """Make the server say, in the older era too, that it tells of changes: its HTTP transport has no setting for that."""
-    options = NotificationOptions(tools_changed=True, resources_changed=True)
+    options = NotificationOptions(tools_changed=True, resources_changed=True, prompts_changed=True)
     make = server.create_initialization_options
     server.create_initialization_options = lambda *_, **__: make(options)  # type: ignore[method-assign]

@@ -9,6 +9,7 @@ from typing import Any
 
 import mcp_types as t
 
+from doorward.drivers import Client
 from doorward.gateway import Gateway
 from doorward.results import as_text
 from doorward.schemas import BYTES, Definitions, kinds, table
@@ -43,13 +44,16 @@ class Direct:
             self._seen, self._tools = found, [self._tool(name, function) for name, function in found.items()]
         return self._tools
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> t.CallToolResult | None:
-        """The answer of the tool, or `None` if there is none of that name."""
-        function = self._gate.exposed.tools().get(name)
-        if function is None:
-            return None
+    def has(self, name: str) -> bool:
+        """Whether there is a tool of that name."""
+        return name in self._gate.exposed.tools()
+
+    async def call(self, name: str, arguments: Mapping[str, Any], client: Client) -> t.CallToolResult:
+        """The answer of the tool."""
+        function = self._gate.exposed.tools()[name]
         real = {_spoken(name): name for name in function.parameters.get("properties", {})}
-        outcome = await self._gate.answer(function.qualified, {real.get(name, name): value for name, value in arguments.items()})
+        given = {real.get(name, name): value for name, value in arguments.items()}
+        outcome = await self._gate.answer(function.qualified, given, client=client)
         if not outcome.ok:
             return t.CallToolResult(content=[t.TextContent(text=as_text(outcome))], is_error=True)
         return t.CallToolResult(content=[t.TextContent(text=as_text(outcome))], structured_content=_structured(outcome))

@@ -18,6 +18,8 @@ CAPABILITIES = "doorward://capabilities"
 FUNCTIONS = "doorward://functions/"
 
 SKILLS = "skills://"
+OURS = ("doorward://", SKILLS)
+"""How the URIs of Doorward's own resources begin."""
 
 _CAPABILITIES = t.Resource(
     name="capabilities", title="Capabilities", uri=CAPABILITIES, mime_type="text/plain", description="What can be done here."
@@ -51,12 +53,16 @@ async def read(gate: Gateway, uri: str) -> t.ReadResourceResult:
             card = (await gate.get_functions([uri.removeprefix(FUNCTIONS).replace("/", ".", 1)]))[0]
             if "text" in card:
                 return _text(uri, card["text"])
-            raise MCPError(t.INVALID_PARAMS, f"Resource not found: {card['error']}")
+            raise _not_found(uri, card["error"])
         if uri.startswith(PREFIX):
             return _page(gate, uri)
     except DoorwardError as error:
-        raise MCPError(t.INVALID_PARAMS, f"Resource not found: {error}. {error.hint or ''}".strip()) from None
-    raise MCPError(t.INVALID_PARAMS, f"Resource not found: {uri[:200]}")
+        raise _not_found(uri, f"{error}. {error.hint or ''}".strip()) from None
+    raise _not_found(uri, uri[:200])
+
+
+def _not_found(uri: str, why: str) -> MCPError:
+    return MCPError(t.INVALID_PARAMS, f"Resource not found: {why}", {"uri": uri[:2000]})
 
 
 def _page(gate: Gateway, uri: str) -> t.ReadResourceResult:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import mcp_types as t
 from mcp import MCPError
 from mcp.server.lowlevel import Server
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from doorward import __version__
+from doorward.errors import DoorwardError
 from doorward.gateway import Gateway
 from doorward.mcp import guides, resources
+from doorward.mcp.additions import Additions, of_plugin
 from doorward.mcp.changes import Changes, advertise
 from doorward.mcp.tools import Tools
 
@@ -39,39 +42,63 @@ async def serving(gate: Gateway) -> AsyncIterator[Server[Any]]:
 def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
     """A server of this gateway. `changes` gets to know who lists something."""
     changes = changes or Changes()
-    tools = Tools(gate)
+    additions = Additions(gate.plugins)
+    tools = Tools(gate, additions)
 
     async def list_tools(ctx: Any, params: Any) -> t.ListToolsResult:
         changes.remember(ctx)
         return t.ListToolsResult(tools=await tools.listed())
 
     async def call_tool(ctx: Any, params: t.CallToolRequestParams) -> Any:
-        return await tools.call(ctx, params.name, params.arguments or {})
+        return await tools.call(ctx, params)
 
     async def list_resources(ctx: Any, params: Any) -> t.ListResourcesResult:
         changes.remember(ctx)
-        return t.ListResourcesResult(resources=resources.listed(gate))
+        return t.ListResourcesResult(resources=[*resources.listed(gate), *additions.listed(t.Resource)])
 
     async def list_templates(ctx: Any, params: Any) -> t.ListResourceTemplatesResult:
-        return t.ListResourceTemplatesResult(resource_templates=resources.TEMPLATES)
+        return t.ListResourceTemplatesResult(resource_templates=[*resources.TEMPLATES, *additions.listed(t.ResourceTemplate)])
 
-    async def read_resource(ctx: Any, params: t.ReadResourceRequestParams) -> t.ReadResourceResult:
-        return await resources.read(gate, str(params.uri))
+    async def read_resource(ctx: Any, params: t.ReadResourceRequestParams) -> Any:
+        uri = str(params.uri)
+        if not uri.startswith(resources.OURS) and (raw := additions.resource(uri)) is not None:
+            return await told(f"the resource {uri}", raw.read, ctx, uri)
+        return await resources.read(gate, uri)
 
     async def list_prompts(ctx: Any, params: Any) -> t.ListPromptsResult:
-        return t.ListPromptsResult(prompts=[_PROMPT])
+        changes.remember(ctx)
+        others = (raw.prompt for name, raw in additions.prompts().items() if name != _PROMPT.name)
+        return t.ListPromptsResult(prompts=[_PROMPT, *others])
 
-    async def get_prompt(ctx: Any, params: t.GetPromptRequestParams) -> t.GetPromptResult:
+    async def get_prompt(ctx: Any, params: t.GetPromptRequestParams) -> Any:
         if params.name != _PROMPT.name:
-            raise MCPError(t.INVALID_PARAMS, f"There is no prompt {params.name!r}; there is {_PROMPT.name}.")
+            prompts = additions.prompts()
+            if params.name not in prompts:
+                names = ", ".join(dict.fromkeys([_PROMPT.name, *prompts]))
+                raise MCPError(t.INVALID_PARAMS, f"There is no prompt {params.name!r}. There are: {names}.")
+            return await told(f"the prompt {params.name}", prompts[params.name].get, ctx, params.arguments or {})
         message = t.PromptMessage(role="user", content=t.TextContent(text=guides.REUSE))
         return t.GetPromptResult(description=_PROMPT.description, messages=[message])
+
+    async def told(what: str, answer: Callable[..., Awaitable[Any]], *given: Any) -> Any:
+        try:
+            return await of_plugin(what, answer, *given)
+        except DoorwardError as error:
+            raise MCPError(t.INTERNAL_ERROR, f"{error}. {error.hint or ''}".strip()) from None
+
+    @contextlib.asynccontextmanager
+    async def lifespan(server: Server[Any]) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await tools.parked.close()
 
     server: Server[Any] = Server(
         "doorward",
         version=__version__,
         title="Doorward",
         instructions=guides.instructions(gate),
+        lifespan=lifespan,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,
@@ -81,5 +108,8 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
         on_get_prompt=get_prompt,
         on_subscriptions_listen=changes.listen,
     )
+    security = RequestStateSecurity.ephemeral(ttl=tools.parked.lasting)
+    server.middleware.append(RequestStateBoundary(security, default_audience=server.name))
     advertise(server)
+    additions.extend(server, changes.tell)
     return server

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import mcp_types as t
 
 from doorward.config import module_name
+from doorward.drivers import Client
 from doorward.errors import DoorwardError, InvalidArguments
 from doorward.gateway import Gateway
+from doorward.mcp.additions import Additions, of_plugin
 from doorward.mcp.direct import Direct
 from doorward.mcp.guides import MINIMAL
 from doorward.mcp.images import shown
+from doorward.mcp.parked import Parked
 from doorward.programs import json_type
 from doorward.results import as_dict, as_text
 from doorward.types import LOCAL, Outcome
-
-PROGRESS_EVERY = 5.0
-"""Seconds between signs of life of a long run: clients give up on silent servers."""
 
 Answer = tuple[str, Any, bool, *tuple[t.ImageContent, ...]]
 """The text that stands alone, the structured content, whether it is an error, and images."""
@@ -89,15 +89,20 @@ SKILL = t.Tool(
     description="The guide to a server, written by its owner. Read it before you use the server.",
     input_schema=_object("server", server=_STRING), output_schema=_object("server guide", server=_STRING, guide=_STRING),
 )  # fmt: skip
+_ASK = ("execute_code", "run_cached_code")
+"""The tools whose runs may turn to the client."""
+
 SURFACES = {"standard": [LIST, SEARCH, GET, EXECUTE, CACHED], "minimal": [EXECUTE.model_copy(update={"description": MINIMAL})]}
 
 
 class Tools:
     """The tools of the configured surface, those for guides where there are any, the direct ones, and what plugins add."""
 
-    def __init__(self, gate: Gateway) -> None:
+    def __init__(self, gate: Gateway, additions: Additions) -> None:
         self._gate = gate
+        self._additions = additions
         self._direct = Direct(gate)
+        self.parked = Parked(gate.limits.asking)
         surface = SURFACES[gate.config.surface]
         if gate.config.surface == "standard" and gate.skills.configured:
             surface = [*surface, SKILLS, SKILL]
@@ -114,26 +119,26 @@ class Tools:
         """In an order that never changes: clients cache by it."""
         own = [*self._tools, *await self._direct.listed()]
         names = {tool.name for tool in own}
-        return [*own, *(raw.tool for name, raw in sorted(self._raw().items()) if name not in names)]
+        return [*own, *(raw.tool for name, raw in self._additions.tools().items() if name not in names)]
 
-    async def call(self, ctx: Any, name: str, arguments: Mapping[str, Any]) -> Any:
-        """The answer of a tool. What goes wrong is an answer too, for the agent to read."""
-        if name not in self._run:
-            async with _signs_of_life(ctx):
-                if (answer := await self._direct.call(name, arguments)) is not None:
-                    return answer
-            if (raw := self._raw().get(name)) is not None:
-                return await raw.call(ctx, arguments)
-            return _result((f"There is no tool {name!r}. There are: {', '.join(tool.name for tool in await self.listed())}.", None, True))
+    async def call(self, ctx: Any, params: t.CallToolRequestParams) -> Any:
+        """The answer of a tool, or what it asks. What goes wrong is an answer too, for the agent to read."""
+        name, arguments = params.name, params.arguments or {}
         try:
-            self._check(name, arguments)
-            async with _signs_of_life(ctx):
-                return _result(await self._run[name](**arguments))
+            if name in self._run:
+                self._check(name, arguments)
+                return await self.parked.call(ctx, params.request_state, partial(self._own, name, arguments))
+            if self._direct.has(name):
+                return await self.parked.call(ctx, params.request_state, partial(self._direct.call, name, arguments))
+            if (raw := self._additions.tools().get(name)) is not None:
+                return await of_plugin(f"the tool {name}", raw.call, ctx, arguments)
+            return _result((f"There is no tool {name!r}. There are: {', '.join(tool.name for tool in await self.listed())}.", None, True))
         except DoorwardError as error:
             return _result((f"{type(error).__name__}: {error}" + (f"\nhint: {error.hint}" if error.hint else ""), None, True))
 
-    def _raw(self) -> dict[str, Any]:
-        return {raw.tool.name: raw for found in self._gate.plugins.hook.mcp_tools() for raw in found or ()}
+    async def _own(self, name: str, arguments: Mapping[str, Any], client: Client) -> t.CallToolResult:
+        asks = {"client": client} if name in _ASK else {}
+        return _result(await self._run[name](**arguments, **asks))
 
     def _check(self, name: str, arguments: Mapping[str, Any]) -> None:
         """Raises: InvalidArguments, for the agent to read. JSON types only: the gateway checks what they mean."""
@@ -201,29 +206,3 @@ def _server_line(server: Mapping[str, Any]) -> str:
 def _result(answer: Answer) -> t.CallToolResult:
     text, structured, is_error, *images = answer
     return t.CallToolResult(content=[t.TextContent(text=text), *images], structured_content=structured, is_error=is_error)
-
-
-class _signs_of_life:
-    """Reports progress every few seconds while the body runs."""
-
-    def __init__(self, ctx: Any) -> None:
-        self._ctx = ctx
-
-    async def __aenter__(self) -> None:
-        self._telling: asyncio.Task[None] | None = None
-        self._timer = asyncio.get_running_loop().call_later(PROGRESS_EVERY, self._begin)
-
-    async def __aexit__(self, *raised: object) -> None:
-        self._timer.cancel()
-        if self._telling is not None:
-            self._telling.cancel()
-
-    def _begin(self) -> None:
-        self._telling = asyncio.ensure_future(self._tell())
-
-    async def _tell(self) -> None:
-        beats = 0
-        while True:
-            beats += 1
-            await self._ctx.session.report_progress(beats, None, f"running for {beats * PROGRESS_EVERY:g} s")
-            await asyncio.sleep(PROGRESS_EVERY)

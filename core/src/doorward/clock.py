@@ -1,0 +1,66 @@
+"""The clock of a run, which stands still while its client is asked: a person takes longer than a program may."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import anyio
+
+
+class Clock:
+    """What a run's deadlines are measured by: `time.monotonic()`, less the time for which it stood still."""
+
+    def __init__(self) -> None:
+        self._stood = 0.0
+        self._since = 0.0
+        self._holding = 0
+        self._scopes: dict[anyio.CancelScope, float] = {}
+
+    def now(self) -> float:
+        """What it shows."""
+        return time.monotonic() - self.stood
+
+    @property
+    def stood(self) -> float:
+        """Seconds for which it stood still, altogether and so far."""
+        return self._stood + (time.monotonic() - self._since if self._holding else 0.0)
+
+    @contextlib.contextmanager
+    def until(self, deadline: float) -> Iterator[anyio.CancelScope]:
+        """A block that is cancelled when the clock shows `deadline`; it is left quietly then, as by `anyio.move_on_after`."""
+        import anyio
+
+        with anyio.CancelScope() as scope:
+            self._scopes[scope] = deadline
+            self._set(scope)
+            try:
+                yield scope
+            finally:
+                del self._scopes[scope]
+
+    @contextlib.contextmanager
+    def still(self) -> Iterator[None]:
+        """A block for which the clock stands still. Such blocks may overlap."""
+        if not self._holding:
+            self._since = time.monotonic()
+        self._hold(1)
+        try:
+            yield
+        finally:
+            if self._holding == 1:
+                self._stood += time.monotonic() - self._since
+            self._hold(-1)
+
+    def _hold(self, more: int) -> None:
+        self._holding += more
+        for scope in self._scopes:
+            self._set(scope)
+
+    def _set(self, scope: anyio.CancelScope) -> None:
+        import anyio
+
+        scope.deadline = float("inf") if self._holding else anyio.current_time() + self._scopes[scope] - self.now()

@@ -1,0 +1,33 @@
+"""What commands of plugins import (`doorward.command`): the common options, how to print, and what writes a configuration.
+
+Importing this imports click. `doorward` itself imports it only when such a command is invoked.
+"""
+
+from __future__ import annotations
+
+from doorward.cli.common import Project, common, plain, print_json, say, table
+from doorward.cli.compile import client_command, compile_now
+from doorward.cli.project import begin
+from doorward.cli.servers import block, put_server, server_name, servers_of
+from doorward.cli.variables import write_env
+from doorward.files import beside
+from doorward.files import write as write_file
+
+__all__ = [
+    "Project",
+    "begin",
+    "beside",
+    "block",
+    "client_command",
+    "common",
+    "compile_now",
+    "plain",
+    "print_json",
+    "put_server",
+    "say",
+    "server_name",
+    "servers_of",
+    "table",
+    "write_env",
+    "write_file",
+]

@@ -1,0 +1,65 @@
+"""What a client is told while a tool works, on the progress token of its request; nothing if it gave none."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anyio
+
+EVERY = 5.0
+"""Seconds without news after which there is a sign of life: clients give up on silent servers."""
+
+
+class Progress:
+    """How far a call of a tool is: what its run tells, and a step for each sign of life, which counts as done. So the
+    number always increases, as the specification demands (2026-07-28, basic/utilities/progress)."""
+
+    def __init__(self, ctx: Any) -> None:
+        self.ctx = ctx
+        self._beats = 0
+        self._done = 0.0
+        self._total: float | None = None
+        self._told = -1.0
+        self._news = False
+        self._heard = False
+
+    async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
+        """See `doorward.Client.progress`."""
+        self._done, self._total = done, total
+        await self._tell(message)
+
+    @contextlib.asynccontextmanager
+    async def told(self) -> AsyncIterator[None]:
+        """A block during which the client is told, and hears a sign of life every few seconds. A block that is over soon
+        starts nothing."""
+        beating: list[asyncio.Task[None]] = []
+        timer = asyncio.get_running_loop().call_later(EVERY, lambda: beating.append(asyncio.ensure_future(self._beat())))
+        self._heard = True
+        try:
+            yield
+        finally:
+            self._heard = False
+            timer.cancel()
+            for task in beating:
+                task.cancel()
+
+    async def _tell(self, message: str) -> None:
+        told = self._beats + self._done
+        if told <= self._told or not self._heard:
+            return
+        self._told, self._news = told, True
+        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # a client that is gone is noticed elsewhere
+            await self.ctx.session.report_progress(told, None if self._total is None else self._beats + self._total, message or None)
+
+    async def _beat(self) -> None:
+        seconds = 0.0
+        while True:
+            seconds += EVERY
+            if not self._news:
+                self._beats += 1
+                await self._tell(f"running for {seconds:g} s")
+            self._news = False
+            await asyncio.sleep(EVERY)

@@ -1,0 +1,121 @@
+"""What a source says by itself: that its functions are others now, and what it offers besides them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import pytest
+from doorward import Call, Client, Compiled, DoorwardError, Function, ServerContext, UnknownName
+from doorward.testing import Host
+
+from .conftest import Weather
+
+pytestmark = pytest.mark.anyio
+
+CONFIG = '[servers.weather]\nsource = "telling"\n'
+
+
+class Telling(Weather):
+    """It says when its functions are others, and is not asked."""
+
+    tells_changes = True
+    asked = 0
+    renamed = False
+    open: Telling | None = None
+    offers = (Function("", "read_notes", "notes/read", read_only=True), Function("", "write_notes", "notes/write"))
+
+    def __init__(self, server: ServerContext) -> None:
+        super().__init__(server)
+        self.server = server
+        type(self).open = self
+
+    async def fingerprint(self) -> str:
+        type(self).asked += 1
+        return f"renamed: {self.renamed}"
+
+    async def compile(self) -> Compiled:
+        compiled = await super().compile()
+        if self.renamed:
+            first, *others = compiled.functions
+            return replace(compiled, functions=[replace(first, name="forecast", id="forecast"), *others])
+        return compiled
+
+    async def call(self, call: Call) -> Any:
+        if call.client is not None:
+            return dict(await call.client.ask("elicitation/create", {"message": "Which city?"}))
+        return call.function.qualified if call.function.id.startswith("notes/") else await super().call(call)
+
+
+@pytest.fixture
+def telling(host: Host) -> type[Telling]:
+    class Fresh(Telling):
+        pass
+
+    host.install("source", "telling", Fresh)
+    return Fresh
+
+
+async def test_a_source_that_tells_is_not_asked_at_the_start(host: Host, telling: type[Telling]) -> None:
+    """Compiled once, its server is opened by nothing but a call: a start connects to no upstream. CONTRACT: EXE-12."""
+    async with host.gateway(CONFIG) as gate:
+        await gate.ready()
+    assert telling.asked == 1
+    async with host.gateway(CONFIG) as gate:
+        await gate.ready()
+        assert [s["functions"] for s in (await gate.list_servers())["servers"]] == [8]
+    assert telling.asked == 1
+
+
+async def test_what_it_tells_is_compiled(host: Host, telling: type[Telling]) -> None:
+    """Its new functions are there a moment after it said so."""
+    async with host.gateway(CONFIG) as gate:
+        await gate.ready()
+        assert telling.open is not None
+        telling.renamed = True
+        telling.open.server.changed()
+        with anyio.fail_after(5):
+            while "forecast" not in gate.catalog.names("weather"):
+                await anyio.sleep(0.01)
+                gate.catalog.refresh()
+        assert "get_forecast" not in gate.catalog.names("weather")
+
+
+async def test_what_is_offered_is_called_and_not_listed(host: Host, telling: type[Telling]) -> None:
+    """By name and by id, within what the server's configuration leaves."""
+    async with host.gateway(CONFIG + "read_only = true\n") as gate:
+        for name in ("weather.read_notes", "weather.notes/read"):
+            assert await gate.call(name) == "weather.read_notes"
+        with pytest.raises(UnknownName):
+            await gate.call("weather.write_notes")
+        assert "read_notes" not in gate.catalog.names("weather")
+        found = await gate.search_functions("read notes", server="weather")
+        assert not any("notes" in hit["function"] for hit in found["functions"])
+    async with host.gateway(CONFIG + 'exclude = ["*_notes"]\n') as gate:
+        with pytest.raises(UnknownName):
+            await gate.call("weather.read_notes")
+
+
+async def test_policy_holds_for_what_is_offered(host: Host, telling: type[Telling]) -> None:
+    """It takes the road of every call."""
+    async with host.gateway(CONFIG + '[policy]\ndeny = ["*.read_notes"]\n') as gate:
+        with pytest.raises(DoorwardError, match="policy"):
+            await gate.call("weather.notes/read")
+
+
+class _Person:
+    async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
+        """Nobody looks."""
+
+    async def ask(self, method: str, params: Any) -> Any:
+        return {"action": "accept", "content": {"city": "Oslo"}, "method": method, **params}
+
+
+async def test_a_source_may_ask_who_asked(host: Host, telling: type[Telling]) -> None:
+    """The client of a run reaches the source with each of its calls."""
+    person: Client = _Person()
+    async with host.gateway(CONFIG) as gate:
+        answer = await gate.answer("weather.add_station", {"city": "?"}, client=person)
+        assert answer.value["content"] == {"city": "Oslo"}
+        assert answer.value["method"] == "elicitation/create"

@@ -1,0 +1,47 @@
+"""When a server that fails is left alone for a while."""
+
+from __future__ import annotations
+
+import time
+
+from doorward_mcp_upstream.troubles import Trouble
+
+TOLERATED = 3
+"""Failures one after the other from which on it is left alone."""
+SHORTEST, LONGEST = 1.0, 60.0
+"""Seconds for which it is: doubled with each failure."""
+
+
+class Breaker:
+    """Counts how often in a row a server could not be reached, or went away before it had answered anything."""
+
+    def __init__(self) -> None:
+        self._failures = 0
+        self._last = float("-inf")
+        self._until = float("-inf")
+        self._why = ""
+
+    def failed(self, why: str, since: float) -> None:
+        """Something that began at `since` (`time.monotonic`) failed. What failed together counts once."""
+        if since < self._last:
+            return
+        self._failures += 1
+        self._last = time.monotonic()
+        self._why = why
+        if self._failures >= TOLERATED:
+            self._until = self._last + min(SHORTEST * 2 ** min(self._failures - TOLERATED, 10), LONGEST)
+
+    def succeeded(self) -> None:
+        """It answered."""
+        self._failures = 0
+        self._until = float("-inf")
+
+    def check(self) -> None:
+        """Raises: Trouble while the server is left alone."""
+        left = self._until - time.monotonic()
+        if left > 0:
+            raise Trouble(
+                f"it failed {self._failures} times in a row, and is not tried again for {left:.1f} seconds. Last: {self._why}",
+                "Mend what it says, or wait.",
+                sent=False,
+            )

@@ -1,0 +1,33 @@
+"""What a server that we start may see of our environment: next to nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+from doorward import Template
+
+NESTED = "DOORWARD_NESTED"
+"""Set for what Doorward starts, so that a Doorward among it starts nothing further."""
+
+_PASSED = {"PATH", "HOME", "LANG", "LANGUAGE", "TERM", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ"}
+_PASSED_WINDOWS = {
+    "APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA",
+    "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
+}  # fmt: skip
+
+
+def of_child(given: Mapping[str, Template], *, nested: bool) -> dict[str, str]:
+    """The environment of a server: what its entry gives, and of ours only what every program needs. `nested`: whether it
+    is told that Doorward has started it.
+
+    Raises: MissingSecret.
+    """
+    windows = sys.platform == "win32"
+    passed = {
+        name: value
+        for name, value in os.environ.items()
+        if (name.upper() in _PASSED_WINDOWS if windows else name in _PASSED or name.startswith("LC_")) and not value.startswith("()")
+    }
+    return passed | ({NESTED: "1"} if nested else {}) | {name: value.reveal() for name, value in given.items()}

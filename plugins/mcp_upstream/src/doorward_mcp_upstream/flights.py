@@ -1,0 +1,129 @@
+"""The calls that are under way to one server: their clocks, and whom the server asks when it asks."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+from doorward import Call, Client, DoorwardError
+
+from doorward_mcp_upstream.troubles import Refusal, Trouble
+
+_INVALID_REQUEST = -32600
+
+
+@dataclass(eq=False, slots=True)
+class Flight:
+    """A request under way. `call` is `None` for what we ask on our own account."""
+
+    call: Call | None
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    asking: int = 0
+    left: float = 0.0
+
+    @property
+    def client(self) -> Client | None:
+        return self.call.client if self.call else None
+
+    @contextlib.contextmanager
+    def clock_stopped(self) -> Iterator[None]:
+        """While a person is asked, no time passes for the call."""
+        if self.asking == 0:
+            self.left = self.scope.deadline - anyio.current_time()
+            self.scope.deadline = float("inf")
+        self.asking += 1
+        try:
+            yield
+        finally:
+            self.asking -= 1
+            if self.asking == 0:
+                self.scope.deadline = anyio.current_time() + self.left
+
+
+class Flights:
+    """All of them.
+
+    A server of an older protocol asks without saying on behalf of which call. Then the client is asked whose calls are
+    under way, if they are of one client. If not, the server is told so; and from then on, calls of different clients to
+    this server take turns, so that it cannot happen again.
+    """
+
+    def __init__(self) -> None:
+        self._under_way: set[Flight] = set()
+        self._waiting: dict[Flight, None] = {}
+        self._changed = asyncio.Event()
+        self._turns = False
+        self.last = time.monotonic()
+
+    def __bool__(self) -> bool:
+        return bool(self._under_way or self._waiting)
+
+    @contextlib.asynccontextmanager
+    async def one(self, call: Call | None, seconds: float) -> AsyncIterator[Flight]:
+        """A request that may take so many seconds, and no longer than its run has.
+
+        Raises: Trouble if it takes longer.
+        """
+        flight = Flight(call)
+        await self._turn(flight)
+        self._under_way.add(flight)
+        left = min(seconds, call.time_left) if call else seconds
+        try:
+            with flight.scope:
+                flight.scope.deadline = anyio.current_time() + left
+                yield flight
+        finally:
+            self._under_way.discard(flight)
+            self.last = time.monotonic()
+            if self._waiting:
+                self._changed.set()
+        if flight.scope.cancelled_caught:
+            raise Trouble(f"it did not answer within {left:.3g} seconds", limit=left < seconds)
+
+    async def _turn(self, flight: Flight) -> None:
+        if not self._turns or flight.call is None:
+            return
+        self._waiting[flight] = None
+        try:
+            while any(other.call and other.client is not flight.client for other in (*self._under_way, *self._before(flight))):
+                self._changed.clear()
+                await self._changed.wait()
+        finally:
+            del self._waiting[flight]
+            self._changed.set()
+
+    def _before(self, flight: Flight) -> list[Flight]:
+        waiting = [*self._waiting]
+        return waiting[: waiting.index(flight)]
+
+    async def ask(self, method: str, params: Mapping[str, Any], flight: Flight | None = None) -> Mapping[str, Any]:
+        """Have the client of a call answer what its server asks; `None`: of the calls under way.
+
+        Raises: Refusal, which is the answer then.
+        """
+        flights = [flight] if flight else [f for f in self._under_way if f.call]
+        clients = {id(f.client): f.client for f in flights}
+        if len(clients) > 1:
+            self._turns = True
+            raise Refusal(_INVALID_REQUEST, "Calls of several clients are under way, and this does not say whom to ask. Try again.")
+        client = next(iter(clients.values()), None)
+        if client is None:
+            return _nobody(method, "There is nobody to ask.")
+        with contextlib.ExitStack() as stopped:
+            for each in flights:
+                stopped.enter_context(each.clock_stopped())
+            try:
+                return await client.ask(method, params)
+            except DoorwardError as error:
+                return _nobody(method, error.message)
+
+
+def _nobody(method: str, why: str) -> Mapping[str, Any]:
+    if method == "elicitation/create":
+        return {"action": "decline"}
+    raise Refusal(_INVALID_REQUEST, why)

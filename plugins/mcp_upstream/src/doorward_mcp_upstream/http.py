@@ -1,0 +1,138 @@
+"""A server that is reached by streamable HTTP.
+
+The SDK's transport gives up the whole connection for one request that fails, and tells little of why. The client below
+answers such a request with a JSON-RPC error in the server's place, so that only the one who made it hears of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+from doorward import DoorwardError, ServerContext
+from mcp.client.streamable_http import streamable_http_client
+
+from doorward_mcp_upstream.settings import MCPSettings
+from doorward_mcp_upstream.troubles import Trouble
+from doorward_mcp_upstream.wire import LONGEST, Wire
+
+_UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
+_CONNECT = 10.0
+"""Seconds until a connection must be there. How long an answer may take is decided by who asks."""
+_GOODBYE = 2.0
+"""Seconds for telling a server that a session ends."""
+
+
+@contextlib.asynccontextmanager
+async def streamable(context: ServerContext) -> AsyncIterator[Wire]:
+    """Streamable HTTP. Raises: DoorwardError of the credentials."""
+    async with (
+        Client(context) as client,
+        streamable_http_client(context.settings.url, http_client=client, max_sse_event_size=LONGEST) as (read, write),
+    ):
+        yield Wire(read, write)
+
+
+class Client(httpx2.AsyncClient):
+    """Carries requests to the configured place, with its headers and credentials. TLS is always verified. Redirects are
+    followed by the SDK, within the origin only."""
+
+    def __init__(self, context: ServerContext) -> None:
+        settings: MCPSettings = context.settings
+        headers = {name: value.reveal().strip() for name, value in settings.headers.items()}
+        super().__init__(
+            headers={"User-Agent": "doorward-mcp-upstream/0.1.0", **headers},
+            auth=context.auth(),
+            follow_redirects=False,
+            timeout=httpx2.Timeout(None, connect=_CONNECT),
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
+        )
+        self._name = context.name
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """What is called for every request."""
+        if request.method == "DELETE":
+            request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), _GOODBYE)
+        if request.method != "POST":
+            return await super().send(request, **options)
+        try:
+            return await self._answer(await super().send(request, **options))
+        except Trouble as trouble:
+            return self._instead(request, trouble)
+        except DoorwardError as error:  # of the credentials
+            return self._instead(request, Trouble(error.message, error.hint or "", sent=False))
+        except httpx2.HTTPError as error:
+            return self._instead(request, unreachable(error, request.url))
+
+    async def _answer(self, response: httpx2.Response) -> httpx2.Response:
+        """An answer that the SDK's transport can take.
+
+        Raises: Trouble for what is none.
+        """
+        media = response.headers.get("content-type", "").lower()
+        if response.is_redirect or (response.status_code < 400 and not media.startswith("application/json")):
+            return response
+        try:
+            content = await _body(response)
+        finally:
+            await response.aclose()
+        if response.status_code >= 400:
+            return self._instead(response.request, *self._refused(response, content))
+        kept = {name: value for name, value in response.headers.items() if name in ("content-type", "mcp-session-id")}
+        return httpx2.Response(response.status_code, headers=kept, content=content, request=response.request)
+
+    def _refused(self, response: httpx2.Response, content: bytes) -> tuple[Trouble, Any, Any]:
+        """What an answer of 400 or above means, and the code and the data of the JSON-RPC error that it may hold."""
+        error = _error_in(content)
+        with_session = "mcp-session-id" in response.request.headers
+        return refused(self._name, response, str(error.get("message") or ""), with_session), error.get("code"), error.get("data")
+
+    def _instead(self, request: httpx2.Request, trouble: Trouble, code: Any = None, data: Any = None) -> httpx2.Response:
+        """A JSON-RPC error that answers a request in the server's place."""
+        error = trouble.as_error(code, data) if type(code) is int else trouble.as_error(data=data)
+        content = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
+        return httpx2.Response(trouble.status or 503, headers={"content-type": "application/json"}, content=content, request=request)
+
+
+def unreachable(error: httpx2.HTTPError, url: httpx2.URL | str) -> Trouble:
+    """A request that had no answer."""
+    why = str(error) or type(error).__name__
+    place = httpx2.URL(url).copy_with(query=None)
+    return Trouble(f"{place} cannot be reached: {why}", "Check `url`, and that it runs.", not isinstance(error, _UNSENT), passing=True)
+
+
+def refused(server: str, response: httpx2.Response, said: str = "", with_session: bool = False) -> Trouble:
+    """A request that was answered with 400 or above. `said` is the message of the JSON-RPC error in it."""
+    status = response.status_code
+    message = f"HTTP {status} {response.reason_phrase}".strip() + (f": {said}" if said else "")
+    if status == 401:
+        hint = f"Set `auth` of [servers.{server}]; for OAuth, run `doorward login {server}`."
+        return Trouble(f"it wants other credentials than it was given ({message})", hint, status=status)
+    if status == 403:
+        return Trouble(f"it does not allow this ({message})", "Check what the credentials may do.", status=status)
+    if with_session and (status == 404 or (status == 400 and "session" in said.lower())):  # MCP 2025-11-25, session management
+        return Trouble(f"it has forgotten the session ({message})", sent=False, passing=True, gone=True, status=status)
+    return Trouble(said or f"it answered {message}", passing=status in (502, 503, 504), status=status)
+
+
+async def _body(response: httpx2.Response) -> bytes:
+    parts, size = [], 0
+    async for part in response.aiter_bytes():
+        parts.append(part)
+        size += len(part)
+        if size > LONGEST:
+            raise Trouble(f"the answer has more than {LONGEST // 2**20} MiB", "Ask for less: pages, filters.", limit=True)
+    return b"".join(parts)
+
+
+def _error_in(content: bytes) -> dict[str, Any]:
+    """The error of a JSON-RPC answer; empty if it is none."""
+    try:
+        answer = json.loads(content)
+    except ValueError:
+        return {}
+    error = answer.get("error") if isinstance(answer, dict) else None
+    return error if isinstance(error, dict) else {}

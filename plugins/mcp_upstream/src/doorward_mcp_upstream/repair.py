@@ -1,0 +1,96 @@
+"""Reading a server's tools as they come: what one of them has wrong never loses the others."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from doorward import Skipped
+from mcp.shared.inbound import find_invalid_x_mcp_header
+
+from doorward_mcp_upstream.troubles import Trouble
+
+MOST_TOOLS = 10_000
+MOST_PAGES = 1_000
+_NAME = 300
+"""Characters of a tool's name."""
+
+
+async def read_tools(page: Callable[[str | None], Awaitable[Mapping[str, Any]]]) -> tuple[list[dict[str, Any]], list[Skipped]]:
+    """All tools, page after page. `page` gets the page of a cursor.
+
+    Raises: Trouble if the first page is no list of tools.
+    """
+    tools: dict[str, dict[str, Any]] = {}
+    skipped: list[Skipped] = []
+    cursor: str | None = None
+    seen: set[str] = set()
+    for number in range(1, MOST_PAGES + 1):
+        answer = await page(cursor)
+        listed = answer.get("tools")
+        if not isinstance(listed, list):
+            if number == 1:
+                raise Trouble("it answered tools/list without a list of tools")
+            skipped.append(Skipped(f"page {number}", "is no list of tools"))
+            break
+        for index, tool in enumerate(listed):
+            taken = _tool(tool, tools)
+            if isinstance(taken, str):
+                skipped.append(Skipped(_place(tool, number, index), taken))
+            else:
+                tools[taken["name"]] = taken
+        cursor = answer.get("nextCursor")
+        if len(tools) + len(skipped) > MOST_TOOLS:
+            skipped.append(Skipped(f"page {number}", f"more than {MOST_TOOLS} tools; what comes after is left out"))
+            break
+        if not isinstance(cursor, str) or not cursor:
+            break
+        if cursor in seen:
+            skipped.append(Skipped(f"page {number}", "names a page as the next that was read already; what comes after is left out"))
+            break
+        seen.add(cursor)
+    else:
+        skipped.append(Skipped(f"page {MOST_PAGES}", "is followed by more; what comes after is left out"))
+    return list(tools.values())[:MOST_TOOLS], skipped[:MOST_TOOLS]
+
+
+def _place(tool: Any, page: int, index: int) -> str:
+    name = tool.get("name") if isinstance(tool, dict) else None
+    return name[:_NAME] if isinstance(name, str) and name else f"page {page}, tool {index + 1}"
+
+
+def _tool(tool: Any, taken: Mapping[str, Any]) -> dict[str, Any] | str:
+    """A tool as it should have been given, or why it cannot be taken."""
+    if not isinstance(tool, dict):
+        return "is no object"
+    name = tool.get("name")
+    if not isinstance(name, str) or not name.strip() or len(name) > _NAME:
+        return f"has no name of at most {_NAME} characters"
+    if name in taken:
+        return "another tool has the same name"
+    schema = tool.get("inputSchema")
+    if schema is None or schema is True:
+        schema = {}
+    if not isinstance(schema, dict):
+        return "its inputSchema is no object"
+    kind = schema.get("type", "object")
+    if kind != "object" and not (isinstance(kind, list) and "object" in kind):
+        return f"its inputSchema is of type {str(kind)[:50]!r}; arguments are an object"
+    if not isinstance(schema.get("properties", {}), dict):
+        return "the properties of its inputSchema are no object"
+    if why := _bad_header(schema):
+        return f"x-mcp-header: {why}"
+    fine = {key: value for key, value in tool.items() if isinstance(value, _KINDS.get(key, object))}
+    return fine | {"inputSchema": {**schema, "type": "object"}}
+
+
+_KINDS: dict[str, Any] = {"description": str, "title": str, "outputSchema": dict, "annotations": dict, "_meta": dict}
+"""Of what kind these are; what is of another is as if it were not there."""
+
+
+def _bad_header(schema: dict[str, Any]) -> str | None:
+    """Why a tool must be left out that wants arguments in HTTP headers (MCP 2026-07-28, streamable HTTP, custom headers)."""
+    try:
+        return find_invalid_x_mcp_header(schema)
+    except RecursionError:
+        return "the schema is nested too deeply"

@@ -1,0 +1,94 @@
+"""The keys of `[servers.NAME]` with `source = "mcp"`."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from doorward import Settings, Template
+from pydantic import Field, NonNegativeFloat, PositiveFloat, field_validator, model_validator
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""The name of a header (RFC 9110 section 5.6.2)."""
+
+
+class MCPSettings(Settings):
+    """How one MCP server is started or reached, and how long it may take."""
+
+    command: list[str] = Field(
+        [],
+        description="What starts the server: a list, or one string that is split as a shell would",
+        json_schema_extra={"format": "command"},
+    )
+    args: list[str] = Field([], description="More arguments of `command`")
+    env: dict[str, Template] = Field({}, description="Environment of the server; it gets none of ours but PATH, HOME, LANG and the like")
+    cwd: str | None = Field(
+        None, description="Folder in which it is started; relative to the configuration file, whose folder is the default"
+    )
+    url: str | None = Field(None, description="Where the server is, for one that is reached by HTTP")
+    headers: dict[str, Template] = Field({}, description="Headers of every request")
+    transport: Literal["stdio", "http", "sse"] | None = Field(
+        None, description="`http` is streamable HTTP, `sse` the older HTTP with server-sent events; found out if it is not set"
+    )
+    start_timeout: PositiveFloat = Field(30.0, description="Seconds until the server must have started and said what it can do")
+    timeout: PositiveFloat = Field(60.0, description="Seconds that one call may take, without the time in which a person is asked")
+    idle: NonNegativeFloat = Field(300.0, description="Seconds without a call after which the server is disconnected; 0: never")
+    sampling: bool = Field(False, description="Pass requests of the server to use the client's model on to the client")
+    allow_self: bool = Field(False, description="Allow an entry that starts or reaches Doorward itself")
+
+    @field_validator("command", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return [] if value is None else value
+        try:
+            return shlex.split(value)
+        except ValueError as error:
+            raise ValueError(f"cannot be split as a shell would: {error}; write a list") from None
+
+    @field_validator("env")
+    @classmethod
+    def _variables(cls, value: dict[str, Template]) -> dict[str, Template]:
+        for name in value:
+            if not name or "=" in name or "\0" in name:
+                raise ValueError(f"{name!r} is no name of an environment variable")
+        return value
+
+    @field_validator("headers")
+    @classmethod
+    def _headers(cls, value: dict[str, Template]) -> dict[str, Template]:
+        for name in value:
+            if not _TOKEN.fullmatch(name):
+                raise ValueError(f"{name!r} is no name of a header")
+        return value
+
+    @field_validator("url")
+    @classmethod
+    def _http(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        try:
+            parts = urlsplit(value)
+            host, _ = parts.hostname, parts.port
+        except ValueError:
+            raise ValueError("must be an http or https URL") from None
+        if parts.scheme not in ("http", "https") or not host or re.search(r"[\x00-\x20\x7f\\]", value):
+            raise ValueError("must be an http or https URL")
+        if "@" in parts.netloc:
+            raise ValueError("must not hold a user or a password; use `auth` or `headers`")
+        return value.partition("#")[0]
+
+    @model_validator(mode="after")
+    def _one_way(self) -> MCPSettings:
+        if bool(self.command) == bool(self.url):
+            raise ValueError("needs `command` (a server that is started) or `url` (one that is reached by HTTP), and not both")
+        if self.command and not self.command[0].strip():
+            raise ValueError("command: must begin with a program")
+        only = ("headers",) if self.command else ("args", "env", "cwd")
+        if wrong := [name for name in only if getattr(self, name)]:
+            raise ValueError(f"{wrong[0]}: has no meaning with `{'command' if self.command else 'url'}`")
+        if self.transport and (self.transport == "stdio") != bool(self.command):
+            raise ValueError(f"transport: {self.transport!r} does not go with `{'command' if self.command else 'url'}`")
+        return self

@@ -1,0 +1,86 @@
+"""What a server says besides the protocol: its standard error, and lines on its standard output that are no messages."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+_KEPT = 200
+"""Lines kept in memory."""
+_LINE = 2000
+"""Characters of a line."""
+_PARTIAL = 64 * 2**10
+"""Characters without a line's end, after which what is there is taken as a line."""
+_OVERLAP = 1024
+"""Characters of such a line that are looked at again with the next, as a secret may lie across."""
+_FILE = 2**20
+"""Bytes of the file, after which it begins anew; the one before is kept as `stderr.log.1`."""
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+class StderrLog:
+    """A bounded log, in memory and in a file that only its owner can read. Everything in it is scrubbed, and has no
+    terminal controls."""
+
+    def __init__(self, path: Path, scrub: Callable[[str], str]) -> None:
+        self._path = path
+        self._scrub = scrub
+        self._lines: deque[str] = deque(maxlen=_KEPT)
+        self._partial = ""
+        self._size: int | None = None
+
+    def feed(self, data: bytes) -> None:
+        """Take in what was read."""
+        *lines, self._partial = (self._partial + data.decode(errors="replace")).split("\n")
+        if len(self._partial) > _PARTIAL:
+            text = self._scrub(self._partial)
+            lines.append(text[:-_OVERLAP])
+            self._partial = text[-_OVERLAP:]
+        self.add(*lines)
+
+    def flush(self) -> None:
+        """Take what is there as a line: nothing more will come of this process."""
+        rest, self._partial = self._partial, ""
+        self.add(rest)
+
+    def add(self, *lines: str) -> None:
+        """Keep whole lines."""
+        clean = [line for text in lines if (line := clear(self._scrub(text))[:_LINE].strip())]
+        if clean:
+            self._lines.extend(clean)
+            with contextlib.suppress(OSError):  # a log that cannot be written must not stop a call
+                self._write("".join(f"{line}\n" for line in clean).encode(errors="replace"))
+
+    def tail(self, lines: int = 5, characters: int = 600) -> str:
+        """The last lines, for an error."""
+        text = "\n".join([*self._lines][-lines:])
+        return text if len(text) <= characters else f"… {text[-characters:]}"
+
+    def forget(self) -> None:
+        """A new process begins: what an earlier one said explains nothing any more."""
+        self._partial = ""
+        self._lines.clear()
+
+    def _write(self, data: bytes) -> None:
+        if self._size is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._size = self._path.stat().st_size if self._path.exists() else 0
+        if self._size > _FILE:
+            self._path.replace(self._path.with_name(f"{self._path.name}.1"))
+            self._size = 0
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        try:
+            self._size += os.write(descriptor, data[-_FILE:])
+        finally:
+            os.close(descriptor)
+
+
+def clear(text: str) -> str:
+    """Without what moves a terminal's cursor, colours, or turns the direction of text."""
+    return _CONTROLS.sub("", _ESCAPES.sub("", text))

@@ -1,0 +1,235 @@
+"""The connection to one server, as seen from the source: opened by the first call, kept while it is used, and opened anew
+when it is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from doorward import Call, DoorwardError, LimitExceeded, ServerContext, ServerError
+
+from doorward_mcp_upstream.breaker import Breaker
+from doorward_mcp_upstream.flights import Flights
+from doorward_mcp_upstream.listing import Listing
+from doorward_mcp_upstream.settings import MCPSettings
+from doorward_mcp_upstream.stderr import StderrLog, clear
+from doorward_mcp_upstream.troubles import Refusal, Trouble
+
+if TYPE_CHECKING:
+    from doorward_mcp_upstream.connection import Connection
+
+__all__ = ["Listing", "Upstream"]
+
+Transport = Literal["stdio", "http", "sse"]
+
+_DEBOUNCE = 0.3
+"""Seconds that are waited for more changes, before one is told."""
+_ATTEMPTS = 3
+_PAUSE = 0.2
+"""Seconds before the third attempt: the second may have met the same end as the first."""
+_SAID = 2000
+"""Characters of an error's message that a server gave."""
+_HEADER_MISMATCH = -32020
+"""A server wants arguments in headers that we did not send: its tools have changed (MCP 2026-07-28, streamable HTTP)."""
+_NO_STREAMABLE = (400, 404, 405)
+"""What a server of the older transport answers to the newer one (MCP 2025-11-25, transports, backwards compatibility)."""
+
+
+class Upstream:
+    """One server. Any task may use it.
+
+    The SDK's session belongs to a task of its own, the owner: whoever enters it has to leave it, and an error of the
+    network cancels that task, which must not be a caller's.
+    """
+
+    def __init__(self, context: ServerContext) -> None:
+        self._context = context
+        self._settings: MCPSettings = context.settings
+        self._flights = Flights()
+        self._breaker = Breaker()
+        self._log = StderrLog(context.state / "stderr.log", context.scrub)
+        self._connection: Connection | None = None
+        self._opening: asyncio.Future[Connection] | None = None
+        self._opener: asyncio.Task[None] | None = None
+        self._owners: set[asyncio.Task[None]] = set()
+        self._telling: asyncio.TimerHandle | None = None
+        self._transport = self._settings.transport
+        self._closed = False
+
+    async def listing(self, *, fresh: bool = False, era: str = "") -> Listing:
+        """What the server has: as read on this connection, until it says that this has changed. Connects if need be (`era`:
+        what was spoken last, which saves asking).
+
+        Raises: ServerError.
+        """
+        for last in (False, True):
+            since = time.monotonic()
+            connection = None
+            try:
+                connection = await self._connected(era)
+                return await connection.listing(fresh=fresh)
+            except Trouble as trouble:
+                if last or not trouble.passing or connection is None:
+                    raise await self._error("tools/list", trouble, connection) from None
+                self._lost(connection, trouble, since)
+            except Refusal as refusal:
+                raise self._refused("tools/list", refusal) from None
+        raise AssertionError  # the last attempt returns or raises
+
+    async def request(
+        self, method: str, params: Mapping[str, Any], *, call: Call | None = None, era: str = "", safe: bool = False
+    ) -> Mapping[str, Any]:
+        """One request, and the result as on the wire. Connects on first use (`era`: what was spoken last, which saves asking).
+
+        What the server asks for goes to `call.client`, and so does progress. Who is cancelled here is cancelled there. It is
+        made again, once or twice, where the connection was lost and it is `safe` or was never sent.
+        Raises: ServerError, with what the server's standard error said last; LimitExceeded.
+        """
+        relisted, attempts = False, 0
+        since = time.monotonic()
+        while True:
+            connection = None
+            try:
+                if not attempts:
+                    self._breaker.check()
+                attempts += 1
+                connection = await self._connected(era)
+                async with self._flights.one(call, self._settings.timeout) as flight:
+                    result = await connection.send(method, params, flight)
+                self._breaker.succeeded()
+                return result
+            except Trouble as trouble:
+                if connection is not None:
+                    self._lost(connection, trouble, since)
+                if attempts == _ATTEMPTS or connection is None or not trouble.passing or (trouble.sent and not safe):
+                    raise await self._error(method, trouble, connection) from None
+                await asyncio.sleep(_PAUSE * (attempts - 1))
+            except Refusal as refusal:
+                self._breaker.succeeded()
+                if refusal.code != _HEADER_MISMATCH or relisted or connection is None:
+                    raise self._refused(method, refusal) from None
+                relisted = True
+                await self.listing(fresh=True)
+
+    async def close(self) -> None:
+        """Disconnect, and end what was started."""
+        self._closed = True
+        if self._telling is not None:
+            self._telling.cancel()
+        if self._connection is not None:
+            self._connection.ended.set()
+        if self._opener is not None and self._opening is not None:
+            self._opener.cancel()
+        await asyncio.gather(*self._owners, return_exceptions=True)
+
+    async def _connected(self, era: str) -> Connection:
+        """Raises: Trouble, DoorwardError."""
+        if self._closed:
+            raise Trouble("it is disconnected for good", sent=False)
+        if self._connection is not None and not self._connection.ended.is_set():
+            return self._connection
+        if self._opening is None:
+            self._breaker.check()
+            self._opening = asyncio.get_running_loop().create_future()
+            self._opening.add_done_callback(lambda done: done.cancelled() or done.exception())  # perhaps nobody waits any more
+            self._opener = asyncio.create_task(self._own(self._opening, era), name=f"doorward upstream {self._context.name}")
+            self._owners.add(self._opener)
+            self._opener.add_done_callback(self._owners.discard)
+        return await asyncio.shield(self._opening)
+
+    async def _own(self, opening: asyncio.Future[Connection], era: str) -> None:
+        """Open a session, keep it until it is over, and leave it: all in this task."""
+        from doorward_mcp_upstream.opening import explained, opened
+
+        since = time.monotonic()
+        this = asyncio.current_task()
+        assert this is not None
+        late = False
+
+        def too_late() -> None:
+            nonlocal late
+            late = True
+            this.cancel()
+
+        timer = asyncio.get_running_loop().call_later(self._settings.start_timeout, too_late)
+        failure: Exception = Trouble("it is disconnected", sent=False)
+        try:
+            for transport in self._transports():
+                try:
+                    async with opened(transport, self._context, self._log, self._flights, self._tell, era) as connection:
+                        timer.cancel()
+                        self._transport, self._connection, self._opening = transport, connection, None
+                        opening.set_result(connection)
+                        await self._over(connection)
+                except Exception as error:
+                    if transport != "sse" or self._transport is not None:
+                        failure = explained(error, self._context)
+                if opening.done() or getattr(failure, "status", 0) not in _NO_STREAMABLE:
+                    return
+        except asyncio.CancelledError:
+            if late:
+                hint = f"If it needs longer, set `start_timeout` of [servers.{self._context.name}]."
+                failure = Trouble(f"it did not start within {self._settings.start_timeout:g} seconds", hint, sent=False)
+        finally:
+            timer.cancel()
+            if self._connection is not None and self._connection.ended.is_set():
+                self._connection = None
+            if not opening.done():
+                self._opening = None
+                if isinstance(failure, Trouble) and not failure.status:  # one that answers something, if only 401, is there
+                    self._breaker.failed(str(failure), since)
+                opening.set_exception(failure)
+
+    def _transports(self) -> list[Transport]:
+        if self._transport is not None:
+            return [self._transport]
+        return ["stdio"] if self._settings.command else ["http", "sse"]
+
+    async def _over(self, connection: Connection) -> None:
+        """Until the connection has ended, or nobody has used it for long."""
+        idle = self._settings.idle
+        self._flights.last = time.monotonic()
+        while not connection.ended.is_set():
+            left = self._flights.last + idle - time.monotonic() if idle and not self._flights else idle
+            if idle and left <= 0:
+                connection.ended.set()  # from here on, a call opens another
+                break
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(connection.ended.wait(), left or None)
+        if self._connection is connection:
+            self._connection = None
+
+    def _lost(self, connection: Connection, trouble: Trouble, since: float) -> None:
+        if trouble.passing and not trouble.status:
+            self._breaker.failed(str(trouble), since)
+        if trouble.gone:
+            connection.ended.set()
+
+    def _tell(self) -> None:
+        """Tell core that the functions are others, once for changes that come together."""
+        if self._telling is None and not self._closed:
+            self._telling = asyncio.get_running_loop().call_later(_DEBOUNCE, self._told)
+
+    def _told(self) -> None:
+        self._telling = None
+        self._context.changed()
+
+    async def _error(self, method: str, trouble: Trouble, connection: Connection | None) -> DoorwardError:
+        """What is told to who called: what went wrong, why, and what the server itself said last."""
+        message = f"{self._context.name} ({method}): {trouble.message}"
+        hint = trouble.hint
+        if connection is not None and connection.ended.is_set() and (why := await connection.why()):
+            message += f": {why}"
+        if trouble.limit:
+            return LimitExceeded(message, hint=hint or "Ask for less, or give the run more time.")
+        if trouble.sent and trouble.passing:
+            hint = f"{hint} It may have been done or not; it is not repeated unless the function is known to be safe to repeat.".strip()
+        if said := self._log.tail():
+            message += f". Its standard error said last:\n{said}"
+        return ServerError(message, hint=hint or None)
+
+    def _refused(self, method: str, refusal: Refusal) -> ServerError:
+        return ServerError(f"{self._context.name} ({method}): {clear(refusal.message)[:_SAID]} (code {refusal.code})")
