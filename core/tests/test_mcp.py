@@ -195,9 +195,7 @@ async def test_plugins_add_prompts_resources_and_handlers(doorward_host: Any, er
         assert prompts == ["reusable_code_guide", "talk"]
         assert (await client.get_prompt("talk", {"topic": "tea"})).messages[0].content.text == "about tea"
         assert "run_cached_code" in (await client.get_prompt("reusable_code_guide")).messages[0].content.text
-        with pytest.raises(
-            MCPError, match="There are: reusable_code_guide, talk"
-        ):
+        with pytest.raises(MCPError, match="There are: reusable_code_guide, talk"):
             await client.get_prompt("nope")
         assert "mine://one" in [str(r.uri) for r in (await client.list_resources()).resources]
         assert "mine://many/{id}" in [r.uri_template for r in (await client.list_resource_templates()).resource_templates]
