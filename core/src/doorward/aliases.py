@@ -61,11 +61,11 @@ def server_meant(name: str) -> str:
 
 def _all(servers: Mapping[str, str]) -> Iterable[str]:
     """Lines that make a dictionary of all servers, by their configured and their module names."""
-    yield from (f"import {module} as doorward__{number}" for number, module in enumerate(servers))
+    yield from (f"import {module} as mcp__{number}" for number, module in enumerate(servers))
     entries = {key: number for number, (module, name) in enumerate(servers.items()) for key in (name, module)}
-    yield f"mcp_servers = {{{', '.join(f'{key!r}: doorward__{number}' for key, number in entries.items())}}}"
+    yield f"mcp_servers = {{{', '.join(f'{key!r}: mcp__{number}' for key, number in entries.items())}}}"
 
 
 def _unless_there(name: str, lines: Iterable[str]) -> str:
-    """Text that runs these lines if the name means nothing yet; it may be a session's own."""
-    return f"try:\n    {name}  # type: ignore\nexcept NameError:\n" + "".join(f"    {line}\n" for line in lines)
+    """Text that runs these lines if the name means nothing yet; it may be a session's own. (A type checker does not read it.)"""
+    return f"try:\n    eval('{name}')\nexcept NameError:\n" + "".join(f"    {line}\n" for line in lines)
