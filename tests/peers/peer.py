@@ -92,6 +92,20 @@ def end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
+def command_lines(pid: int) -> list[str]:
+    """The command lines of the processes below one."""
+    found, level = {}, {pid}
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+    while level := {child for child, parent in parents.items() if parent in level}:
+        for child in level:
+            with contextlib.suppress(OSError):
+                found[child] = Path(f"/proc/{child}/cmdline").read_bytes().decode().replace("\0", " ")
+    return list(found.values())
+
+
 def answers(url: str) -> Callable[[], bool]:
     """Whether anything answers HTTP there, whatever it says."""
 

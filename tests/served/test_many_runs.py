@@ -15,7 +15,11 @@ from doorward import Gateway
 
 from .product import needs_proc, until
 
-pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="counts namespaces, mounts and control groups of Linux"), needs_proc]
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="counts namespaces, mounts and control groups of Linux"),
+    needs_proc,
+    pytest.mark.alone,
+]
 
 RUNS = int(os.environ.get("DOORWARD_RUNS", "300"))
 AT_ONCE = 8

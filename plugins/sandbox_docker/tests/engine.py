@@ -163,8 +163,9 @@ class Engine:
     def save(self, image: str, file: Path) -> None:
         status, content = self.ask("GET", f"/images/{image}/get", timeout=120)
         assert status == 200, content
-        file.with_suffix(".new").write_bytes(content)
-        file.with_suffix(".new").rename(file)
+        new = file.with_suffix(f".{os.getpid()}")  # several processes may save it at once
+        new.write_bytes(content)
+        new.rename(file)
 
     def load(self, file: Path) -> None:
         asked = http.client.HTTPConnection("localhost", timeout=120)
