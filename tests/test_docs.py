@@ -320,6 +320,43 @@ def test_the_quick_start_works(tmp_path: Path) -> None:
         assert listed["servers"] == []
 
 
+CLOCK = """
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("clock")
+
+@server.tool()
+def hours(minutes: int) -> float:
+    \"\"\"Minutes as hours.\"\"\"
+    return minutes / 60
+
+server.run()
+"""
+
+
+def test_the_quick_start_of_mcp_servers_works(tmp_path: Path) -> None:
+    """`add mcp NAME -- COMMAND`, then its tools are functions like any other; `import` takes over another client's server.
+    CONTRACT: MCP-01, MCP-14, MCP-16."""
+    (tmp_path / "clock.py").write_text(CLOCK)
+    entry = {"mcpServers": {"timer": {"command": sys.executable, "args": [str(tmp_path / "clock.py")]}}}
+    (tmp_path / "theirs.json").write_text(json.dumps(entry))
+    environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "DOORWARD_STATE_DIR": str(tmp_path / "state")}
+
+    def doorward(*words: str) -> str:
+        done = subprocess.run([*DOORWARD, *words], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done
+        return done.stdout
+
+    doorward("init")
+    assert "clock: 1 function" in doorward("add", "mcp", "clock", "--", sys.executable, "clock.py")
+    assert "def hours(" in doorward("show", "clock.hours")
+    assert json.loads(doorward("call", "clock.hours", "minutes=90")) == 1.5
+    doorward("import", "theirs.json", "--yes")
+    doorward("compile")
+    (tmp_path / "program.py").write_text("import clock, timer\nresult = clock.hours(minutes=30) + timer.hours(minutes=60)")
+    assert json.loads(doorward("run", "program.py", "--json"))["value"] == 1.5
+
+
 def test_the_library_snippet_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The README's program that uses Doorward as a library runs as it is printed. CONTRACT: EXE-18, CAC-02."""
     (tmp_path / "hello.json").write_text(json.dumps(HELLO))

@@ -76,6 +76,10 @@ async def gateway(url: str, settings: Mapping[str, Any]) -> AsyncIterator[Agent]
 
 
 async def scenario(name: str, url: str, context: Mapping[str, Any]) -> None:
+    if name.startswith("auth/"):
+        import authorization
+
+        return await authorization.scenario(name, url, context)
     async with gateway(url, {}) as agent:
         if calls := context.get("toolCalls"):
             for call in calls:  # what is null is not given
