@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from doorward.commands import Project
+from doorward.testing import check_light_import
 from doorward_clients.clients import CLIENTS, Machine
 from doorward_clients.found import Search
 from doorward_clients.importing import import_
@@ -127,6 +128,7 @@ def test_nothing_is_written_when_it_is_only_shown(full: Home) -> None:
     )
     assert "[servers.other]" in ended.out
     assert "linear" not in ended.out
+    assert "node ./x.js" in ended.out.splitlines()[1]
     assert TOKEN not in ended.out
     assert {file.name for file in full.project.iterdir()} == {".git", ".mcp.json"}
 
@@ -277,3 +279,9 @@ def test_first_run_names_the_import(home: Home) -> None:
     """Without a configuration, every command says how to begin. CONTRACT: CLI-06."""
     assert "doorward import" in home.run("list").err
     assert "doorward import" in home.run("init").out
+
+
+@pytest.mark.parametrize("module", ["doorward_clients", "doorward_clients.importing", "doorward_clients.connect", "doorward_clients.setup"])
+def test_commands_are_light(module: str) -> None:
+    """Neither the package nor its commands import what is heavy."""
+    check_light_import(module)
