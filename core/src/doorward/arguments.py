@@ -39,7 +39,9 @@ def bind(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], cat
     if len(args) > len(names):
         raise _invalid(function, catalog, f"takes {len(names)} arguments, got {len(args)}")
     bound = dict(zip(names, args, strict=False))
+    ours = {original: name for name, original in function.names.items() if original not in names}
     for name, value in kwargs.items():
+        name = ours.get(name, name)
         if name in bound:
             raise _invalid(function, catalog, f"got two values for {name!r}")
         bound[name] = value

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from doorward import arguments
 from doorward.artefacts import base_name
+from doorward.door import MOST_FILES
 from doorward.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, ServerError, UnknownName
 from doorward.logs import log
 from doorward.names import qualified
+from doorward.observed import Observed
+from doorward.signatures import signature
 from doorward.types import Call, CallRecord, File, Function, Reply
 from doorward.values import dump, exceeds, plain
 
@@ -45,6 +48,7 @@ class Broker:
         self._policy = policy
         self._plugins = plugins
         self._secrets = secrets
+        self.observed = Observed(catalog)
 
     def find(self, name: str, *, near: bool = True) -> Function:
         """The function that a name means: `server.name`, `server.original-id`, `mcp__server__name`.
@@ -68,6 +72,7 @@ class Broker:
         Raises: DoorwardError; what an upstream says in it is scrubbed.
         """
         function = self.find(name, near=len(run.failures) < _HELPED)
+        self._same(function, run)
         started = time.perf_counter()
         client = run.client.of_call(self._secrets.scrub_value) if run.client else None
         call = Call(function, {}, run.program.run, run.program.principal, run.program.deadline, client, run.clock)
@@ -83,6 +88,8 @@ class Broker:
             result = await self._perform(self._opened(call, run))
             reply = result if isinstance(result, Reply) else Reply(result)
             value, received = self._checked(call, reply, run)
+            if function.returns is None:
+                self.observed.learn(function, value)
             return replace(reply, value=value)
         except BaseException as raised:
             error = raised if isinstance(raised, DoorwardError) or not isinstance(raised, Exception) else self._defect(function, raised)
@@ -96,6 +103,18 @@ class Broker:
                 "call_finished",
                 call=call,
                 record=CallRecord(error is None, round(ms, 3), sent, received, type(error).__name__ if error else ""),
+            )
+
+    def _same(self, function: Function, run: RunDoor) -> None:
+        """What a program has called once stays as it was until the program ends: it was written for that.
+
+        Raises: ServerError.
+        """
+        promise = self._catalog.promise(function.server, function.name)
+        if run.uses.setdefault(function.qualified, promise) != promise:
+            text = signature(function, lambda name: self._catalog.definition(function.server, name))
+            raise ServerError(
+                f"{function.qualified} has changed since this program called it first", hint=f"Run the program anew. It is now:\n{text}"
             )
 
     def _allow(self, run: RunDoor, call: Call) -> None:
@@ -144,20 +163,31 @@ class Broker:
         if refusal := self._plugins.hook.guard_result(call=call, result=result):
             raise GuardRefused(f"{call.function.qualified}: {refusal}")
         if isinstance(result, bytes):
-            self._bounded(call, len(result), run)
-            content = self._secrets.scrub_value(result)
-            name = self._secrets.scrub(reply.name)[:_NAME]
-            artefact = run.hold(content, self._secrets.scrub(reply.type) or "application/octet-stream", base_name(name))
-            handle = {"artefact": artefact.uri, "type": artefact.type, "bytes": artefact.bytes}
-            return handle | ({"name": name} if name else {}), len(result)
+            result = File(result, reply.type, reply.name)
         if exceeds(result, MOST_VALUES):
             raise LimitExceeded(
                 f"{call.function.qualified} answered more than {MOST_VALUES:,} values", hint="Ask for less: pages, filters."
             )
-        value = plain(result)
+        files: list[int] = []
+
+        def held(file: File) -> dict[str, Any]:
+            files.append(len(file.content))
+            if len(files) > MOST_FILES:
+                raise LimitExceeded(f"{call.function.qualified} answered more than {MOST_FILES} files", hint="Ask for less at once.")
+            self._bounded(call, sum(files), run)
+            return self._held(file, run)
+
+        value = plain(result, held=held)
         dumped = dump(value)
         self._bounded(call, len(dumped), run)
-        return self._secrets.scrub_value(value, dumped), len(dumped)
+        return self._secrets.scrub_value(value, dumped), sum(files) if isinstance(result, File) else len(dumped) + sum(files)
+
+    def _held(self, file: File, run: RunDoor) -> dict[str, Any]:
+        """The handle of bytes, which stay on the host."""
+        name = base_name(self._secrets.scrub(file.name)[:_NAME])
+        type = self._secrets.scrub(file.type) or "application/octet-stream"
+        artefact = run.hold(self._secrets.scrub_value(file.content), type, name)
+        return {"artefact": artefact.uri, "type": artefact.type, "bytes": artefact.bytes} | ({"name": name} if name else {})
 
     def _bounded(self, call: Call, size: int, run: RunDoor) -> None:
         """Raises: LimitExceeded."""

@@ -15,23 +15,29 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from pydantic_core import from_json
 
 from doorward.names import Named, python_name
+from doorward.observed import forget_changed
+from doorward.programs import digest
+from doorward.records import as_json, restored, scrubbed
+from doorward.schemas import closure
 from doorward.search_document import FIELDS, SAID, access_fact, document, server_fact, tag_fact
 from doorward.search_question import read as read_question
 from doorward.search_ranking import Ranking, Words
 from doorward.search_words import stems
 from doorward.types import Compiled, Function, Schema
-from doorward.values import DEEPEST, dump, plain
+from doorward.values import plain
 
-VERSION = 2
+VERSION = 3
 """Of the file's layout: another one is built anew."""
 
 _LAYOUT = """
 CREATE TABLE servers (name TEXT PRIMARY KEY, report TEXT, words TEXT);
+CREATE TABLE compiles (number INTEGER);
+INSERT INTO compiles VALUES (0);
+CREATE TABLE observed (server TEXT, name TEXT, digest TEXT, shape TEXT, times INTEGER, last REAL, PRIMARY KEY (server, name)) WITHOUT ROWID;
 CREATE TABLE definitions (server TEXT, name TEXT, schema TEXT, PRIMARY KEY (server, name)) WITHOUT ROWID;
 CREATE TABLE functions (id INTEGER PRIMARY KEY, server TEXT, name TEXT, original TEXT, read_only INTEGER, record TEXT);
 CREATE UNIQUE INDEX functions_by_name ON functions (server, name);
@@ -40,8 +46,6 @@ CREATE VIRTUAL TABLE search USING fts5 ({fields}, tokenize = "unicode61 tokencha
 INSERT INTO search (search, rank) VALUES ('rank', 'bm25(0, 0, 5, 3, 3, 2, 2, 1, 1)');
 PRAGMA user_version = {version};
 """
-
-_STORED = [f for f in Function.__dataclass_fields__ if f not in ("server", "name")]
 
 MOST_WORDS = 50_000
 """Of a server that the search knows how common they are."""
@@ -76,6 +80,7 @@ class Catalog:
         self.function = lru_cache(4096)(self._function)
         self.definition = lru_cache(4096)(self._definition)
         self.names = lru_cache(256)(self._names)
+        self.promise = lru_cache(4096)(self._promise)
         self._words = lru_cache(32)(self._read_words)
 
     def _open(self) -> sqlite3.Connection:
@@ -114,11 +119,12 @@ class Catalog:
     # Reading
 
     def version(self) -> tuple[int, ...]:
-        """Another one after each change, by whatever process; a file that was removed and made anew included."""
+        """Another one after each compile, by whatever process; a file that was removed and made anew included. What was observed
+        of results is no compile: nobody needs to be told."""
         if not self.path.exists() or self.path.stat().st_ino != self._file:
             self._db.close()
             self._db = self._open()
-        return self._file, self._db.execute("PRAGMA data_version").fetchone()[0], self._db.total_changes
+        return self._file, self._db.execute("SELECT number FROM compiles").fetchone()[0]
 
     def refresh(self) -> bool:
         """Forget what was read if a compile has changed the file since. True if it has."""
@@ -126,7 +132,7 @@ class Catalog:
         if now == self._seen:
             return False
         self._seen = now
-        for cached in (self.function, self.definition, self.names, self._words):
+        for cached in (self.function, self.definition, self.names, self.promise, self._words):
             cached.cache_clear()
         return True
 
@@ -141,7 +147,15 @@ class Catalog:
             "UNION ALL SELECT server, name, record FROM functions WHERE server = :server AND original = :name AND :name <> '' LIMIT 1",
             {"server": server, "name": name},
         ).fetchone()
-        return _restore(*row) if row else None
+        return restored(*row) if row else None
+
+    def _promise(self, server: str, name: str) -> str:
+        """A hash of what callers of a function rely on, its schemas with all that they refer to; "" if there is none."""
+        function = self.function(server, name)
+        if function is None:
+            return ""
+        shapes = [function.parameters, function.returns]
+        return digest(shapes, closure(shapes, lambda name: self.definition(server, name)))
 
     def _definition(self, server: str, name: str) -> Schema | None:
         row = self._db.execute("SELECT schema FROM definitions WHERE server = ? AND name = ?", (server, name)).fetchone()
@@ -150,10 +164,16 @@ class Catalog:
     def _names(self, server: str) -> tuple[str, ...]:
         return tuple(r[0] for r in self._db.execute("SELECT name FROM functions WHERE server = ? ORDER BY id", (server,)))
 
+    def observation(self, server: str, name: str) -> tuple[str, str, int, float] | None:
+        """What `Observed` keeps of a function: its digest then, the shape, how often, and when it was last seen."""
+        columns = "SELECT digest, shape, times, last FROM observed WHERE server = ? AND name = ?"
+        row: tuple[str, str, int, float] | None = self._db.execute(columns, (server, name)).fetchone()
+        return row
+
     def functions(self, server: str) -> Iterable[Function]:
         """All functions of a server, in the order of its document."""
         for row in self._db.execute("SELECT server, name, record FROM functions WHERE server = ? ORDER BY id", (server,)):
-            yield _restore(*row)
+            yield restored(*row)
 
     def named(self, server: str) -> Iterator[Named]:
         """The names of a server's functions, with what they were made of."""
@@ -192,7 +212,7 @@ class Catalog:
             ids, total = self._listed(expression, limit, offset)
         # The records of those alone: they are large, and sorting them all would read them all.
         rows = [self._db.execute("SELECT server, name, record FROM functions WHERE id = ?", [i]).fetchone() for i in ids]
-        return [_restore(*row) for row in rows if row], total
+        return [restored(*row) for row in rows if row], total
 
     def _called(self, query: str, servers: Sequence[str]) -> set[int]:
         """The functions whose very name or original id this is."""
@@ -232,7 +252,7 @@ class Catalog:
             server, len(compiled.functions), [asdict(s) for s in compiled.skipped], list(compiled.warnings), ms,
             compiled.description, fingerprint, settings, time.time(),
         )  # fmt: skip
-        functions = [_scrubbed(f, scrub) for f in compiled.functions]
+        functions = [scrubbed(f, scrub) for f in compiled.functions]
         documents = [document(f) for f, _ in functions]
         words = Counter(word for texts in documents for word in set(" ".join(texts[SAID]).split()))
         db = sqlite3.connect(self.path, timeout=60, isolation_level=None)
@@ -250,10 +270,11 @@ class Catalog:
                 ((i, *texts) for i, texts in enumerate(documents, first)),
             )
             db.executemany(
-                "INSERT INTO definitions VALUES (?, ?, ?)", ((server, n, scrub(_json(s))) for n, s in compiled.definitions.items())
+                "INSERT INTO definitions VALUES (?, ?, ?)", ((server, n, scrub(as_json(s))) for n, s in compiled.definitions.items())
             )
             known = dict(words.most_common(MOST_WORDS))
-            db.execute("INSERT INTO servers VALUES (?, ?, ?)", (server, scrub(_json(asdict(report))), _json(known)))
+            db.execute("INSERT INTO servers VALUES (?, ?, ?)", (server, scrub(as_json(asdict(report))), as_json(known)))
+            forget_changed(db, server, [f for f, _ in functions])
             db.execute("COMMIT")
         finally:
             db.close()  # what is not committed is undone
@@ -265,34 +286,11 @@ class Catalog:
             with self._db:
                 self._db.execute("BEGIN")
                 _forget(self._db, server)
+                forget_changed(self._db, server, [])
 
 
 def _forget(db: sqlite3.Connection, server: str) -> None:
+    db.execute("UPDATE compiles SET number = number + 1")
     db.execute("DELETE FROM search WHERE rowid IN (SELECT id FROM functions WHERE server = ?)", [server])
     for table, column in (("functions", "server"), ("definitions", "server"), ("servers", "name")):
         db.execute(f"DELETE FROM {table} WHERE {column} = ?", [server])  # noqa: S608
-
-
-def _restore(server: str, name: str, record: str) -> Function:
-    fields = from_json(record)
-    return Function(server=server, name=name, **{**fields, "tags": tuple(fields["tags"])})
-
-
-def _scrubbed(function: Function, scrub: Callable[[str], str]) -> tuple[Function, str]:
-    """A function and its record, without what must not be stored. The words to search for are those of what is left."""
-    record = _json({f: getattr(function, f) for f in _STORED})
-    clean, name = scrub(record), plain(scrub(function.name))
-    if clean != record or name != function.name or not record.isascii():
-        function = _restore(function.server, name, clean)
-    return function, clean
-
-
-def _json(value: Any) -> str:
-    """As compact JSON that can be read back. What is plain already, nearly everything, is not walked in Python."""
-    try:
-        text = dump(value)
-        if text.count(b"{") + text.count(b"[") < DEEPEST or from_json(text) is not None:
-            return text.decode()
-    except ValueError:  # half a surrogate pair, an unknown type, NaN, or nested too deeply to be read back
-        pass
-    return dump(plain(value)).decode()

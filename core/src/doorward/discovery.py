@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import difflib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from doorward.types import Function, Program
 if TYPE_CHECKING:
     from doorward.broker import Broker
     from doorward.catalog import Catalog
+    from doorward.observed import Observation
     from doorward.servers import Servers
     from doorward.skills import Skills
 
@@ -107,13 +109,17 @@ class Discovery:
             if part := self._part(str(name)) or self._about(str(name)):
                 return part
             return {"function": str(name)[:200], "error": f"{error}. {error.hint or ''}".strip()}
-        definitions = self._definitions(function.server)
+        definitions, seen = self._definitions(function.server), self._seen(function)
         return {
             "function": function.qualified,
             "import": f"from {function.server} import {function.name}",
-            "signature": signatures.signature(function, definitions),
-            "text": signatures.describe(function, definitions, module=function.server),
+            "signature": signatures.signature(function, definitions, seen=seen),
+            "text": signatures.describe(function, definitions, module=function.server, seen=seen),
         }
+
+    def _seen(self, function: Function) -> Observation | None:
+        """What is known of the results of a function without a schema of them."""
+        return self._broker.observed.of(function) if function.returns is None else None
 
     def _part(self, name: str) -> dict[str, Any] | None:
         """What `server.function#Class` means: one class of a function's types in full."""
@@ -125,6 +131,8 @@ class Discovery:
         if function is None:
             return None
         definitions = self._definitions(function.server)
+        if (seen := self._seen(function)) is not None:
+            function = replace(function, returns=seen.schema)
         found = {"function": f"{function.qualified}#{asked[:100]}"}
         if text := signatures.describe_class(function, definitions, asked):
             return found | {"text": text}
@@ -167,7 +175,7 @@ class Discovery:
             return head + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in helpers)
         functions = {n: f for n in names if (f := self._catalog.function(server, n)) is not None}
         again = "".join(f"{n} = {f.name}\n" for n, f in functions.items() if n != f.name)
-        return signatures.stub({f.name: f for f in functions.values()}.values(), self._definitions(server)) + again
+        return signatures.stub({f.name: f for f in functions.values()}.values(), self._definitions(server), self._seen) + again
 
     def helper(self, name: str) -> Helper:
         """What `doorward.name` does for a program. Raises: UnknownName."""

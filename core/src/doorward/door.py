@@ -51,6 +51,7 @@ class RunDoor:
         self.clock = Clock()
         self.client = RunClient(client, self.clock, program.limits.asking) if client else None
         self.made = 0
+        self.uses: dict[str, str] = {}
         self.failures: dict[str, DoorwardError] = {}
         self.artefacts: list[Artefact] = []
         self.notes: list[str] = []

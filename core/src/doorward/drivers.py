@@ -102,7 +102,8 @@ class Source(Protocol):
     async def call(self, call: Call) -> Any:
         """Perform one call, whose arguments fit the function's schema, within `call.time_left` seconds.
 
-        Returns: a plain JSON value, or `bytes`; or a `Reply` that holds either and says more of it.
+        Returns: a plain JSON value, or `bytes`; or a `Reply` that holds either and says more of it. Bytes within lists and
+        objects are artefacts too, each a `File` where its media type or name is known.
         Raises: ApiError or ServerError; InvalidArguments for what the schema cannot say. Anything else counts as a
         defect of the source.
         """

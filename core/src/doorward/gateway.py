@@ -120,6 +120,7 @@ class Gateway:
         await self.executors.close()
         await self.servers.close()
         await self._kept.close()
+        self.broker.observed.flush(everything=True)
         self.catalog.close()
 
     # Discovery
@@ -295,3 +296,4 @@ class Gateway:
         while True:
             await anyio.sleep(30)
             await self._sessions.sweep()
+            await anyio.to_thread.run_sync(self.broker.observed.flush)

@@ -14,7 +14,6 @@ from doorward import config, programs, values
 from doorward.drivers import Cache, PluginContext
 from doorward.errors import InvalidProgram, UnknownName
 from doorward.logs import log
-from doorward.schemas import closure
 from doorward.types import CachedProgram, Outcome, Program
 
 if TYPE_CHECKING:
@@ -80,11 +79,7 @@ class Kept:
 
     def _hash(self, qualified: str) -> str:
         server, _, name = qualified.partition(".")
-        function = self._catalog.function(server, name)
-        if function is None:
-            return ""
-        shapes = [function.parameters, function.returns]
-        return programs.digest(shapes, closure(shapes, lambda name: self._catalog.definition(server, name)))
+        return self._catalog.promise(server, name)
 
     def _made(self) -> Cache | None:
         """The cache; a default one that is not installed is none. Raises: PluginError, ConfigError."""

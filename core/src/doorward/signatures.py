@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from doorward.annotations import Types, clean, commented, literal
 from doorward.names import class_name, is_plain, python_name
 from doorward.schemas import Definitions, Reader, strings
 from doorward.types import Function, Schema
+
+if TYPE_CHECKING:
+    from doorward.observed import Observation
 
 CARD = 2400
 """Characters that `describe` takes at most, unless the signature alone is longer: about 600 tokens."""
@@ -56,13 +59,15 @@ def parameter_names(function: Function, definitions: Definitions) -> list[str]:
     return sorted(filter(is_plain, properties), key=lambda name: name not in required)
 
 
-def signature(function: Function, definitions: Definitions, *, width: int = 100) -> str:
+def signature(function: Function, definitions: Definitions, *, width: int = 100, seen: Observation | None = None) -> str:
     """The `def` line of a function, without a colon.
 
     Required parameters come first. An optional one has its schema's default, or `...`, which means that it is
     left out. What is longer than `width` is written one parameter a line, each with a short comment. Objects
-    are `dict[str, Any]` here; `describe` gives their fields.
+    are `dict[str, Any]` here; `describe` gives their fields. What was only `seen` of results is marked as such.
     """
+    if seen is not None:
+        return f"{signature(_with_result(function, seen), definitions, width=width)}  # {seen.told()}"
     reader = Reader(definitions)
     parameters, others = _parameters(function, reader, Types(reader, depth=0, sending=True), _SHOWN)
     returns = _result(function, reader, depth=1, room=0)[0]
@@ -81,9 +86,12 @@ def response(function: Function, definitions: Definitions, *, depth: int = 2, bu
     return annotation, types.classes()
 
 
-def describe(function: Function, definitions: Definitions, *, module: str) -> str:
+def describe(function: Function, definitions: Definitions, *, module: str, seen: Observation | None = None) -> str:
     """The card of one function, which stands alone: import line, signature with docs, the types of parameters
-    and result, and an example call. It is valid Python, and at most `CARD` long but for huge signatures."""
+    and result, and an example call. It is valid Python, and at most `CARD` long but for huge signatures. A result of which
+    only is known what was `seen` is marked as such."""
+    note = f"# The result: {seen.told()}." if seen is not None else ""
+    function = _with_result(function, seen)
     reader = Reader(definitions)
     start, end = f"from {module} import {_name(function)}", _call(function, reader)
     for most, room, left in _SIZES:
@@ -94,13 +102,13 @@ def describe(function: Function, definitions: Definitions, *, module: str) -> st
         classes = types.classes()
         for about in (100, 70, 45, 0):
             body = f"{_define(function, parameters, others, returns, about=about)}:\n{_docstring(function, 120 + 3 * about)}"
-            used = sum(map(len, [start, body, classes, end])) + 10
+            used = sum(map(len, [start, body, classes, end, note])) + 11
             if used < CARD - left:
                 break
         if used < CARD - left:
             break
     _, answer = _result(function, reader, depth=2, room=max(CARD - used - _REST, 300))
-    results = answer.classes()
+    results = "\n".join(filter(None, [note, answer.classes()]))
     more = _rest(f"{module}.{_name(function)}", [*([PARAMETERS] if others else []), *answer.cut, *types.cut])
     return "\n\n".join(filter(None, [start, body, classes, results, more, end]))
 
@@ -154,11 +162,13 @@ def class_names(function: Function, definitions: Definitions) -> list[str]:
     return list(dict.fromkeys([*types.made, *answer.made]))
 
 
-def stub(functions: Iterable[Function], definitions: Definitions) -> str:
+def stub(
+    functions: Iterable[Function], definitions: Definitions, seen: Callable[[Function], Observation | None] = lambda function: None
+) -> str:
     """The `.pyi` text that declares functions for a type checker.
 
     It refuses only what is surely wrong: results are `Any`, optional parameters `name: T = ...`, and objects may
-    be plain dictionaries. It is valid Python whatever the schemas are.
+    be plain dictionaries. It is valid Python whatever the schemas are. What was only `seen` of results is a comment.
     """
     reader = Reader(definitions)
     types = Types(reader, room=10**9, sending=True, loose=True)
@@ -168,7 +178,9 @@ def stub(functions: Iterable[Function], definitions: Definitions) -> str:
         parameters, others = _parameters(function, reader, types, _STUBBED)
         written = [f"{p.name}: {p.annotation}{' = ...' if p.default else ''}" for p in parameters]
         written += ["**kwargs: Any"] if others else []
-        heads[_name(function)] = f"def {_name(function)}({', '.join(written)}) -> Any: ..."
+        observed = seen(function)
+        result = f"  # {_result(_with_result(function, observed), reader, depth=1, room=0)[0]}, {observed.told()}" if observed else ""
+        heads[_name(function)] = f"def {_name(function)}({', '.join(written)}) -> Any: ...{result}"
     reader.refuel()
     imports = "from collections.abc import Mapping, Sequence\nfrom typing import Any, Literal, Required, TypedDict"
     return "\n\n".join(filter(None, [imports, types.classes(), "\n".join(heads.values())])) + "\n"
@@ -198,6 +210,10 @@ def _response_name(function: Function) -> str:
     return f"{class_name(function.name)}Response"
 
 
+def _with_result(function: Function, seen: Observation | None) -> Function:
+    return function if seen is None else replace(function, returns=seen.schema)
+
+
 def _result(function: Function, reader: Reader, *, depth: int, room: int) -> tuple[str, Types]:
     types = Types(reader, depth=depth, room=room)
     return types.annotate(function.returns, _response_name(function))[0], types
@@ -208,8 +224,9 @@ def _declared(function: Function, reader: Reader) -> tuple[dict[str, Any], set[s
     return reader.properties(schema), strings(schema.get("required"))
 
 
-def _parameters(function: Function, reader: Reader, types: Types, most: int) -> tuple[list[_Parameter], list[str]]:
-    """The parameters of a signature, required ones first, and the names for which it has no place."""
+def _parameters(function: Function, reader: Reader, types: Types, most: int) -> tuple[list[_Parameter], str]:
+    """The parameters of a signature, required ones first, and what there is besides: names for which it has no place, or
+    any others that the function takes."""
     properties, required = _declared(function, reader)
     ordered = sorted(filter(is_plain, properties), key=lambda name: name not in required)
     shown = []
@@ -219,10 +236,13 @@ def _parameters(function: Function, reader: Reader, types: Types, most: int) -> 
         default = "" if name in required else (literal(schema["default"], 40) if "default" in schema else None) or "..."
         about = ("deprecated. " if schema.get("deprecated") is True else "") + prose(schema.get("description"), 100)
         shown.append(_Parameter(name, annotation, default, about, note))
-    return shown, [*ordered[most:], *(name for name in properties if not is_plain(name))]
+    others = [*ordered[most:], *(name for name in properties if not is_plain(name))]
+    if others:
+        return shown, f"{len(others)} more: {', '.join(other[:80] for other in islice(others, 50))}"
+    return shown, "any others" if function.parameters.get("additionalProperties", False) is not False else ""
 
 
-def _define(function: Function, parameters: list[_Parameter], others: list[str], returns: str, *, about: int, width: int = 0) -> str:
+def _define(function: Function, parameters: list[_Parameter], others: str, returns: str, *, about: int, width: int = 0) -> str:
     """The `def`, on one line where that is at most `width` long; `about` is the width of the comments."""
     name = _name(function)
     line = f"def {name}({', '.join(p.written for p in parameters)}) -> {returns}"
@@ -230,8 +250,7 @@ def _define(function: Function, parameters: list[_Parameter], others: list[str],
         return line
     lines = [commented(f"    {p.written},", clean(p.about, about) if about else "", p.note) for p in parameters]
     if others:
-        more = ", ".join(other[:80] for other in islice(others, 50))
-        lines.append(commented("    **kwargs: Any", clean(f"{len(others)} more: {more}", 400), ""))
+        lines.append(commented("    **kwargs: Any", clean(others, 400), ""))
     return "\n".join([f"def {name}(", *lines, f") -> {returns}"])
 
 

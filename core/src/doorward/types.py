@@ -25,8 +25,9 @@ class Function:
 
     `name` is a Python identifier, unique in its server; `id` is what the upstream calls it. `parameters` is a
     JSON Schema of type object whose properties are the keyword arguments. `returns` is the schema of the
-    result, `None` if nobody knows it. `route` (`"GET /repos/{owner}"`) is for patterns and search. `data` is
-    the source's own: whatever it needs to perform the call; plain JSON, never a secret.
+    result, `None` if nobody knows it. `route` (`"GET /repos/{owner}"`) is for patterns and search. `names` says what the
+    upstream calls those parameters that have another name here; a call may use either. `data` is the source's own:
+    whatever it needs to perform the call; plain JSON, never a secret.
     """
 
     server: str
@@ -42,6 +43,7 @@ class Function:
     deprecated: bool = False
     tags: tuple[str, ...] = ()
     route: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
 
     @property

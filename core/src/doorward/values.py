@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from pydantic_core import to_json
+
+from doorward.types import File
 
 DEEPEST = 100
 """Nesting beyond which a value is shown as text: JSON readers of clients are not made for more."""
 
 
-def plain(value: Any, depth: int = 0, *, keep: Container[type] = ()) -> Any:
+def plain(value: Any, depth: int = 0, *, keep: Container[type] = (), held: Callable[[File], Any] | None = None) -> Any:
     """A value as plain JSON: tuples and sets become lists, keys text, dates ISO 8601, `bytes` base64 text, an `int` of more
-    than 64 bits text, unless `keep` names its type; NaN and infinities text; everything else its `repr`."""
+    than 64 bits text, unless `keep` names its type; NaN and infinities text; everything else its `repr`. With `held`,
+    bytes and files anywhere become what it makes of them."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode(errors="replace").decode()  # half a surrogate pair is no JSON
     if value is None or isinstance(value, bool):
@@ -29,9 +32,11 @@ def plain(value: Any, depth: int = 0, *, keep: Container[type] = ()) -> Any:
     if depth > DEEPEST:
         return "…"
     if isinstance(value, Mapping):
-        return {str(plain(k)) if isinstance(k, (str, int)) else str(k): plain(v, depth + 1, keep=keep) for k, v in value.items()}
+        return {str(plain(k)) if isinstance(k, (str, int)) else str(k): plain(v, depth + 1, keep=keep, held=held) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(v, depth + 1, keep=keep) for v in value]
+        return [plain(v, depth + 1, keep=keep, held=held) for v in value]
+    if held is not None and isinstance(value, (bytes, bytearray, File)):
+        return held(value if isinstance(value, File) else File(bytes(value)))
     if isinstance(value, (set, frozenset)):
         return sorted((plain(v, depth + 1, keep=keep) for v in value), key=str)
     if isinstance(value, (bytes, bytearray)):

@@ -55,8 +55,9 @@ class Upstream:
         self._transport = self._settings.transport
         self._closed = False
 
-    async def listing(self, *, fresh: bool = False) -> Listing:
-        """What the server has: as read on this connection, until it says that this has changed. Connects if need be.
+    async def listing(self, *, fresh: bool = False, era: str = "") -> Listing:
+        """What the server has: as read on this connection, until it says that this has changed. Connects if need be (`era`:
+        what was spoken last, which saves asking).
 
         Raises: ServerError.
         """
@@ -64,7 +65,7 @@ class Upstream:
             since = time.monotonic()
             connection = None
             try:
-                connection = await self._connected("")
+                connection = await self._connected(era)
                 return await connection.listing(fresh=fresh)
             except Trouble as trouble:
                 if last or not trouble.passing or connection is None:

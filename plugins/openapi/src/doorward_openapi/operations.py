@@ -112,6 +112,7 @@ class Operations:
             deprecated=node.get("deprecated") is True,
             tags=self._tags(node.get("tags")),
             route=operation.route,
+            names={argument: k.name for argument, k in arguments.items() if k.name not in ("", argument)},
             data=data,
         )
 

@@ -1,0 +1,259 @@
+"""What results of functions look like whose schema nobody gives: learnt from the results themselves.
+
+A shape has names and types only, never values. Its names end in texts that models read and on disk, so those that look
+like data, which a value's author may choose, are not kept: such an object is one "of X".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import sqlite3
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from doorward.programs import digest
+from doorward.types import Function, Schema
+
+if TYPE_CHECKING:
+    from doorward.catalog import Catalog
+
+Shape = dict[str, Any]
+"""What has been seen in one place: JSON types, each with what is inside. `{"array": SHAPE}`; `{"object": {NAME: SHAPE}}` or, of
+one "of X", `{"object": SHAPE}` under `"map"`. Nothing seen is `{}`."""
+
+DEEPEST = 6
+MOST_KEYS = 60
+"""Names of one object; with more, they are data."""
+
+MOST_ITEMS = 20
+"""Of a list that are looked at."""
+
+MOST_PARTS = 1000
+"""Of one result that are looked at."""
+
+LARGEST = 300
+"""Places of one shape; deeper levels of a larger one are not known."""
+
+EVERY = 10
+"""A function's first results are all looked at, later only one in so many: they look like those before."""
+
+MOST = 2000
+"""Functions that a process remembers."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_DIGITS = re.compile(r"[0-9]")
+_SCALARS = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
+
+
+@dataclass(slots=True)
+class Observation:
+    """What was seen of one function's results; `new` of the `times` are not stored yet."""
+
+    promise: str
+    shape: Shape
+    times: int
+    last: float
+    new: int = 0
+    changed: bool = False
+
+    @property
+    def schema(self) -> Schema:
+        """The shape as a JSON Schema."""
+        return as_schema(self.shape)
+
+    def told(self, now: float | None = None) -> str:
+        """How much it is worth: `observed 3 times, last 2 days ago, not promised`."""
+        days = int(((now or time.time()) - self.last) / 86400)
+        age = "today" if days < 1 else "yesterday" if days == 1 else f"{days} days ago"
+        return f"observed {'once' if self.times == 1 else f'{self.times} times'}, last {age}, not promised"
+
+
+class Observed:
+    """The shapes of results, in memory and in the catalog's file. One that has not changed costs a look at the result."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._known: OrderedDict[str, tuple[Function, Observation | None]] = OrderedDict()
+
+    def learn(self, function: Function, value: Any) -> None:
+        """A function without a schema of its results has given this value."""
+        seen = self.of(function)
+        if seen is None:
+            seen = Observation(_promise(function), {}, 0, 0.0)
+            self._remember(function, seen)
+        seen.times, seen.new, seen.last = seen.times + 1, seen.new + 1, time.time()
+        if seen.times <= EVERY or seen.times % EVERY == 0:
+            merged = bounded(merge(seen.shape, shape(value)))
+            if merged != seen.shape:
+                seen.shape, seen.changed = merged, True
+
+    def of(self, function: Function) -> Observation | None:
+        """What was seen of this function's results, in its present form."""
+        kept = self._known.get(function.qualified)
+        if kept and kept[0] is function:
+            return kept[1]
+        seen = kept[1] if kept else None
+        promise = _promise(function)
+        if seen is None or seen.promise != promise:
+            seen = self._stored(function, promise)
+        self._remember(function, seen)
+        return seen
+
+    def flush(self, *, everything: bool = False) -> None:
+        """Store the shapes that have changed, and with `everything` the counts of those that have not."""
+        due = {n: s for n, (_, s) in [*self._known.items()] if s and s.new and (s.changed or everything)}
+        if not due:
+            return
+        with contextlib.suppress(sqlite3.OperationalError), contextlib.closing(sqlite3.connect(self._catalog.path, timeout=5)) as db, db:
+            db.execute("BEGIN IMMEDIATE")
+            for qualified, seen in due.items():
+                _store(db, qualified, seen)
+
+    def _remember(self, function: Function, seen: Observation | None) -> None:
+        self._known[function.qualified] = function, seen
+        self._known.move_to_end(function.qualified)
+        if len(self._known) > MOST:
+            self._known.popitem(last=False)
+
+    def _stored(self, function: Function, promise: str) -> Observation | None:
+        row = self._catalog.observation(function.server, function.name)
+        return Observation(promise, json.loads(row[1]), row[2], row[3]) if row and row[0] == promise else None
+
+
+def _store(db: sqlite3.Connection, qualified: str, seen: Observation) -> None:
+    """Write one, with what another process has seen meanwhile."""
+    server, _, name = qualified.partition(".")
+    row = db.execute("SELECT digest, shape, times FROM observed WHERE server = ? AND name = ?", (server, name)).fetchone()
+    if row and row[0] == seen.promise:
+        seen.shape, seen.times = bounded(merge(json.loads(row[1]), seen.shape)), row[2] + seen.new
+    values = (server, name, seen.promise, json.dumps(seen.shape), seen.times, seen.last)
+    db.execute("INSERT OR REPLACE INTO observed VALUES (?, ?, ?, ?, ?, ?)", values)
+    seen.new, seen.changed = 0, False
+
+
+def forget_changed(db: sqlite3.Connection, server: str, functions: Iterable[Function]) -> None:
+    """Drop what was seen of functions that are gone, are others now, or have a schema of their results."""
+    rows = db.execute("SELECT name, digest FROM observed WHERE server = ?", [server]).fetchall()
+    now = {f.name: f for f in functions} if rows else {}
+    gone = [(server, name) for name, then in rows if name not in now or now[name].returns is not None or _promise(now[name]) != then]
+    db.executemany("DELETE FROM observed WHERE server = ? AND name = ?", gone)
+
+
+def _promise(function: Function) -> str:
+    """A hash of what a function is: another one is another function, whose results are others."""
+    return digest(function.id, function.parameters)
+
+
+def shape(value: Any) -> Shape:
+    """The shape of a plain JSON value."""
+    return _shape(value, DEEPEST, [MOST_PARTS])
+
+
+def _shape(value: Any, depth: int, left: list[int]) -> Shape:
+    left[0] -= 1
+    if kind := _SCALARS.get(type(value)):
+        return {kind: {}}
+    if depth == 0 or left[0] < 0:
+        return {}
+    if isinstance(value, list):
+        items: Shape = {}
+        for item in value[:MOST_ITEMS]:
+            items = merge(items, _shape(item, depth - 1, left))
+        return {"array": items}
+    if not isinstance(value, Mapping):
+        return {}
+    if len(value) > MOST_KEYS or not all(map(_is_name, value)):
+        every: Shape = {}
+        for _, item in zip(range(MOST_ITEMS), value.values(), strict=False):
+            every = merge(every, _shape(item, depth - 1, left))
+        return {"map": every}
+    return {"object": {key: _shape(item, depth - 1, left) for key, item in value.items()}}
+
+
+def _is_name(key: Any) -> bool:
+    """Whether a key was chosen by who wrote the program that answers; a number, an address or an id is data."""
+    return isinstance(key, str) and _NAME.fullmatch(key) is not None and len(_DIGITS.findall(key)) <= 4
+
+
+def merge(one: Shape, other: Shape) -> Shape:
+    """What has been seen in either."""
+    if one == other or not other:
+        return one
+    if not one:
+        return other
+    merged = {**one, **other, **{kind: _merged(kind, one[kind], other[kind]) for kind in one.keys() & other.keys()}}
+    fields = merged.get("object")
+    if fields is not None and (len(fields) > MOST_KEYS or "map" in merged or _unlike(one.get("object"), other.get("object"))):
+        merged["map"] = _together([merged.get("map", {}), *merged.pop("object").values()])
+    if "number" in merged:
+        merged.pop("integer", None)
+    return merged
+
+
+def _merged(kind: str, one: Shape, other: Shape) -> Shape:
+    if kind == "object":
+        return {**one, **{name: merge(one.get(name, {}), inside) for name, inside in other.items()}}
+    return merge(one, other)
+
+
+def _unlike(one: Shape | None, other: Shape | None) -> bool:
+    """Whether two objects have no name in common but all values alike: then their names are data, as in `{"anna": 1}`."""
+    if not one or not other or one.keys() & other.keys():
+        return False
+    kinds = [tuple(sorted(inside)) for inside in (*one.values(), *other.values())]
+    return len(set(kinds)) == 1
+
+
+def _together(shapes: Iterable[Shape]) -> Shape:
+    every: Shape = {}
+    for each in shapes:
+        every = merge(every, each)
+    return every
+
+
+def bounded(whole: Shape) -> Shape:
+    """The shape without the levels for which it has no room."""
+    for depth in range(DEEPEST + 1, 0, -1):
+        cut = whole if depth > DEEPEST else _cut(whole, depth)
+        if _size(cut) <= LARGEST:
+            return cut
+    return {kind: {} for kind in whole}
+
+
+def _inside(kind: str, inside: Shape) -> Iterable[Shape]:
+    return inside.values() if kind == "object" else [inside]
+
+
+def _size(whole: Shape) -> int:
+    return 1 + sum(_size(part) for kind, inside in whole.items() for part in _inside(kind, inside) if part)
+
+
+def _cut(whole: Shape, depth: int) -> Shape:
+    if depth == 0:
+        return {}
+    return {
+        kind: {name: _cut(part, depth - 1) for name, part in inside.items()} if kind == "object" else _cut(inside, depth - 1)
+        for kind, inside in whole.items()
+    }
+
+
+def as_schema(whole: Shape) -> dict[str, Any]:
+    """A shape as a JSON Schema; what has not been seen may be anything."""
+    kinds = [_schema(kind, inside) for kind, inside in sorted(whole.items(), key=lambda item: (item[0] == "null", item[0]))]
+    return kinds[0] if len(kinds) == 1 else {"anyOf": kinds} if kinds else {}
+
+
+def _schema(kind: str, inside: Shape) -> dict[str, Any]:
+    match kind:
+        case "array":
+            return {"type": "array", "items": as_schema(inside)}
+        case "map":
+            return {"type": "object", "additionalProperties": as_schema(inside)}
+        case "object":
+            return {"type": "object", "properties": {name: as_schema(part) for name, part in inside.items()}}
+    return {"type": kind}

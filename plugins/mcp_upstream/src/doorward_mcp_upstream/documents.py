@@ -1,0 +1,126 @@
+"""One schema of a tool as a document: what its references mean, and which of them mean the same as those of another."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+Pointer = tuple[str, ...]
+
+_MOST_REACHED = 200
+"""Definitions that one can reach and still be compared with those of other tools."""
+
+_MOST_READ = 2 * 10**6
+"""Characters of one schema that are compared."""
+
+
+class Elsewhere(Exception):
+    """Why a reference means nothing here."""
+
+
+def digest(value: Any) -> str:
+    """The same for equal JSON values. 32 hexadecimal digits."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:32]
+
+
+class Document:
+    """A schema with everything below it; `fuel` is how many of its parts may be looked at."""
+
+    def __init__(self, root: Any, fuel: int) -> None:
+        self.root = root
+        self.fuel = fuel
+        self._home = root["$id"].partition("#")[0] if isinstance(root, Mapping) and isinstance(root.get("$id"), str) else ""
+        self._anchors: dict[str, Pointer] | None = None
+        self._read: dict[Pointer, tuple[str, list[Pointer]]] = {}
+        self._left = _MOST_READ
+
+    def burn(self) -> bool:
+        """Pay for looking at one part; whether there was fuel left."""
+        self.fuel -= 1
+        return self.fuel >= 0
+
+    def find(self, ref: str) -> tuple[Pointer, Any]:
+        """Where a `$ref` leads, as a JSON Pointer (RFC 6901) or a plain name.
+
+        Raises: Elsewhere if it leads out of the document, or nowhere. Nothing is ever fetched.
+        """
+        place, _, fragment = ref[:2000].partition("#")
+        if place and place != self._home:
+            raise Elsewhere(f"{ref[:200]!r} leads out of the schema; nothing is fetched")
+        fragment = unquote(fragment)
+        if fragment and not fragment.startswith("/"):
+            pointer = self._named(fragment)
+        else:
+            pointer = tuple(part.replace("~1", "/").replace("~0", "~") for part in fragment.split("/")[1:])
+        node = self.root
+        try:
+            for part in pointer:
+                node = node[int(part)] if isinstance(node, list) else node[part]
+        except (KeyError, IndexError, TypeError, ValueError):
+            raise Elsewhere(f"{ref[:200]!r} leads nowhere") from None
+        return pointer, node
+
+    def key(self, pointer: Pointer) -> str | None:
+        """The same for definitions of the same name, in whatever document, that say the same, and so does all that they refer
+        to. `None` if that would be too much to compare."""
+        reached: dict[Pointer, str] = {}
+        todo = [pointer]
+        while todo:
+            at = todo.pop()
+            if at not in reached:
+                try:
+                    reached[at], further = self._compared(at)
+                except RecursionError:
+                    return None
+                todo += further
+            if len(reached) > _MOST_REACHED or self._left < 0:
+                return None
+        return digest([pointer, sorted(reached.items())])
+
+    def _compared(self, pointer: Pointer) -> tuple[str, list[Pointer]]:
+        if pointer not in self._read:
+            node = self.root
+            for part in pointer:
+                node = node[int(part)] if isinstance(node, list) else node[part]
+            text = json.dumps(node, sort_keys=True, separators=(",", ":"))
+            self._left -= len(text)
+            further = []
+            for schema in _parts(node):
+                if isinstance(ref := schema.get("$ref", schema.get("$dynamicRef")), str):
+                    try:
+                        further.append(self.find(ref)[0])
+                    except Elsewhere:
+                        continue
+            self._read[pointer] = digest(text), further
+        return self._read[pointer]
+
+    def _named(self, name: str) -> Pointer:
+        if self._anchors is None:
+            self._anchors = {}
+            todo: list[tuple[Pointer, Any]] = [((), self.root)]
+            while todo and self.burn():
+                pointer, node = todo.pop()
+                if isinstance(node, Mapping):
+                    for key in ("$anchor", "$dynamicAnchor"):
+                        if isinstance(anchor := node.get(key), str):
+                            self._anchors.setdefault(anchor, pointer)
+                    todo += [((*pointer, str(k)), v) for k, v in node.items()]
+                elif isinstance(node, list):
+                    todo += [((*pointer, str(i)), v) for i, v in enumerate(node)]
+        if name not in self._anchors:
+            raise Elsewhere(f"{f'#{name}'[:200]!r} leads nowhere")
+        return self._anchors[name]
+
+
+def _parts(node: Any) -> Iterator[Mapping[str, Any]]:
+    todo = [node]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, Mapping):
+            yield one
+            todo.extend(one.values())
+        elif isinstance(one, list):
+            todo.extend(one)

@@ -1,0 +1,95 @@
+"""What every MCP server has besides its tools: its resources and its prompts, as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from doorward import Call, Function, ServerError
+
+from doorward_mcp_upstream import results
+from doorward_mcp_upstream.upstream import Upstream
+
+MOST_LISTED = 10_000
+_MOST_PAGES = 1000
+
+_TEXT = {"type": "string"}
+_ENTRIES = {"type": "array", "items": {"type": "object", "additionalProperties": {}}}
+
+
+def _function(name: str, id: str, summary: str, returns: Mapping[str, Any], properties: Mapping[str, Any], *required: str) -> Function:
+    schema = {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+    return Function("", name, id, summary, parameters=schema, returns=returns, read_only=True, idempotent=True)
+
+
+FUNCTIONS = (
+    _function(
+        "list_resources", "resources/list", "The resources of the server (uri, name, …) and its templates (uriTemplate)", _ENTRIES, {}
+    ),
+    _function(
+        "read_resource",
+        "resources/read",
+        "A resource: its text (JSON is parsed), or the handle of its bytes; a list if it has several contents",
+        {},
+        {"uri": _TEXT},
+        "uri",
+    ),
+    _function("list_prompts", "prompts/list", "The prompts of the server: name, description, arguments", _ENTRIES, {}),
+    _function(
+        "get_prompt",
+        "prompts/get",
+        "A prompt: its description and messages",
+        {"type": "object", "properties": {"description": _TEXT, "messages": _ENTRIES}},
+        {"name": _TEXT, "arguments": {"type": "object", "additionalProperties": _TEXT, "default": {}}},
+        "name",
+    ),
+)
+
+
+async def perform(call: Call, upstream: Upstream, capabilities: Mapping[str, Any]) -> Any:
+    """Perform the call of one of these functions.
+
+    Raises: ServerError, LimitExceeded.
+    """
+    method = call.function.id
+    kind = method.partition("/")[0]
+    if not isinstance(capabilities.get(kind), Mapping):
+        if method.endswith("/list"):
+            return []
+        raise ServerError(f"{call.function.server} has no {kind}")
+    match method:
+        case "resources/list":
+            return await _all(upstream, call, method, "resources") + await _all(
+                upstream, call, "resources/templates/list", "resourceTemplates"
+            )
+        case "prompts/list":
+            return await _all(upstream, call, method, "prompts")
+        case "resources/read":
+            return results.of_resource(await upstream.request(method, dict(call.arguments), call=call, safe=True))
+    return results.of_prompt(await upstream.request(method, {"arguments": {}, **call.arguments}, call=call, safe=True))
+
+
+async def _all(upstream: Upstream, call: Call, method: str, key: str) -> list[Any]:
+    """What a method lists, page after page. Templates are often not there at all."""
+    found: list[Any] = []
+    cursors: set[str] = set()
+    params: dict[str, Any] = {}
+    while len(found) < MOST_LISTED and len(cursors) < _MOST_PAGES:
+        try:
+            page = await upstream.request(method, params, call=call, safe=True)
+        except ServerError:
+            if key == "resourceTemplates":
+                break
+            raise
+        listed = page.get(key)
+        found += [_plain(entry) for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
+        cursor = page.get("nextCursor")
+        if not isinstance(cursor, str) or not cursor or cursor in cursors:
+            break
+        cursors.add(cursor)
+        params = {"cursor": cursor}
+    return found[:MOST_LISTED]
+
+
+def _plain(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key not in ("_meta", "icons", "annotations")}

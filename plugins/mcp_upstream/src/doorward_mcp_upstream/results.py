@@ -1,0 +1,123 @@
+"""What a call gives a program: one rule, and no guessing.
+
+1. `isError` raises `ToolError` with the text. 2. `structuredContent` if it is given; without its wrapper where the tool's
+output schema is an object whose only property is `result`. 3. Else each content block is a value: a text that is a JSON object
+or array is that, another text is itself; images, audio and blobs are files; an embedded text is its text, read alike; a link
+is an object with its URI. One block is its value, several are a list, none is `None`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from doorward import File, ToolError
+
+from doorward_mcp_upstream.text import line, prose
+
+_TOLD = 4000
+"""Characters of what a tool says went wrong."""
+
+
+def of_tool(result: Mapping[str, Any], *, wrapped: bool = False) -> Any:
+    """The value of a result of `tools/call`, as on the wire.
+
+    Raises: ToolError.
+    """
+    structured = result.get("structuredContent")
+    if result.get("isError") is True:
+        raise ToolError(_texts(result) or prose(json.dumps(structured), _TOLD) if structured else _texts(result) or "it failed")
+    if structured is None:
+        return _one([of_block(block) for block in _list(result.get("content"))])
+    if wrapped and isinstance(structured, Mapping) and list(structured) == ["result"]:
+        return structured["result"]
+    return structured
+
+
+def of_resource(result: Mapping[str, Any]) -> Any:
+    """The value of a result of `resources/read`: one content, a list of several, or `None`."""
+    return _one([_content(content) for content in _list(result.get("contents"))])
+
+
+def of_prompt(result: Mapping[str, Any]) -> dict[str, Any]:
+    """A result of `prompts/get`: `{"description", "messages": [{"role", "content"}]}`. Texts stay texts: they are prompts."""
+    messages = [message for message in _list(result.get("messages")) if isinstance(message, Mapping)]
+    return {
+        "description": line(result.get("description"), 2000),
+        "messages": [{"role": line(m.get("role"), 50), "content": _said(m.get("content"))} for m in messages],
+    }
+
+
+def of_block(block: Any) -> Any:
+    """The value of one content block. One of an unknown type is what it is."""
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return _parsed(text)
+        case {"type": "image" | "audio", "data": str(data)}:
+            return _file(data, block.get("mimeType"))
+        case {"type": "resource", "resource": Mapping() as resource}:
+            return _content(resource)
+        case {"type": "resource_link", "uri": str()}:
+            return {key: value for key, value in block.items() if key not in ("type", "_meta", "annotations", "icons")}
+    return block
+
+
+def _content(content: Any) -> Any:
+    """A resource: its text, or its bytes under the last part of its URI."""
+    match content:
+        case {"text": str(text)}:
+            return _parsed(text)
+        case {"blob": str(data)}:
+            uri = content.get("uri")
+            return _file(data, content.get("mimeType"), uri.partition("?")[0].rpartition("/")[2] if isinstance(uri, str) else "")
+    return content
+
+
+def _said(content: Any) -> Any:
+    if isinstance(content, list):  # before 2025-03-26 some sent lists
+        return [_said(part) for part in content]
+    match content:
+        case {"type": "text", "text": str(text)}:
+            return text
+        case {"type": "resource", "resource": {"text": str(text)}}:
+            return text
+    return of_block(content)
+
+
+def _parsed(text: str) -> Any:
+    """A JSON object or array that a text is; else the text. A number or `true` as a text is a text."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return text
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(name)  # NaN and the like are no JSON
+
+
+def _file(data: str, type: Any, name: str = "") -> File | str:
+    """Bytes; text that is no base64 stays what it is."""
+    try:
+        content = base64.b64decode("".join(data.split()), validate=True)
+    except (binascii.Error, ValueError):
+        return data
+    return File(content, line(type, 100), name)
+
+
+def _texts(result: Mapping[str, Any]) -> str:
+    texts = [block["text"] for block in _list(result.get("content")) if isinstance(block, Mapping) and isinstance(block.get("text"), str)]
+    return prose("\n".join(texts), _TOLD)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _one(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else values or None

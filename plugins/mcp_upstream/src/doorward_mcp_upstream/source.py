@@ -1,0 +1,125 @@
+"""The source driver `mcp`: the tools of an MCP server as functions, and their calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from doorward import Call, Compiled, Function, ServerContext, ServerError, Settings, log, starts_doorward
+
+from doorward_mcp_upstream import files, functions, offers, results
+from doorward_mcp_upstream.documents import digest
+from doorward_mcp_upstream.settings import MCPSettings
+from doorward_mcp_upstream.text import line, prose
+from doorward_mcp_upstream.upstream import Listing, Upstream
+
+_OURSELVES = "doorward"
+"""What our own server says that its name is."""
+
+
+class MCP:
+    """Functions from an MCP server of any kind: one that is started, or one that is reached by HTTP."""
+
+    Settings: ClassVar[type[Settings]] = MCPSettings
+    tells_changes = True
+    offers: Sequence[Function] = offers.FUNCTIONS
+
+    def __init__(self, server: ServerContext) -> None:
+        self._server = server
+        self._settings: MCPSettings = server.settings
+        self._upstream = Upstream(server)
+        self._known: tuple[Listing, dict[str, Mapping[str, Any]]] | None = None
+        self._digests: dict[str, str] = {}
+
+    async def fingerprint(self) -> str:
+        """The hash of what the server says it has. Connects.
+
+        Raises: ServerError.
+        """
+        if self._starts_itself():
+            return "itself"
+        listing = await self._upstream.listing(fresh=True)
+        hashes = [functions.fingerprint(tool) for tool in listing.tools]
+        texts = [[tool.get(key) for key in ("name", "title", "description")] for tool in listing.tools]
+        return digest([hashes, texts, len(listing.skipped), listing.era, listing.instructions, listing.server, listing.capabilities])
+
+    async def compile(self) -> Compiled:
+        """The tools of the server as functions. An entry that would start Doorward itself has none.
+
+        Raises: ServerError.
+        """
+        if self._starts_itself():
+            return self._nothing()
+        listing = await self._upstream.listing()
+        if self._is_itself(listing):
+            return self._nothing()
+        made = functions.compiled(self._server.name, listing.tools, era=listing.era, skipped=listing.skipped)
+        return replace(made, description=self._about(listing))
+
+    async def call(self, call: Call) -> Any:
+        """Call a tool that is still what was compiled.
+
+        Raises: ServerError (ToolError if the tool says that it failed), LimitExceeded, InvalidArguments.
+        """
+        function = call.function
+        if self._starts_itself():
+            raise self._refused()
+        listing = await self._upstream.listing(era=function.data.get("era", ""))
+        if self._is_itself(listing):
+            raise self._refused()
+        if not function.data:
+            return await offers.perform(call, self._upstream, listing.capabilities)
+        name = function.data["tool"]
+        tool = self._unchanged(function, listing)
+        given = {function.names.get(key, key): value for key, value in call.arguments.items()}
+        params = {"name": name, "arguments": files.sent(given, tool.get("inputSchema"))}
+        result = await self._upstream.request("tools/call", params, call=call, era=function.data["era"], safe=function.idempotent)
+        return results.of_tool(result, wrapped=function.data.get("wrapped") is True)
+
+    async def close(self) -> None:
+        await self._upstream.close()
+
+    def _unchanged(self, function: Function, listing: Listing) -> Mapping[str, Any]:
+        """The tool of a function, as the server has it now.
+
+        Raises: ServerError if it is gone, or another than that of which the function was made.
+        """
+        if self._known is None or self._known[0] is not listing:
+            self._known, self._digests = (listing, {tool["name"]: tool for tool in listing.tools}), {}
+        name = function.data["tool"]
+        tool = self._known[1].get(name)
+        if tool is not None and name not in self._digests:
+            self._digests[name] = functions.fingerprint(tool)
+        if tool is None or self._digests[name] != function.data["schema"]:
+            self._server.changed()
+            what = "is gone: its server has it no more" if tool is None else "has changed at its server since it was compiled"
+            hint = "It is compiled anew now. See get_functions, and write the call for what it is then."
+            raise ServerError(f"{function.qualified} {what}", hint=hint)
+        return tool
+
+    def _about(self, listing: Listing) -> str:
+        """What the server says of itself, and the folder that it works in."""
+        title = line(listing.server.get("title") or listing.server.get("name"), 100)
+        about = prose(listing.instructions, 1500) or line(f"{title} {line(listing.server.get('version'), 50)}", 160)
+        where = f"Working directory: {self._server.folder / self._settings.cwd}. " if self._settings.cwd else ""
+        return where + about
+
+    # An entry that starts Doorward
+
+    def _starts_itself(self) -> bool:
+        """Whether its command shows that; then it is never run."""
+        return not self._settings.allow_self and starts_doorward([*self._settings.command, *self._settings.args])
+
+    def _is_itself(self, listing: Listing) -> bool:
+        """Whether what was started turned out to be that: through a script of one's own, for example."""
+        return bool(self._settings.command) and not self._settings.allow_self and listing.server.get("name") == _OURSELVES
+
+    def _refused(self) -> ServerError:
+        hint = f"Remove it, or set `allow_self = true` in [servers.{self._server.name}] if that is what you want."
+        return ServerError(f"{self._server.name}: this entry would start Doorward itself, so it is skipped", hint=hint)
+
+    def _nothing(self) -> Compiled:
+        error = self._refused()
+        log.warning("starts_itself", server=self._server.name)
+        return Compiled((), warnings=[f"{error}. {error.hint}"])

@@ -1,0 +1,41 @@
+"""Texts of an upstream: untrusted, so bounded and made plain, and never more than data."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any
+
+_BLANK = re.compile(r"[^\S\n]*\n\s*\n\s*")
+_SENTENCE = re.compile(r"(?<=[.!?])\s|\n\s*\n|\n(?=\s*[-*#])")
+
+
+def line(text: Any, limit: int) -> str:
+    """A string as one line of at most `limit` characters; anything else is empty."""
+    return _cut(" ".join(_visible(text, limit).split()), limit)
+
+
+def prose(text: Any, limit: int) -> str:
+    """A string as plain paragraphs of at most `limit` characters; anything else is empty."""
+    return _cut(_BLANK.sub("\n\n", _visible(text, limit)).strip(), limit)
+
+
+def summed_up(text: str, limit: int) -> tuple[str, str]:
+    """The first sentence of a text on one line, and what follows it; all of the text if the sentence is too long."""
+    first, *rest = _SENTENCE.split(text, maxsplit=1)
+    summary = line(first, limit)
+    return summary, text if summary.endswith("…") else rest[0].strip() if rest else ""
+
+
+def _visible(text: Any, limit: int) -> str:
+    """The beginning without control characters and what no reader would see: direction marks, tags, half surrogate pairs."""
+    if not isinstance(text, str):
+        return ""
+    start = text[: 3 * limit + 1000]
+    if start.isascii() and start.isprintable():
+        return start
+    return "".join(c for c in start.replace("\r\n", "\n").replace("\t", " ") if c == "\n" or unicodedata.category(c)[0] != "C")
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
