@@ -113,9 +113,9 @@ memory.search_nodes(query="Ada")["entities"]""",
         value=["Author: Ada", "Message: first"],
     ),
     Real(
-        "time",
+        "clock",
         ("mcp-server-time", "--local-timezone", "UTC"),
-        code='time.convert_time(source_timezone="UTC", time="12:00", target_timezone="Asia/Tokyo")["target"]["datetime"][10:]',
+        code='clock.convert_time(source_timezone="UTC", time="12:00", target_timezone="Asia/Tokyo")["target"]["datetime"][10:]',
         value="T21:00:00+09:00",
     ),
     Real(

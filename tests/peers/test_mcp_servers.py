@@ -20,7 +20,7 @@ import tomli_w
 from doorward.catalog import Catalog
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
-from mcp_types import Tool
+from mcp_types import ElicitResult, Tool
 
 from .mcp_servers import CALLED, SERVERS, Real, Web, prepare
 from .peer import command_lines
@@ -64,10 +64,15 @@ class Harbour:
 
 @contextlib.asynccontextmanager
 async def client(program: str, words: Sequence[str], env: Mapping[str, str], folder: Path) -> AsyncIterator[Client]:
+    """The SDK's client. It can be asked for input, as Doorward can: some servers have more tools then."""
     parameters = StdioServerParameters(command=program, args=list(words), env=dict(env), cwd=folder)
     with (folder / "stderr").open("ab") as errors:
-        async with Client(stdio_client(parameters, errlog=errors), read_timeout_seconds=60) as connected:
+        async with Client(stdio_client(parameters, errlog=errors), read_timeout_seconds=60, elicitation_callback=decline) as connected:
             yield connected
+
+
+async def decline(context: Any, params: Any) -> ElicitResult:
+    return ElicitResult(action="decline")
 
 
 @pytest.fixture(scope="module")
