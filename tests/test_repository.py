@@ -28,7 +28,7 @@ GROUP = {"sandbox": "executor", "auth": "auth", "cache": "cache", "guard": "plug
 Every other folder is the name itself: `openapi`, `audit_jsonl`."""
 SEVERAL = {
     "auth_static": {"static", "jwt", "basic", "api_key"},
-    "clients": {"connect", "import"},
+    "clients": {"connect", "import", "setup"},
     "mcp_upstream": {"mcp"},
 }
 """Folders that give other names than the one that they are called by."""

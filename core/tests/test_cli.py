@@ -15,7 +15,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 import structlog
-from doorward import Compiled, ConfigError, Function, PluginContext, ServerError, Settings, hookimpl
+from doorward import Compiled, ConfigError, Function, PluginContext, ServerError, Settings, Template, hookimpl
 from doorward.cli import COMMANDS, main
 from doorward.index import Index
 from pydantic import Field
@@ -254,6 +254,32 @@ def test_add_takes_tables_as_json_and_as_toml(cli: Cli, doorward_host: Any, tabl
     (doorward_host.folder / ".env").write_text("B=hidden")
     assert cli("add", "spec", "one", "https://x/y", "--headers", table).code == 0
     assert (doorward_host.folder / "doorward.toml").read_text().endswith('spec = "https://x/y"\nheaders = {A = "${B}"}\n')
+
+
+class CommandSettings(Settings):
+    command: list[str] = Field([], json_schema_extra={"format": "command"})
+    url: str | None = None
+    env: dict[str, Template] = Field({})
+
+
+class Started(Weather):
+    Settings = CommandSettings  # type: ignore[assignment]
+
+    async def fingerprint(self) -> str:
+        return "it"
+
+
+def test_add_takes_a_command_line(cli: Cli, doorward_host: Any) -> None:
+    """Behind `--` stands the command, whatever its options are; a table of texts is given entry by entry."""
+    doorward_host.install("source", "started", Started)
+    (doorward_host.folder / ".env").write_text("TOKEN=hidden")
+    assert cli("add", "started", "one", "--env", "A=${TOKEN}", "--env", "B=x=y", "--", "npx", "-y", "--url", "server").code == 0
+    assert (doorward_host.folder / "doorward.toml").read_text().endswith(
+        'command = ["npx", "-y", "--url", "server"]\nenv = {A = "${TOKEN}", B = "x=y"}\n'
+    )  # fmt: skip
+    assert cli("add", "started", "two", "--url", "https://x/y").code == 0
+    assert (doorward_host.folder / "doorward.toml").read_text().endswith('[servers.two]\nsource = "started"\nurl = "https://x/y"\n')
+    assert "Its command stands behind `--`." in " ".join(cli("add", "started", "--help").out.split())
 
 
 def test_add_says_how_a_table_is_written(cli: Cli, doorward_host: Any) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import anyio
 import jsonschema_rs
 import pytest
 from doorward import exposed, hookimpl
-from doorward.mcp import RawTool, guides
+from doorward.mcp import RawPrompt, RawResource, RawTool, guides
 from doorward.mcp.server import build
 from doorward.mcp.tools import SKILL, SKILLS, SURFACES
 from doorward.types import Function
@@ -148,6 +149,139 @@ async def test_plugins_add_tools(doorward_host: Any) -> None:
     async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["greeter"]')) as gate, Client(build(gate)) as client:
         assert [t.name for t in (await client.list_tools()).tools].count("execute_code") == 1
         assert (await client.call_tool("greet", {"name": "you"})).content[0].text == "hello you"
+
+
+@ERAS
+async def test_plugins_add_prompts_resources_and_handlers(doorward_host: Any, era: str) -> None:
+    """By hooks, beside ours, which they cannot replace; and they tell clients that lists have changed."""
+    import mcp_types as t
+    from mcp.server.subscriptions import PromptsListChanged
+
+    tell: list[Any] = []
+
+    async def get(ctx: Any, arguments: Any) -> t.GetPromptResult:
+        return t.GetPromptResult(messages=[t.PromptMessage(role="user", content=t.TextContent(text=f"about {arguments['topic']}"))])
+
+    async def read(ctx: Any, uri: str) -> t.ReadResourceResult:
+        return t.ReadResourceResult(contents=[t.TextResourceContents(uri=uri, text=f"I am {uri}")])
+
+    async def complete(ctx: Any, params: Any) -> t.CompleteResult:
+        return t.CompleteResult(completion=t.Completion(values=["a"]))
+
+    class More:
+        @hookimpl
+        def mcp_prompts(self) -> list[RawPrompt]:
+            return [RawPrompt(t.Prompt(name=n, description="d"), get) for n in ("talk", "reusable_code_guide")]
+
+        @hookimpl
+        def mcp_resources(self) -> tuple[RawResource, ...]:
+            fixed = [RawResource(t.Resource(name=uri, uri=uri), read) for uri in ("mine://one", "doorward://capabilities")]
+            return (*fixed, RawResource(t.ResourceTemplate(name="many", uri_template="mine://many/{id}"), read))
+
+        @hookimpl
+        def mcp_server(self, server: Any, changed: Any) -> None:
+            server.add_request_handler("completion/complete", t.CompleteRequestParams, complete)
+            tell.append(changed)
+
+    doorward_host.install("plugin", "more", More())
+    heard: list[Any] = []
+
+    async def listen(message: Any) -> None:
+        heard.append(message)
+
+    config = CONFIG.replace("plugins = []", 'plugins = ["more"]')
+    async with doorward_host.gateway(config) as gate, Client(build(gate), mode=era, message_handler=listen) as client:
+        prompts = [p.name for p in (await client.list_prompts()).prompts]
+        assert prompts == ["reusable_code_guide", "talk"]
+        assert (await client.get_prompt("talk", {"topic": "tea"})).messages[0].content.text == "about tea"
+        assert "run_cached_code" in (await client.get_prompt("reusable_code_guide")).messages[0].content.text
+        with pytest.raises(MCPError, match="There are: reusable_code_guide, talk"):
+            await client.get_prompt("nope")
+        assert "mine://one" in [str(r.uri) for r in (await client.list_resources()).resources]
+        assert "mine://many/{id}" in [r.uri_template for r in (await client.list_resource_templates()).resource_templates]
+        for uri in ("mine://one", "mine://many/7"):
+            assert (await client.read_resource(uri)).contents[0].text == f"I am {uri}"
+        assert "sandbox" in (await client.read_resource("doorward://capabilities")).contents[0].text
+        with pytest.raises(MCPError, match="not found") as missing:
+            await client.read_resource("mine://many/7/more")
+        assert missing.value.data == {"uri": "mine://many/7/more"}
+        reference = t.PromptReference(name="talk")
+        assert (await client.complete(reference, {"name": "topic", "value": ""})).completion.values == ["a"]
+        if era == "legacy":
+            await tell[0](PromptsListChanged())
+            await anyio.wait_all_tasks_blocked()
+            assert any(isinstance(message, t.PromptListChangedNotification) for message in heard)
+        else:
+            async with client.listen(prompts_list_changed=True) as events:
+                await tell[0](PromptsListChanged())
+                assert isinstance(await anext(aiter(events)), PromptsListChanged)
+
+
+@ERAS
+async def test_a_plugin_that_fails_takes_nothing_from_others(doorward_host: Any, era: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its additions are missing, what it does is answered with an error that names it, and everything else is served."""
+    import mcp_types as t
+
+    async def fail(*given: Any) -> Any:
+        raise KeyError("a secret of the plugin")
+
+    async def fine(*given: Any) -> Any:
+        return t.CallToolResult(content=[t.TextContent(text="fine")])
+
+    def tool(name: str, call: Any) -> RawTool:
+        return RawTool(t.Tool(name=name, input_schema={"type": "object"}), call)
+
+    class Broken:
+        @hookimpl
+        def mcp_tools(self) -> Any:
+            return [tool("lost", fine), RawTool({"name": "no tool"}, fail)]
+
+        @hookimpl
+        def mcp_prompts(self) -> Any:
+            raise RuntimeError("no prompts")
+
+        @hookimpl
+        def mcp_resources(self) -> Any:
+            return [RawResource(t.ResourceTemplate(name="x", uri_template="{a}{b"), fail)]
+
+        @hookimpl
+        def mcp_server(self, server: Any) -> None:
+            raise RuntimeError("no handlers")
+
+    class Fails:
+        @hookimpl
+        def mcp_tools(self) -> Any:
+            return [tool("fails", fail), tool("works", fine)]
+
+        @hookimpl
+        def mcp_prompts(self) -> Any:
+            return [RawPrompt(t.Prompt(name="fails"), fail)]
+
+        @hookimpl
+        def mcp_resources(self) -> Any:
+            return [RawResource(t.Resource(name="fails", uri="x://fails"), fail)]
+
+    doorward_host.install("plugin", "broken", Broken())
+    doorward_host.install("plugin", "fails", Fails())
+    config = CONFIG.replace("plugins = []", 'plugins = ["broken", "fails"]')
+    async with doorward_host.gateway(config) as gate, Client(build(gate), mode=era) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        assert names[5:] == ["fails", "works"]
+        assert (await client.call_tool("works", {})).content[0].text == "fine"
+        failed = await client.call_tool("fails", {})
+        assert failed.is_error
+        assert "the tool fails failed inside its plugin: KeyError" in failed.content[0].text
+        assert [p.name for p in (await client.list_prompts()).prompts] == ["reusable_code_guide", "fails"]
+        with pytest.raises(MCPError, match="the prompt fails failed inside its plugin: KeyError"):
+            await client.get_prompt("fails")
+        with pytest.raises(MCPError, match="the resource x://fails failed inside its plugin"):
+            await client.read_resource("x://fails")
+        assert not (await client.call_tool("execute_code", {"code": "1"})).is_error
+    said = capsys.readouterr().err
+    for hook in ("mcp_tools", "mcp_prompts", "mcp_resources", "mcp_server"):
+        assert f"hook='{hook}'" in said
+    assert "plugin='broken'" in said
+    assert "is no mcp_types.Tool" in said
 
 
 def test_instructions_are_not_cut() -> None:

@@ -168,7 +168,9 @@ async def test_an_image_is_an_artefact(agent: Client) -> None:
     assert artefact["type"] == "image/png"
 
 
-async def test_what_a_model_is_sent_does_not_grow_with_the_servers(harbour: Harbour, agent: Client, listed: Mapping[str, list[Tool]]) -> None:
+async def test_what_a_model_is_sent_does_not_grow_with_the_servers(
+    harbour: Harbour, agent: Client, listed: Mapping[str, list[Tool]]
+) -> None:
     """The tools of Doorward are the same in front of all servers and of none. CONTRACT: DIS-17."""
     async with harbour.serving("none.toml") as empty:
         alone = (await empty.list_tools()).tools

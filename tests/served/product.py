@@ -219,13 +219,13 @@ class Project:
                 end(serving)
 
     @contextlib.asynccontextmanager
-    async def stdio(self, era: str = "auto", command: list[str] | None = None) -> AsyncIterator[Agent]:
-        """The SDK's client, connected by stdio to a `doorward serve` of its own."""
+    async def stdio(self, era: str = "auto", command: list[str] | None = None, **callbacks: Any) -> AsyncIterator[Agent]:
+        """The SDK's client, connected by stdio to a `doorward serve` of its own; it can be asked what has a callback."""
         program, *arguments = command or self.command("serve")
         server = StdioServerParameters(command=program, args=arguments, env=self.environment(), cwd=self.folder)
         with self.stderr.open("a") as errors:
             try:
-                async with Client(stdio_client(server, errlog=errors), mode=era, read_timeout_seconds=60) as client:
+                async with Client(stdio_client(server, errlog=errors), mode=era, read_timeout_seconds=60, **callbacks) as client:
                     yield Agent(client)
             except BaseException as error:
                 error.add_note(f"doorward serve said: {self.said()[-2000:]}")
@@ -233,9 +233,9 @@ class Project:
 
 
 @contextlib.asynccontextmanager
-async def connected(url: str, era: str = "auto") -> AsyncIterator[Agent]:
+async def connected(url: str, era: str = "auto", **callbacks: Any) -> AsyncIterator[Agent]:
     """The SDK's client, connected by streamable HTTP."""
-    async with Client(url, mode=era, read_timeout_seconds=60) as client:
+    async with Client(url, mode=era, read_timeout_seconds=60, **callbacks) as client:
         yield Agent(client)
 
 

@@ -17,7 +17,9 @@ __version__ = "0.1.0"
 _EXPORTS = {
     "aliases": ("Aliases",),
     "config": ("Config", "Settings", "module_name"),
-    "drivers": ("Auth", "Cache", "Capabilities", "Client", "Door", "Executor", "PluginContext", "Sandbox", "ServerContext", "Source"),
+    "drivers": (
+        "Auth", "Cache", "Capabilities", "Client", "Door", "Executor", "Person", "PluginContext", "Sandbox", "ServerContext", "Source",
+    ),
     "errors": (
         "ApiError", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused", "InvalidArguments", "InvalidProgram",
         "LimitExceeded", "MissingSecret", "PluginError", "Refused", "SandboxDied", "ServerError", "ToolError", "UnknownName", "Unsupported",
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from doorward.drivers import Client as Client
     from doorward.drivers import Door as Door
     from doorward.drivers import Executor as Executor
+    from doorward.drivers import Person as Person
     from doorward.drivers import PluginContext as PluginContext
     from doorward.drivers import Sandbox as Sandbox
     from doorward.drivers import ServerContext as ServerContext

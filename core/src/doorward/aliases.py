@@ -42,16 +42,15 @@ def aliases(code: str, servers: Mapping[str, str], has: Callable[[str, str], boo
     if not words and not everything:
         return Aliases()
     modules = {RUNTIME: RUNTIME} | {f"mcp_{name}": module for module in servers for name in (module.lower(), module)}
-    modules.pop("mcp_servers", None)
     if "mcp" not in servers:
         modules |= {"mcp": "", "mcp.runtime": RUNTIME, "mcp.servers": ""} | {f"mcp.servers.{module}": module for module in servers}
     if "functions" in words or everything:
         asked = [module for module in servers if everything or module in code]
         modules |= {f"{module}.functions": module for module in asked if not has(module, "functions")}
-    modules = {name: module for name, module in modules.items() if name not in servers}
-    there = {name: [f"from {RUNTIME} import {name}"] for name in THERE} | {name: [f"import {name}"] for name in modules}
-    there["mcp_servers"] = _all(servers)
-    return Aliases(modules, "".join(_unless_there(name, there[name]) for name in sorted(words & there.keys()) if "mcp" != name))
+    modules = {name: module for name, module in modules.items() if name not in servers and name != "mcp_servers"}
+    there: dict[str, Iterable[str]] = {name: [f"import {name}"] for name in modules if name.startswith("mcp_")}
+    there |= {name: [f"from {RUNTIME} import {name}"] for name in THERE} | {"mcp_servers": _all(servers)}
+    return Aliases(modules, "".join(_unless_there(name, there[name]) for name in sorted(words & there.keys())))
 
 
 def server_meant(name: str) -> str:
@@ -62,9 +61,9 @@ def server_meant(name: str) -> str:
 
 def _all(servers: Mapping[str, str]) -> Iterable[str]:
     """Lines that make a dictionary of all servers, by their configured and their module names."""
-    yield from (f"import {module} as doorward__{number}" for number, module in enumerate(servers))
+    yield from (f"import {module} as mcp__{number}" for number, module in enumerate(servers))
     entries = {key: number for number, (module, name) in enumerate(servers.items()) for key in (name, module)}
-    yield f"mcp_servers = {{{', '.join(f'{key!r}: doorward__{number}' for key, number in entries.items())}}}"
+    yield f"mcp_servers = {{{', '.join(f'{key!r}: mcp__{number}' for key, number in entries.items())}}}"
 
 
 def _unless_there(name: str, lines: Iterable[str]) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 from pydantic_core import from_json
 
@@ -161,8 +162,8 @@ class Catalog:
         row = self._db.execute("SELECT schema FROM definitions WHERE server = ? AND name = ?", (server, name)).fetchone()
         return from_json(row[0]) if row else None
 
-    def _names(self, server: str) -> tuple[str, ...]:
-        return tuple(r[0] for r in self._db.execute("SELECT name FROM functions WHERE server = ? ORDER BY id", (server,)))
+    def _names(self, server: str, column: Literal["name", "original"] = "name") -> tuple[str, ...]:
+        return tuple(r[0] for r in self._db.execute(f"SELECT {column} FROM functions WHERE server = ? ORDER BY id", (server,)))  # noqa: S608
 
     def observation(self, server: str, name: str) -> tuple[str, str, int, float] | None:
         """What `Observed` keeps of a function: its digest then, the shape, how often, and when it was last seen."""

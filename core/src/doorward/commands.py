@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from doorward.cli.common import Project, common, plain, print_json, say, table
 from doorward.cli.compile import client_command, compile_now
+from doorward.cli.project import begin
 from doorward.cli.servers import block, put_server, server_name, servers_of
 from doorward.cli.variables import write_env
 from doorward.files import beside
@@ -14,6 +15,7 @@ from doorward.files import write as write_file
 
 __all__ = [
     "Project",
+    "begin",
     "beside",
     "block",
     "client_command",

@@ -46,19 +46,20 @@ class Settings(BaseModel):
         if secrets is None or _resolved_later(cls.model_fields[info.field_name].annotation):
             return value
         try:
-            return _expand(value, secrets)
+            return expand(value, secrets)
         except MissingSecret as error:
             raise PydanticCustomError("missing_variable", "{why}. {hint}", {"why": str(error), "hint": error.hint}) from None
 
 
-def _expand(value: Any, secrets: Secrets) -> Any:
+def expand(value: Any, secrets: Secrets) -> Any:
+    """A value of the file with its references replaced. Raises: MissingSecret."""
     match value:
         case str():
             return secrets.expand(value)
         case list():
-            return [_expand(v, secrets) for v in value]
+            return [expand(v, secrets) for v in value]
         case dict():
-            return {k: _expand(v, secrets) for k, v in value.items()}
+            return {k: expand(v, secrets) for k, v in value.items()}
         case _:
             return value
 

@@ -7,7 +7,6 @@ import base64
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from doorward import signatures
@@ -51,7 +50,7 @@ class Discovery:
         self._broker = broker
         self._skills = skills
         self.capabilities = capabilities
-        self._originals = lru_cache(256)(self._original_names)
+        self._members: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {}
         self.helpers: Mapping[str, Helper] = Helpers(self, servers, broker, skills).all
         self._of_others: Mapping[str, Helper] = Runtime(self, catalog, servers, broker).all
 
@@ -161,12 +160,12 @@ class Discovery:
             return list(self.helpers if server == "doorward" else self._of_others)
         if server not in self._servers.names():
             return None
-        names = self._catalog.names(server)
-        return (*names, *self._originals(server, names))
-
-    def _original_names(self, server: str, names: tuple[str, ...]) -> list[str]:
-        taken = frozenset(names)
-        return [named.id for named in self._catalog.named(server) if named.id not in taken and is_plain(named.id)]
+        names, ids = self._catalog.names(server), self._catalog.names(server, "original")
+        known = self._members.get(server)
+        if known is None or known[0] is not names or known[1] is not ids:
+            taken = frozenset(names)
+            known = self._members[server] = names, ids, (*names, *(id for id in ids if id not in taken and is_plain(id)))
+        return known[2]
 
     def stub(self, server: str, names: Sequence[str]) -> str:
         """A `.pyi` text for some functions of a server."""

@@ -46,12 +46,32 @@ class ServerContext:
 class PluginContext:
     """What auth, cache, executor and hook plugins are told: their validated settings, the state folder, and
     for whom they work (`name`: the server for auth, else the plugin's own name). `url` is where that server is, as its
-    source's settings say (`url`, else `base_url`); empty where they do not."""
+    source's settings say (`url`, else `base_url`), and `source` the type of that; empty where they do not. `conceal` has a value that was
+    fetched (a token) scrubbed from every output; tell it every time that one comes or goes, for only the latest are kept in mind.
+    """
 
     name: str
     settings: Any
     state: Path
     url: str = ""
+    source: str = ""
+    conceal: Callable[[str], None] = lambda value: None
+
+
+class Person(Protocol):
+    """Who logs in: the person before the terminal."""
+
+    def tell(self, text: str) -> None:
+        """Say what goes on, or what to do."""
+        ...
+
+    async def open(self, url: str) -> None:
+        """Have them visit a page: in a browser if there is one, else they are told the address."""
+        ...
+
+    async def ask(self, question: str) -> str | None:
+        """A line that they paste; `None` if they are not to be asked, because an answer comes by another way."""
+        ...
 
 
 class Client(Protocol):
@@ -117,8 +137,8 @@ class Source(Protocol):
 class Auth(Protocol):
     """Adds credentials to outgoing requests. Lives on the host; nothing of it ever enters a sandbox.
 
-    One with which a person has to log in has another method, for `doorward login SERVER`:
-    `async def login(self, tell: Callable[[str], None]) -> str`. It logs in, tells what the person has to do, and
+    Three more methods may be there. `async def login(self, person: Person) -> str` logs a person in, for `doorward login SERVER`;
+    `async def logout(self) -> str` forgets that again; `async def check(self) -> str` looks what is there, for `doorward doctor`. Each
     returns a sentence about what is there now. Raises: ConfigError, ServerError.
     """
 

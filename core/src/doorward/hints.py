@@ -6,15 +6,18 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from doorward.aliases import server_meant
+from doorward.config import module_name
 from doorward.types import Failure, Frame, Program
 
 if TYPE_CHECKING:
     from doorward.door import RunDoor
     from doorward.executors import Executors
 
-_NO_ATTRIBUTE = re.compile(r"module '(\w+)' has no attribute '(\w+)'")
-_NO_IMPORT = re.compile(r"cannot import name '(\w+)' from '(\w+)'")
-_NO_MODULE = re.compile(r"(?:No module named|has no module) '(\w+)")
+_NO_ATTRIBUTE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
+_NO_IMPORT = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
+_NO_MODULE = re.compile(r"(?:No module named|has no module) '([\w.]+)'")
+_NO_NAME = re.compile(r"name '(\w+)' is not defined")
 _NO_NETWORK = re.compile(
     "Network is (?:unreachable|down)|Address family not supported|Name or service not known|Temporary failure in name resolution"
     "|Failed to resolve|Failed to establish a new connection|Cannot connect to host"
@@ -52,7 +55,8 @@ def _of_the_sandbox(error: Failure, program: Program, executors: Executors, exec
     if error.type == "FileNotFoundError" and _STARTS.search(program.code) and "paths" in executors.get(executor).Settings.model_fields:
         return f"Commands are in a sandbox only where the operator shows them: `[executors.{executor}] paths`."
     if error.type == "ModuleNotFoundError" and (match := _NO_MODULE.search(text)):
-        return executors.lacks(executor, match[1])
+        package = match[1].partition(".")[0]
+        return executors.lacks(executor, package) if server_meant(match[1]) == package else None
     if not can.network and (error.type in _OF_NETWORKS or _NO_NETWORK.search(text)):
         return "There is no network in a sandbox: call the functions of the catalog."
     if any(said in text for said in ("No space left on device", "Disk quota exceeded", "File too large")):
@@ -82,8 +86,14 @@ def _hint(error: Failure, door: RunDoor) -> str | None:
         return 'Answers are plain dictionaries here: write value["name"].'
     if "'ApiError' object has no attribute" in text:
         return "It has `status`, `body` and `retry_after`; str(error) is its message."
-    if error.type == "NameError" and (match := re.search(r"name '(\w+)' is not defined", text)) and door.members(match[1]) is not None:
-        return f"Write `import {match[1]}` first."
+    if "'ToolError' object has no attribute" in text:
+        return "str(error) is the tool's text; there is nothing else."
+    if error.type == "NameError" and (match := _NO_NAME.search(text)):
+        if door.members(match[1]) is not None:
+            return f"Write `import {match[1]}` first."
+        return _unavailable(match[1], door) if match[1].startswith("mcp_") else None
+    if error.type == "KeyError" and error.frames and "mcp_servers" in error.frames[-1].source:
+        return _unavailable("mcp_" + module_name(text.strip("'")), door)
     if "can't be awaited" in text or "can't be used in 'await'" in text:
         return "The call was made and its value is there already: leave out `await`."
     return None
@@ -91,22 +101,31 @@ def _hint(error: Failure, door: RunDoor) -> str | None:
 
 def no_server(text: str, door: RunDoor) -> str | None:
     """What to say of a module that is not there: whether a server of that name is broken, or which there are."""
+    return _unavailable(match[1], door) if (match := _NO_MODULE.search(text)) else None
+
+
+def _unavailable(name: str, door: RunDoor) -> str:
+    """What to say of a server that is not there, by its name or an alias."""
     import difflib
 
-    if not (match := _NO_MODULE.search(text)):
-        return None
+    asked = server_meant(name)
     servers = {server["name"]: server for server in door.servers()}
-    if why := servers.get(match[1], {}).get("broken"):
-        return f"The server {match[1]!r} is broken: {why.rstrip('.')}."
-    if near := difflib.get_close_matches(match[1], servers, n=3):
-        return f"Near: {', '.join(near)}."
-    return f"There is no server {match[1]!r} either; see list_servers (or doorward.servers())."
+    if why := servers.get(asked, {}).get("broken"):
+        return f"The server {asked!r} is broken: {why.rstrip('.')}."
+    if near := ", ".join(difflib.get_close_matches(asked, servers, n=3)):
+        near = f"Near: {near}."
+    if asked == name.partition(".")[0]:
+        return near or f"There is no server {asked!r} either; see list_servers (or doorward.servers())."
+    return f"Server {asked!r} is not available. {near or 'See list_servers (or doorward.servers()).'}"
 
 
 def _near(door: RunDoor, server: str, name: str) -> str | None:
     import difflib
 
     members = door.members(server)
+    if members is None:
+        server = server_meant(server)
+        members = door.members(server)
     if members is None:
         return None
     near = difflib.get_close_matches(name, members, n=5) or [m for m in members if name in m][:5]

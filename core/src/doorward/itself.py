@@ -40,8 +40,9 @@ class _Starter:
         return option not in self.all_but.split() if self.all_but else option in f"{self.options} {self.code}".split()
 
 
+_INDEX = " ".join(["-i", "--index-url", "--extra-index-url"])
 _UV = (
-    "--from --with --with-editable --with-requirements -w --python -p --index --default-index -i --index-url --extra-index-url -f "
+    f"{_INDEX} --from --with --with-editable --with-requirements -w --python -p --index --default-index -f "
     "--find-links --directory --project --config-file --env-file --cache-dir -c --constraints -b --build-constraints --overrides "
     "--refresh-package --extra --group --only-group --no-group --package --color --index-strategy --keyring-provider -P "
     "--upgrade-package --reinstall-package --prerelease --resolution --link-mode --exclude-newer -C --config-setting"
@@ -73,7 +74,7 @@ _STARTERS = {
     "nice": _Starter(options="-n --adjustment"),
     "npm": _Starter("exec x", _NPM, code="-c --call"),
     "npx": _Starter(options=_NPM, code="-c --call"),
-    "pipx": _Starter("run", "--spec --python --pip-args -i --index-url --with"),
+    "pipx": _Starter("run", f"{_INDEX} --spec --python --pip-args --with"),
     "pnpm": _Starter("dlx exec", "--package -C --dir --filter", code="-c"),
     "stdbuf": _Starter(options="-i -o -e --input --output --error"),
     "sudo": _Starter(options="-u -g -h -p -C -D -R -T -U -r -t --user --group --host --prompt --chdir --chroot"),

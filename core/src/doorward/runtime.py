@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
+
+import anyio.lowlevel
 
 from doorward.config import module_name
 from doorward.errors import UnknownName
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from doorward.discovery import Discovery
     from doorward.door import RunDoor
     from doorward.servers import Servers
+
+Form = Callable[[Function], dict[str, Any]]
 
 MOST = 500
 """Functions that one answer lists."""
@@ -58,22 +62,23 @@ class Runtime:
         module = self._discovery.module(server)
         if tool is not None:
             return self._entry(self._broker.find(f"{module}.{tool}"), detail)
-        return [self._entry(function, detail) for function in self._some(run, module)]
+        return await self._listed(run, module, lambda function: self._entry(function, detail))
 
     async def _search_docs(self, run: RunDoor, query: str, limit: int = 5, detail: str = "summary") -> Any:
         return [self._entry(function, detail) for function in self._found(query, limit)]
 
     async def _tools(self, run: RunDoor, server: str) -> Any:
-        return [self._tool(f, schema=True) for f in self._some(run, self._discovery.module(server))]
+        return await self._listed(run, self._discovery.module(server), self._tool)
 
     async def _describe_server(self, run: RunDoor, name: str) -> Any:
         module = self._discovery.module(name)
-        return self._about(module, [self._tool(f, schema=True) for f in self._some(run, module)])
+        return self._about(module, await self._listed(run, module, self._tool))
 
     async def _metadata(self, run: RunDoor) -> Any:
-        room, found = MOST, []
+        room = MOST
+        found: list[dict[str, Any]] = []
         for module in self._servers.names():
-            tools = [self._tool(f, schema=False) for f in self._some(run, module, room)]
+            tools = await self._listed(run, module, lambda function: self._tool(function, schema=False), room)
             room -= len(tools)
             found.append(self._about(module, tools))
         return found
@@ -87,9 +92,9 @@ class Runtime:
         terms = search.get("search") if isinstance(search, Mapping) else search
         if terms:
             return await self._search_tools(run, terms if isinstance(terms, str) else " ".join(map(str, terms)), 50)
-        room, found = MOST, []
+        found: list[dict[str, Any]] = []
         for module in self._servers.names():
-            found += [self._named(f) for f in self._some(run, module, room - len(found))]
+            found += await self._listed(run, module, self._named, MOST - len(found))
         return found
 
     async def _search_tools(self, run: RunDoor, query: str, limit: int = 10) -> Any:
@@ -121,13 +126,16 @@ class Runtime:
 
     # Functions
 
-    def _some(self, run: RunDoor, module: str, most: int = MOST) -> Iterator[Function]:
-        """The first functions of a server; a note beside the program's value says that there are more."""
+    async def _listed(self, run: RunDoor, module: str, form: Form, most: int = MOST) -> list[dict[str, Any]]:
+        """The first functions of a server, in this form; a note beside the program's value says that there are more."""
         if (count := len(self._catalog.names(module))) > most:
-            note = f'{module} has {count} functions, {max(most, 0)} of them are listed: doorward.search("words", server={module!r}) finds others'
-            if note not in run.notes:
-                run.notes.append(note)
-        return islice(self._catalog.functions(module), max(most, 0))
+            note = f"{module} has {count} functions, of which {most} are listed; doorward.search finds others"
+            run.notes += [note] if note not in run.notes else []
+        found = []
+        for function in list(islice(self._catalog.functions(module), most)):
+            found.append(form(function))
+            await anyio.lowlevel.checkpoint()  # that takes long where schemas are large
+        return found
 
     def _found(self, query: str, limit: int) -> Iterable[Function]:
         return self._catalog.search(str(query), servers=self._servers.names(), limit=max(1, min(int(limit), 50)))[0]
@@ -141,7 +149,7 @@ class Runtime:
         entry = server | {"tool": function.id or function.name, "toolAlias": function.name, "description": _description(function)}
         return entry | ({"inputSchema": self._schema(function)} if detail == "full" else {})
 
-    def _tool(self, function: Function, *, schema: bool) -> dict[str, Any]:
+    def _tool(self, function: Function, *, schema: bool = True) -> dict[str, Any]:
         tool = {"name": function.id or function.name, "alias": function.name, "description": _description(function)}
         return tool | ({"input_schema": self._schema(function)} if schema else {})
 

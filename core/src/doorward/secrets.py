@@ -1,33 +1,23 @@
-"""Where `${…}` values come from, and the scrubber that keeps them out of every output.
+"""Where `${…}` values come from.
 
-A value is resolved when it is first needed, never while compiling. What was revealed is remembered, so that
-`scrub` can remove it from results, errors, logs and audit, also where an API echoes it in another encoding.
+A value is resolved when it is first needed, never while compiling. What was revealed is remembered by the scrubber, which removes
+it from results, errors, logs and audit.
 """
 
 from __future__ import annotations
 
-import base64
-import html
-import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, quote_plus
 
-from doorward.errors import ConfigError, DoorwardError, MissingSecret
-from doorward.values import cut, plain
+from doorward.errors import ConfigError, MissingSecret
+from doorward.scrubber import REDACTED, Scrubber
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
     from pydantic_core.core_schema import CoreSchema, ValidationInfo
-
-REDACTED = "[secret]"
-MOST_OF_BODY = 200_000
-"""Characters of an error's body that a program sees."""
-SHORTEST = 6
-"""Revealed values of fewer characters are not scrubbed: removing `test` would ruin ordinary answers."""
 
 _REFERENCE = re.compile(
     r"\$\$\{|\$\{(?:(?P<scheme>[a-z][a-z0-9_]*):(?!-)(?P<ref>[^}]+)|(?P<name>\w+)(?::-(?P<default>[^}]*))?)\}|(?P<odd>\$\{[^}]*\}?)"
@@ -38,7 +28,7 @@ _CREDENTIAL = re.compile(r"(?i)key|token|secret|pass|pwd|credential|auth|file|ke
 """Names of variables, and schemes, whose values are scrubbed wherever they are used."""
 
 
-class Secrets:
+class Secrets(Scrubber):
     """The values of `${VAR}`, `${VAR:-default}` and `${scheme:name}`: the environment, then `.env`, then hooks.
 
     A `$${` is a plain `${`.
@@ -51,10 +41,10 @@ class Secrets:
         environ: Mapping[str, str] | None = None,
         resolve: Callable[[str, str], str | None] | None = None,
     ) -> None:
+        super().__init__()
         self._dotenv = dotenv
         self._environ = os.environ if environ is None else environ
         self.resolve = resolve
-        self._needles: dict[str, None] = {}
         self._file: tuple[tuple[int, ...], dict[str, str]] = ((), {})
 
     def expand(self, template: str, *, remember: bool = False) -> str:
@@ -108,97 +98,6 @@ class Secrets:
         """The variables that start with `prefix`; the real environment wins over `.env`."""
         both = {**self._dotenv_values(), **self._environ}
         return {k: v for k, v in both.items() if k.startswith(prefix)}
-
-    def remember(self, value: str) -> None:
-        """Scrub this value from now on, in every encoding that `variants` lists."""
-        for text in (value, value.strip()):
-            if len(text) >= SHORTEST and text not in self._needles:
-                # The longest first: a secret that is the beginning of another one must not save the rest of it.
-                self._needles = dict.fromkeys(sorted({*self._needles, *variants(text)}, key=len, reverse=True))
-
-    def scrub(self, text: str) -> str:
-        """`text` with everything that was revealed replaced by `[secret]`."""
-        for needle in tuple(self._needles):
-            if needle in text:
-                text = text.replace(needle, REDACTED)
-        return text
-
-    def scrub_error(self, error: DoorwardError, longest: int = 1000) -> None:
-        """An error's message, hint and body scrubbed, and only then cut: half of a credential would not be found."""
-        text = self.scrub(error.message)
-        error.message = text if len(text) <= longest else f"{text[:longest]} …"
-        error.hint = self.scrub(error.hint) if error.hint else None
-        error.args = (error.message,)
-        if getattr(error, "body", None) is not None:
-            error.body = cut(self.scrub_value(plain(error.body)), MOST_OF_BODY)  # type: ignore[attr-defined]
-
-    def scrub_value(self, value: Any, dumped: bytes | None = None) -> Any:
-        """A JSON value (or bytes) scrubbed in keys and strings. `dumped`, its JSON, saves the walk when clean."""
-        if not self._needles:
-            return value
-        if isinstance(value, bytes):
-            for needle in tuple(self._needles):
-                value = value.replace(_bytes(needle), REDACTED.encode())
-            return value
-        if dumped is not None and not any(_bytes(n) in dumped for n in self._needles):
-            return value
-        return self._walk(value)
-
-    def _walk(self, value: Any) -> Any:
-        match value:
-            case str():
-                return self.scrub(value)
-            case dict():
-                return {self._walk(k): self._walk(v) for k, v in value.items()}
-            case list() | tuple():
-                return [self._walk(v) for v in value]
-            case int() | float() if not isinstance(value, bool) and self.scrub(str(value)) != str(value):
-                return REDACTED
-            case _:
-                return value
-
-
-def variants(value: str) -> Iterator[str]:
-    """How a value may come back: plain, percent-encoded, base64 at any offset, hex, JSON- or HTML-escaped."""
-    raw = _bytes(value)
-    yield value
-    twice = quote(quote(raw, safe=""), safe="")
-    lenient = quote(raw, safe="%:/?#[]@!$&'()*+,;=")  # as whole URLs are encoded
-    for encoded in (quote(raw, safe=""), quote(raw), quote_plus(raw), lenient, twice, "".join(f"%{b:02X}" for b in raw)):
-        yield encoded
-        yield re.sub(r"%[0-9A-F]{2}", lambda m: m[0].lower(), encoded)
-    escaped = json.dumps(value)[1:-1]
-    yield escaped
-    yield escaped.replace("/", "\\/")
-    yield re.sub(r"\\u[0-9a-f]{4}", lambda m: "\\u" + m[0][2:].upper(), escaped)
-    yield json.dumps(json.dumps(value))[3:-3]
-    yield json.dumps(value, ensure_ascii=False)[1:-1]
-    yield value.replace("\\", "\\\\").replace("'", "\\'")  # as Python and JavaScript quote it
-    yield "".join(f"\\u{ord(c):04x}" for c in value if ord(c) < 0x10000)
-    yield html.escape(value)
-    yield html.escape(value).replace("&#x27;", "&#39;")
-    yield raw.hex()
-    yield raw.hex().upper()
-    yield value[::-1]
-    yield value.upper()
-    yield value.lower()
-    yield value.encode(errors="surrogateescape").decode("latin-1")
-    yield "".join(f"&#{ord(c)};" for c in value)
-    yield raw.hex(":")
-    yield base64.encodebytes(raw).decode().strip()
-    yield base64.b32encode(raw).decode().rstrip("=")
-    for alphabet in (base64.b64encode, base64.urlsafe_b64encode):
-        for offset in range(3):
-            # Inside a longer base64 text the value starts at any of three offsets; its edges mix with neighbours.
-            text = alphabet(b"\0" * offset + raw).decode().rstrip("=")
-            inner = text[(0, 2, 3)[offset] : len(text) - (1 if (len(raw) + offset) % 3 else 0)]
-            if len(inner) >= SHORTEST:
-                yield inner
-
-
-def _bytes(text: str) -> bytes:
-    """UTF-8. An environment variable may hold what is none."""
-    return text.encode(errors="surrogatepass")
 
 
 class Template:

@@ -6,9 +6,10 @@ import time
 import traceback
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 
@@ -88,8 +89,7 @@ class Servers:
 
     def offered(self, module: str, name: str) -> Function | None:
         """The function of this name or id that every server of the source has, if this server's configuration leaves it."""
-        functions: Sequence[Function] = getattr(self.source(module), "offers", ())
-        for function in functions:
+        for function in cast("Sequence[Function]", getattr(self.source(module), "offers", ())):
             if name in (function.name, function.id) and _wanted(function, self.configured[self._modules[module]].settings):
                 return replace(function, server=module)
         return None
@@ -140,12 +140,24 @@ class Servers:
         return self.auth_of(server.name).create_auth()
 
     def auth_of(self, name: str) -> Any:
-        """A new auth of a server that has one. Raises: PluginError, ConfigError."""
+        """A new auth of a server, by its name or its module's.
+
+        Raises: UnknownName; ConfigError if it has none, or cannot be used; PluginError.
+        """
+        name = self._modules.get(name, name)
+        if name not in self.configured:
+            if name in self.broken:
+                raise self.broken[name]
+            near = get_close_matches(name, self.configured)
+            hint = f"Did you mean {' or '.join(near)}?" if near else f"Servers: {', '.join(self.configured) or 'none'}."
+            raise UnknownName(f"there is no server {name!r}", hint=hint)
         server = self.configured[name]
+        if server.settings.auth is None:
+            raise ConfigError("has no auth", place=server.place, hint='A server with a login has, for example: auth = { type = "oauth2" }')
         driver, settings = self._auth_driver(server)
         source = self._validated(server, self._plugins.driver("source", server.settings.source).Settings)
         url = getattr(source, "url", None) or getattr(source, "base_url", None) or ""
-        return driver(PluginContext(name, settings, self._state, str(url)))
+        return driver(PluginContext(name, settings, self._state, str(url), server.settings.source, self._loaded.secrets.concealer()))
 
     async def compile(
         self,

@@ -32,6 +32,7 @@ _SIZES = ((60, 900, 900), (60, 400, 500), (25, 250, 500), (15, 250, 450), (8, 16
 PARAMETERS = "parameters"
 """"server.function#parameters" is the whole signature."""
 
+_ANY = "any others"
 _DEEP = 20_000
 _STUBBED = 250
 _TAG = re.compile(r"</?(?:a|b|br|code|div|em|h[1-6]|i|li|ol|p|pre|span|strong|table|tbody|td|th|tr|ul)\b[^<>]{0,300}>", re.IGNORECASE)
@@ -109,7 +110,7 @@ def describe(function: Function, definitions: Definitions, *, module: str, seen:
             break
     _, answer = _result(function, reader, depth=2, room=max(CARD - used - _REST, 300))
     results = "\n".join(filter(None, [note, answer.classes()]))
-    more = _rest(f"{module}.{_name(function)}", [*([PARAMETERS] if others else []), *answer.cut, *types.cut])
+    more = _rest(f"{module}.{_name(function)}", [*([PARAMETERS] if others not in ("", _ANY) else []), *answer.cut, *types.cut])
     return "\n\n".join(filter(None, [start, body, classes, results, more, end]))
 
 
@@ -239,7 +240,7 @@ def _parameters(function: Function, reader: Reader, types: Types, most: int) -> 
     others = [*ordered[most:], *(name for name in properties if not is_plain(name))]
     if others:
         return shown, f"{len(others)} more: {', '.join(other[:80] for other in islice(others, 50))}"
-    return shown, "any others" if function.parameters.get("additionalProperties", False) is not False else ""
+    return shown, _ANY if function.parameters.get("additionalProperties", False) is not False else ""
 
 
 def _define(function: Function, parameters: list[_Parameter], others: str, returns: str, *, about: int, width: int = 0) -> str:

@@ -82,7 +82,7 @@ def test_an_interrupted_demo_leaves_no_process(tmp_path: Path, ending: str, code
 
 def test_the_key_is_in_nothing_that_is_written(tmp_path: Path) -> None:
     """With a key of our choice and the folder kept, no file and nothing told holds it, in any encoding that core knows."""
-    from doorward.secrets import variants
+    from doorward.scrubber import variants
 
     canary = 'demo-c4n+ry/&<"=%~9ZqW'
     told = Told(lambda step: None)

@@ -21,6 +21,7 @@ COMMANDS = {
     "search": ("catalog", "Find functions by words"),
     "show": ("catalog", "Show functions: signature, types, docs, an example"),
     "call": ("catalog", "Call one function"),
+    "login": ("login", "Log in to a server, or out"),
     "run": ("run", "Run a program in a sandbox"),
     "sandbox": ("sandbox", "List, build and probe the executors"),
     "serve": ("serve", "Serve MCP clients"),

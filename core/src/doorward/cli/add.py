@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Any, get_args
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
 
 import click
 
 from doorward import files
-from doorward.cli.common import Project, common, parsed
+from doorward.cli.common import Project, common, pairs, parsed
 from doorward.cli.compile import compile_now
 from doorward.cli.servers import put_server
 from doorward.config import ServerSettings
@@ -32,12 +34,15 @@ add = _Sources("add", help="Add a server of a TYPE to the configuration, and com
 
 
 def _command(source: str, model: Any) -> click.Command:
-    """The command that adds a server of this source. The first key that is required stands behind the name."""
+    """The command that adds a server of this source. The first key that is required stands behind the name; one that is a
+    command line stands at the end, behind `--`."""
     fields = model.model_fields
     core = {key: field for key, field in ServerSettings.model_fields.items() if key not in ("source", "read_only", "disabled")}
     first = next((key for key, field in fields.items() if field.is_required()), None)
+    words = next((key for key, field in fields.items() if _format(field) == "command"), None)
+    behind_dashes = f" Its {words} stands behind `--`." if words else ""
 
-    @click.command(source, help=f"Add the server NAME, of the source {source}, and compile it.")
+    @click.command(source, help=f"Add the server NAME, of the source {source}, and compile it.{behind_dashes}")
     @common
     @click.argument("name")
     @click.option("--read-only", is_flag=True, help="Leave out what may change something.")
@@ -45,7 +50,7 @@ def _command(source: str, model: Any) -> click.Command:
     def command(project: Project, name: str, read_only: bool, force: bool, **given: str | tuple[str, ...] | None) -> int:
         both = {key: _value(field.annotation, text) for key, field in {**core, **fields}.items() if (text := given[key])}
         for key in both:
-            if key in (first, "skills") or _names_files(fields.get(key)):
+            if key in (first, "skills") or _format(fields.get(key)) == "path":
                 both[key] = files.beside(project.config, both[key])
         put_server(project, name, {"source": source} | ({"read_only": True} if read_only else {}) | both, replace=force)
         return compile_now(project, (name,))
@@ -53,18 +58,23 @@ def _command(source: str, model: Any) -> click.Command:
     if first is not None:
         behind = next(place for place, param in enumerate(command.params, 1) if param.name == "name")
         command.params.insert(behind, click.Argument([first]))
+    if words is not None:
+        command.params.append(click.Argument([words], nargs=-1, type=click.UNPROCESSED))
     command.params += [
-        click.Option([f"--{key.replace('_', '-')}", key], help=field.description, multiple=_takes_list(field.annotation))
+        click.Option([f"--{key.replace('_', '-')}", key], help=field.description, multiple=_takes_several(field.annotation))
         for key, field in {**core, **fields}.items()
-        if key != first
+        if key not in (first, words)
     ]
     return command
 
 
 def _value(annotation: Any, given: str | tuple[str, ...]) -> Any:
-    """The value of a key: text where the key takes text, texts where it takes a list, else JSON, or a table as the file has it."""
+    """The value of a key: text where the key takes text, texts where it takes a list, else JSON, or a table as the file has it; a
+    table of texts may be given as `name=text`, several times."""
     if isinstance(given, tuple):
-        return list(given)
+        if _takes_list(annotation):
+            return list(given)
+        return pairs(given) if all(re.match("[^{=]+=", text) for text in given) else _value(Any, given[0])
     if _takes_text(annotation):
         return given
     value = parsed(given, lambda value: True)
@@ -81,23 +91,27 @@ def _table(text: str) -> Any:
         return text
 
 
-def _takes_list(annotation: Any) -> bool:
+def _takes_several(annotation: Any) -> bool:
     """Whether the option may be given several times."""
-    return annotation == list[str] or list[str] in get_args(annotation)
+    return _takes_list(annotation) or any(get_origin(part) is dict and _takes_text(get_args(part)[1]) for part in _parts(annotation))
+
+
+def _takes_list(annotation: Any) -> bool:
+    return list[str] in _parts(annotation)
+
+
+def _parts(annotation: Any) -> tuple[Any, ...]:
+    """The members of a union, or the one type."""
+    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
 
 
 def _takes_text(annotation: Any) -> bool:
-    from types import UnionType
-    from typing import Union, get_origin
-
     from doorward.secrets import Template
 
-    if get_origin(annotation) in (Union, UnionType):
-        return any(_takes_text(part) for part in get_args(annotation))
-    return isinstance(annotation, type) and issubclass(annotation, (str, Path, Template))
+    return any(isinstance(part, type) and issubclass(part, (str, Path, Template)) for part in _parts(annotation))
 
 
-def _names_files(field: Any) -> bool:
-    """Whether a key says of itself that it holds paths: `Field(json_schema_extra={"format": "path"})`."""
+def _format(field: Any) -> Any:
+    """What a key says of itself by `Field(json_schema_extra={"format": …})`: it holds a `path` (or paths), or a `command` line."""
     extra = getattr(field, "json_schema_extra", None)
-    return isinstance(extra, dict) and extra.get("format") == "path"
+    return extra.get("format") if isinstance(extra, dict) else None

@@ -6,6 +6,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,12 +32,15 @@ SHOWN = 10
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 @click.option("--force", is_flag=True, help="Compile also what has not changed.")
 @click.option("--verbose", is_flag=True, help="List all warnings, and everything that was skipped.")
-def compile(project: Project, servers: tuple[str, ...], dry_run: bool, force: bool, verbose: bool) -> int:
+@click.option("--probe", is_flag=True, help="Call what only reads and needs no arguments, to learn what its results look like.")
+def compile(project: Project, servers: tuple[str, ...], dry_run: bool, force: bool, verbose: bool, probe: bool) -> int:
     """Turn the documents of all SERVERS (or of those named) into functions.
 
     What has not changed is not compiled again. Ends with 1 if any server is broken.
     """
-    return compile_now(project, servers, dry_run=dry_run, force=force, verbose=verbose)
+    if probe and dry_run:
+        raise click.UsageError("--probe makes calls, --dry-run does nothing: choose one")
+    return compile_now(project, servers, dry_run=dry_run, force=force, verbose=verbose, probe=probe)
 
 
 @click.command()
@@ -58,25 +62,35 @@ def clean(project: Project, again: bool) -> int:
     return 0
 
 
-def compile_now(project: Project, servers: tuple[str, ...], *, dry_run: bool = False, force: bool = False, verbose: bool = False) -> int:
+def compile_now(
+    project: Project, servers: tuple[str, ...], *, dry_run: bool = False, force: bool = False, verbose: bool = False, probe: bool = False
+) -> int:
     """Compile and tell. Returns: the exit code."""
     loaded = project.load()
     if not dry_run:
-        return anyio.run(_compile, project, loaded, servers, False, force, verbose)
+        return anyio.run(_compile, project, loaded, servers, False, force, verbose, probe)
     with tempfile.TemporaryDirectory(prefix="doorward-") as folder:  # a gateway writes to its state folder
         loaded = replace(loaded, config=loaded.config.model_copy(update={"state": Path(folder)}))
-        return anyio.run(_compile, project, loaded, servers, True, force, verbose)
+        return anyio.run(_compile, project, loaded, servers, True, force, verbose, False)
 
 
-async def _compile(project: Project, loaded: Loaded, servers: tuple[str, ...], dry_run: bool, force: bool, verbose: bool) -> int:
+async def _compile(
+    project: Project, loaded: Loaded, servers: tuple[str, ...], dry_run: bool, force: bool, verbose: bool, probe: bool
+) -> int:
     began = time.time()
     async with project.gateway(loaded, ready=False) as gate:
         results = await _results(gate, servers, dry_run, force)
+        probed = await _probed(gate, results) if probe else None
         if project.json:
-            print_json({"servers": {name: result.as_dict() for name, result in results.items()}})
+            told = {"servers": {name: result.as_dict() for name, result in results.items()}}
+            print_json(told if probed is None else told | {"probed": probed})
         else:
             for name, result in results.items():
                 _tell(name, result, verbose, began)
+            for function, learnt in (probed or {}).items():
+                say(f"probed {function}: {' '.join(learnt)} {plain(' '.join(learnt.values()))}")
+            if probed == {}:
+                say("probed: there is nothing to learn by calls that surely change nothing")
             _tell_all(results, project.config, dry_run)
     return 1 if any(result.error for result in results.values()) else 0
 
@@ -115,6 +129,14 @@ async def _results(gate: Gateway, wanted: tuple[str, ...], dry_run: bool, force:
         reports = await gate.servers.compile(wanted or None, force=force, dry_run=dry_run, tell=tell)
     wrong = gate.servers.broken | gate.servers.behind
     return {name: _Result(reports.get(name), wrong.get(name)) for name in names}
+
+
+async def _probed(gate: Gateway, results: Mapping[str, _Result]) -> dict[str, dict[str, str]]:
+    from doorward.cli.probe import probe
+    from doorward.config import module_name
+
+    gate.catalog.refresh()
+    return await probe(gate, [module_name(name) for name, result in results.items() if result.report is not None])
 
 
 def _tell(name: str, result: _Result, verbose: bool, began: float) -> None:

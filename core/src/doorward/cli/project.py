@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import click
@@ -22,13 +23,18 @@ def init(project: Project, force: bool) -> None:
     """Write a commented doorward.toml, and a .env for the secrets."""
     if project.config.exists() and not force:
         raise ConfigError("the file is there already", place=str(project.config), hint="--force overwrites it.")
-    files.write(project.config, starter().encode())
-    written = [project.config, *write_env(project.config.parent / ".env")]
+    written = begin(project)
     if project.json:
         print_json({"written": [str(file) for file in written]})
     else:
         say("\n".join(f"wrote {file}" for file in written))
         say("\nNext: doorward add openapi NAME SPEC, or doorward import (it takes over the servers of your MCP clients)")
+
+
+def begin(project: Project) -> list[Path]:
+    """Write a configuration to start from, and what belongs to it. Returns: the files that were written. Raises: ConfigError."""
+    files.write(project.config, starter().encode())
+    return [project.config, *write_env(project.config.parent / ".env")]
 
 
 def starter() -> str:

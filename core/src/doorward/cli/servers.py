@@ -12,16 +12,15 @@ from doorward import files
 from doorward.cli.common import Project
 from doorward.cli.project import starter
 from doorward.config import RESERVED, ServerSettings, module_name
-from doorward.errors import ConfigError, PluginError
+from doorward.errors import ConfigError, MissingSecret, PluginError
 
 _NAME = r"[A-Za-z][\w-]*"
 
 
-def put_server(project: Project, name: str, table: Mapping[str, Any], *, replace: bool = False) -> PluginError | None:
+def put_server(project: Project, name: str, table: Mapping[str, Any], *, replace: bool = False, later: bool = False) -> None:
     """Write `[servers.NAME]` into the configuration, which is made if there is none. What stands around it stays as it is. A server
-    that could not be used is not left there.
+    that could not be used is not left there; `later`: but for what it only lacks today, its source or the value of a variable.
 
-    Returns: why its source cannot be loaded here, if it cannot; then its own keys are not checked.
     Raises: ConfigError, also if there is a server of this name, but for `replace`.
     """
     file = project.config
@@ -31,14 +30,14 @@ def put_server(project: Project, name: str, table: Mapping[str, Any], *, replace
     text = _without(file, before.decode() if before else starter(), name, replace)
     files.write(file, f"{text.rstrip()}\n\n{block(name, table)}".encode())
     try:
-        return _check(project, name, table)
+        _check(project, name, table, later)
     except ConfigError:
         file.unlink() if before is None else files.write(file, before)
         raise
 
 
-def _check(project: Project, name: str, table: Mapping[str, Any]) -> PluginError | None:
-    """What loading the configuration would say of the server. Raises: ConfigError."""
+def _check(project: Project, name: str, table: Mapping[str, Any], later: bool) -> None:
+    """What loading the configuration and compiling the server would find at once. Raises: ConfigError."""
     from doorward import config
     from doorward.distribution import find_index
     from doorward.plugins import Plugins
@@ -46,13 +45,16 @@ def _check(project: Project, name: str, table: Mapping[str, Any]) -> PluginError
     loaded = config.load(project.config, env_file=project.env_file)
     if name in loaded.broken:
         raise loaded.broken[name]
+    options = {key: value for key, value in table.items() if key not in ServerSettings.model_fields}
     try:
         model = Plugins(find_index()).driver("source", table["source"]).Settings
-    except PluginError as error:
-        return error
-    options = {key: value for key, value in table.items() if key not in ServerSettings.model_fields}
+        if later:
+            config.expand(options, loaded.secrets)
+    except (PluginError, MissingSecret):
+        if not later:
+            raise
+        return
     config.validate(model, options, secrets=loaded.secrets, place=f"{project.config.name} [servers.{name}]")
-    return None
 
 
 def servers_of(project: Project) -> dict[str, dict[str, Any]]:

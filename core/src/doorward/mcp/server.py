@@ -67,14 +67,15 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
 
     async def list_prompts(ctx: Any, params: Any) -> t.ListPromptsResult:
         changes.remember(ctx)
-        others = {name: raw.prompt for name, raw in additions.prompts().items() if name != _PROMPT.name}
-        return t.ListPromptsResult(prompts=[_PROMPT, *others.values()])
+        others = (raw.prompt for name, raw in additions.prompts().items() if name != _PROMPT.name)
+        return t.ListPromptsResult(prompts=[_PROMPT, *others])
 
     async def get_prompt(ctx: Any, params: t.GetPromptRequestParams) -> Any:
         if params.name != _PROMPT.name:
             prompts = additions.prompts()
             if params.name not in prompts:
-                raise MCPError(t.INVALID_PARAMS, f"There is no prompt {params.name!r}. There are: {', '.join([_PROMPT.name, *prompts])}.")
+                names = ", ".join(dict.fromkeys([_PROMPT.name, *prompts]))
+                raise MCPError(t.INVALID_PARAMS, f"There is no prompt {params.name!r}. There are: {names}.")
             return await told(f"the prompt {params.name}", prompts[params.name].get, ctx, params.arguments or {})
         message = t.PromptMessage(role="user", content=t.TextContent(text=guides.REUSE))
         return t.GetPromptResult(description=_PROMPT.description, messages=[message])

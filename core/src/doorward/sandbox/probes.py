@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from doorward.aliases import Aliases
 from doorward.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName, Unsupported
 from doorward.sandbox.trial import Trial
 from doorward.sandbox.trials import TRIALS
@@ -108,6 +109,9 @@ class _NoDoor:
 
     def stub(self, server: str, names: Sequence[str]) -> str:
         return ""
+
+    def aliases(self, code: str, *, everything: bool = False) -> Aliases:
+        return Aliases()
 
     def print(self, text: str) -> bool:
         return True

@@ -42,7 +42,8 @@ class Door:
 
     def stub(self, server: str, names: Any) -> str:
         """See `doorward.Door.stub`."""
-        return "from typing import Any\n" + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in names)
+        errors = "class ApiError(Exception): ...\nclass ToolError(Exception): ...\n" if server == "doorward" else ""
+        return f"from typing import Any\n{errors}" + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in names)
 
     async def call(self, function: str, args: Any, kwargs: Any) -> Any:
         """See `doorward.Door.call`."""

@@ -106,7 +106,8 @@ class ExecutorConformance:
             if code in programs.OF_TOOLS:
                 assert (ended.error, ended.value) == (None, "the tool says no"), code
             else:
-                assert (ended.error.type, ended.error.message, ended.error.line) == ("ToolError", "the tool says no", 3), code
+                assert (ended.error.type, ended.error.message) == ("ToolError", "the tool says no"), code
+                assert ended.error.line >= 3, code  # where it was called, or caught and raised again
 
     @pytest.mark.anyio
     async def test_programs_of_other_systems(self, host: Any) -> None:

@@ -206,7 +206,7 @@ RAISING_OF_TOOLS = [
     "import calc, doorward\ntry:\n    calc.complain()\nexcept doorward.ToolError as e:\n    raise\n",
     "import calc, doorward\ntry:\n    calc.complain()\nexcept doorward.ApiError as e:\n    pass\n",
 ]
-"""Each ends by the ToolError of line 3."""
+"""Each ends by a ToolError of `calc.complain()`, in line 3 or below."""
 
 OF_OTHERS = [
     "from calc.functions import add\nadd(1, 2)",

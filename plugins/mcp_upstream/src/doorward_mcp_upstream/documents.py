@@ -35,6 +35,7 @@ class Document:
         self._home = root["$id"].partition("#")[0] if isinstance(root, Mapping) and isinstance(root.get("$id"), str) else ""
         self._anchors: dict[str, Pointer] | None = None
         self._read: dict[Pointer, tuple[str, list[Pointer]]] = {}
+        self._keys: dict[Pointer, str | None] = {}
         self._left = _MOST_READ
 
     def burn(self) -> bool:
@@ -66,6 +67,11 @@ class Document:
     def key(self, pointer: Pointer) -> str | None:
         """The same for definitions of the same name, in whatever document, that say the same, and so does all that they refer
         to. `None` if that would be too much to compare."""
+        if pointer not in self._keys:
+            self._keys[pointer] = self._key(pointer)
+        return self._keys[pointer]
+
+    def _key(self, pointer: Pointer) -> str | None:
         reached: dict[Pointer, str] = {}
         todo = [pointer]
         while todo:
@@ -75,7 +81,7 @@ class Document:
                     reached[at], further = self._compared(at)
                 except RecursionError:
                     return None
-                todo += further
+                todo += [each for each in further if each not in reached]
             if len(reached) > _MOST_REACHED or self._left < 0:
                 return None
         return digest([pointer, sorted(reached.items())])
@@ -94,7 +100,7 @@ class Document:
                         further.append(self.find(ref)[0])
                     except Elsewhere:
                         continue
-            self._read[pointer] = digest(text), further
+            self._read[pointer] = digest(text), list(dict.fromkeys(further))
         return self._read[pointer]
 
     def _named(self, name: str) -> Pointer:

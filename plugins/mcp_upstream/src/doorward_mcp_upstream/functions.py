@@ -49,7 +49,7 @@ def compiled(server: str, tools: Sequence[Mapping[str, Any]], *, era: str = "", 
 def fingerprint(tool: Mapping[str, Any]) -> str:
     """A hash of what callers of a tool rely on: its schemas, and what it says that it may change. "" for what is nested too deeply."""
     hints = tool.get("annotations")
-    promised = {hint: hints.get(hint) for hint in _HINTS} if isinstance(hints, Mapping) else {}
+    promised = [hints.get(hint) if isinstance(hints, Mapping) else None for hint in _HINTS]
     try:
         return digest([tool.get("inputSchema"), tool.get("outputSchema"), promised])
     except RecursionError:

@@ -1,20 +1,18 @@
-"""A server that is reached by HTTP: streamable HTTP, and the older HTTP with server-sent events.
+"""A server that is reached by streamable HTTP.
 
-The SDK's transports give up the whole connection for one request that fails, and tell little of why. The client below
+The SDK's transport gives up the whole connection for one request that fails, and tells little of why. The client below
 answers such a request with a JSON-RPC error in the server's place, so that only the one who made it hears of it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
 from doorward import DoorwardError, ServerContext
-from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 from doorward_mcp_upstream.settings import MCPSettings
@@ -32,38 +30,17 @@ _GOODBYE = 2.0
 async def streamable(context: ServerContext) -> AsyncIterator[Wire]:
     """Streamable HTTP. Raises: DoorwardError of the credentials."""
     async with (
-        _Client(context) as client,
+        Client(context) as client,
         streamable_http_client(context.settings.url, http_client=client, max_sse_event_size=LONGEST) as (read, write),
     ):
         yield Wire(read, write)
 
 
-@contextlib.asynccontextmanager
-async def sse(context: ServerContext) -> AsyncIterator[Wire]:
-    """HTTP with server-sent events (MCP 2024-11-05). Answers come by another way than requests go, so one that could not be
-    delivered ends the connection: who waits for its answer would wait for ever."""
-    lost: list[Trouble] = []
-    ended = asyncio.Event()
-
-    def failed(trouble: Trouble) -> None:
-        lost.append(trouble)
-        ended.set()
-
-    async def reason() -> str:
-        return lost[0].message if lost else ""
-
-    def make(headers: Any = None, timeout: Any = None, auth: Any = None) -> httpx2.AsyncClient:
-        return _Client(context, failed)
-
-    async with sse_client(context.settings.url, httpx_client_factory=make) as (read, write):
-        yield Wire(read, write, reason, ended)
-
-
-class _Client(httpx2.AsyncClient):
+class Client(httpx2.AsyncClient):
     """Carries requests to the configured place, with its headers and credentials. TLS is always verified. Redirects are
     followed by the SDK, within the origin only."""
 
-    def __init__(self, context: ServerContext, failed: Callable[[Trouble], None] = lambda trouble: None) -> None:
+    def __init__(self, context: ServerContext) -> None:
         settings: MCPSettings = context.settings
         headers = {name: value.reveal().strip() for name, value in settings.headers.items()}
         super().__init__(
@@ -74,10 +51,9 @@ class _Client(httpx2.AsyncClient):
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
         )
         self._name = context.name
-        self._failed = failed
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """What the SDK's transports call for every request."""
+        """What is called for every request."""
         if request.method == "DELETE":
             request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), _GOODBYE)
         if request.method != "POST":
@@ -116,7 +92,6 @@ class _Client(httpx2.AsyncClient):
 
     def _instead(self, request: httpx2.Request, trouble: Trouble, code: Any = None, data: Any = None) -> httpx2.Response:
         """A JSON-RPC error that answers a request in the server's place."""
-        self._failed(trouble)
         error = trouble.as_error(code, data) if type(code) is int else trouble.as_error(data=data)
         content = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
         return httpx2.Response(trouble.status or 503, headers={"content-type": "application/json"}, content=content, request=request)

@@ -15,6 +15,7 @@ from doorward_mcp_upstream import http
 from doorward_mcp_upstream.connection import Connection
 from doorward_mcp_upstream.environment import NESTED
 from doorward_mcp_upstream.flights import Flights
+from doorward_mcp_upstream.sse import sse
 from doorward_mcp_upstream.stderr import StderrLog
 from doorward_mcp_upstream.stdio import stdio
 from doorward_mcp_upstream.troubles import Trouble, root
@@ -40,7 +41,7 @@ async def opened(
         _refuse_nested(context)
         wired = stdio(context, log)
     else:
-        wired = http.streamable(context) if transport == "http" else http.sse(context)
+        wired = http.streamable(context) if transport == "http" else sse(context)
     async with wired as wire:
         connection = Connection(context, wire, flights, changed)
         async with connection.session:

@@ -17,7 +17,11 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 class MCPSettings(Settings):
     """How one MCP server is started or reached, and how long it may take."""
 
-    command: list[str] = Field([], description="What starts the server: a list, or one string that is split as a shell would")
+    command: list[str] = Field(
+        [],
+        description="What starts the server: a list, or one string that is split as a shell would",
+        json_schema_extra={"format": "command"},
+    )
     args: list[str] = Field([], description="More arguments of `command`")
     env: dict[str, Template] = Field({}, description="Environment of the server; it gets none of ours but PATH, HOME, LANG and the like")
     cwd: str | None = Field(

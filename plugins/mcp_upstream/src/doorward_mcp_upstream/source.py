@@ -14,9 +14,6 @@ from doorward_mcp_upstream.settings import MCPSettings
 from doorward_mcp_upstream.text import line, prose
 from doorward_mcp_upstream.upstream import Listing, Upstream
 
-_OURSELVES = "doorward"
-"""What our own server says that its name is."""
-
 
 class MCP:
     """Functions from an MCP server of any kind: one that is started, or one that is reached by HTTP."""
@@ -52,8 +49,6 @@ class MCP:
         if self._starts_itself():
             return self._nothing()
         listing = await self._upstream.listing()
-        if self._is_itself(listing):
-            return self._nothing()
         made = functions.compiled(self._server.name, listing.tools, era=listing.era, skipped=listing.skipped)
         return replace(made, description=self._about(listing))
 
@@ -66,8 +61,6 @@ class MCP:
         if self._starts_itself():
             raise self._refused()
         listing = await self._upstream.listing(era=function.data.get("era", ""))
-        if self._is_itself(listing):
-            raise self._refused()
         if not function.data:
             return await offers.perform(call, self._upstream, listing.capabilities)
         name = function.data["tool"]
@@ -108,12 +101,8 @@ class MCP:
     # An entry that starts Doorward
 
     def _starts_itself(self) -> bool:
-        """Whether its command shows that; then it is never run."""
+        """Whether its command shows that; then it is never run. What hides it, a script for example, is found once connected."""
         return not self._settings.allow_self and starts_doorward([*self._settings.command, *self._settings.args])
-
-    def _is_itself(self, listing: Listing) -> bool:
-        """Whether what was started turned out to be that: through a script of one's own, for example."""
-        return bool(self._settings.command) and not self._settings.allow_self and listing.server.get("name") == _OURSELVES
 
     def _refused(self) -> ServerError:
         hint = f"Remove it, or set `allow_self = true` in [servers.{self._server.name}] if that is what you want."

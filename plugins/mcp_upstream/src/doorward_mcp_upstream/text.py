@@ -6,6 +6,8 @@ import re
 import unicodedata
 from typing import Any
 
+from doorward_mcp_upstream.stderr import clear
+
 _BLANK = re.compile(r"[^\S\n]*\n\s*\n\s*")
 _SENTENCE = re.compile(r"(?<=[.!?])\s|\n\s*\n|\n(?=\s*[-*#])")
 
@@ -34,7 +36,8 @@ def _visible(text: Any, limit: int) -> str:
     start = text[: 3 * limit + 1000]
     if start.isascii() and start.isprintable():
         return start
-    return "".join(c for c in start.replace("\r\n", "\n").replace("\t", " ") if c == "\n" or unicodedata.category(c)[0] != "C")
+    spaced = clear(start.replace("\r\n", "\n").replace("\t", " "))
+    return "".join(c for c in spaced if c == "\n" or unicodedata.category(c)[0] != "C")
 
 
 def _cut(text: str, limit: int) -> str:

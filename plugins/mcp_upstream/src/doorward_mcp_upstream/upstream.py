@@ -27,6 +27,9 @@ Transport = Literal["stdio", "http", "sse"]
 
 _DEBOUNCE = 0.3
 """Seconds that are waited for more changes, before one is told."""
+_ATTEMPTS = 3
+_PAUSE = 0.2
+"""Seconds before the third attempt: the second may have met the same end as the first."""
 _SAID = 2000
 """Characters of an error's message that a server gave."""
 _HEADER_MISMATCH = -32020
@@ -50,6 +53,7 @@ class Upstream:
         self._log = StderrLog(context.state / "stderr.log", context.scrub)
         self._connection: Connection | None = None
         self._opening: asyncio.Future[Connection] | None = None
+        self._opener: asyncio.Task[None] | None = None
         self._owners: set[asyncio.Task[None]] = set()
         self._telling: asyncio.TimerHandle | None = None
         self._transport = self._settings.transport
@@ -81,15 +85,17 @@ class Upstream:
         """One request, and the result as on the wire. Connects on first use (`era`: what was spoken last, which saves asking).
 
         What the server asks for goes to `call.client`, and so does progress. Who is cancelled here is cancelled there. It is
-        made once more, on a new connection, if the old one was lost and it is `safe` or was never sent.
+        made again, once or twice, where the connection was lost and it is `safe` or was never sent.
         Raises: ServerError, with what the server's standard error said last; LimitExceeded.
         """
-        relisted = False
-        retried = False
+        relisted, attempts = False, 0
+        since = time.monotonic()
         while True:
-            since = time.monotonic()
             connection = None
             try:
+                if not attempts:
+                    self._breaker.check()
+                attempts += 1
                 connection = await self._connected(era)
                 async with self._flights.one(call, self._settings.timeout) as flight:
                     result = await connection.send(method, params, flight)
@@ -98,9 +104,9 @@ class Upstream:
             except Trouble as trouble:
                 if connection is not None:
                     self._lost(connection, trouble, since)
-                if retried or connection is None or not trouble.passing or (trouble.sent and not safe):
+                if attempts == _ATTEMPTS or connection is None or not trouble.passing or (trouble.sent and not safe):
                     raise await self._error(method, trouble, connection) from None
-                retried = True
+                await asyncio.sleep(_PAUSE * (attempts - 1))
             except Refusal as refusal:
                 self._breaker.succeeded()
                 if refusal.code != _HEADER_MISMATCH or relisted or connection is None:
@@ -115,9 +121,8 @@ class Upstream:
             self._telling.cancel()
         if self._connection is not None:
             self._connection.ended.set()
-        if self._opening is not None:
-            for owner in self._owners:
-                owner.cancel()
+        if self._opener is not None and self._opening is not None:
+            self._opener.cancel()
         await asyncio.gather(*self._owners, return_exceptions=True)
 
     async def _connected(self, era: str) -> Connection:
@@ -130,9 +135,9 @@ class Upstream:
             self._breaker.check()
             self._opening = asyncio.get_running_loop().create_future()
             self._opening.add_done_callback(lambda done: done.cancelled() or done.exception())  # perhaps nobody waits any more
-            owner = asyncio.create_task(self._own(self._opening, era), name=f"doorward upstream {self._context.name}")
-            self._owners.add(owner)
-            owner.add_done_callback(self._owners.discard)
+            self._opener = asyncio.create_task(self._own(self._opening, era), name=f"doorward upstream {self._context.name}")
+            self._owners.add(self._opener)
+            self._opener.add_done_callback(self._owners.discard)
         return await asyncio.shield(self._opening)
 
     async def _own(self, opening: asyncio.Future[Connection], era: str) -> None:
@@ -174,7 +179,8 @@ class Upstream:
                 self._connection = None
             if not opening.done():
                 self._opening = None
-                self._breaker.failed(str(failure), since)
+                if isinstance(failure, Trouble) and not failure.status:  # one that answers something, if only 401, is there
+                    self._breaker.failed(str(failure), since)
                 opening.set_exception(failure)
 
     def _transports(self) -> list[Transport]:
@@ -185,6 +191,7 @@ class Upstream:
     async def _over(self, connection: Connection) -> None:
         """Until the connection has ended, or nobody has used it for long."""
         idle = self._settings.idle
+        self._flights.last = time.monotonic()
         while not connection.ended.is_set():
             left = self._flights.last + idle - time.monotonic() if idle and not self._flights else idle
             if idle and left <= 0:
@@ -219,7 +226,7 @@ class Upstream:
         if trouble.limit:
             return LimitExceeded(message, hint=hint or "Ask for less, or give the run more time.")
         if trouble.sent and trouble.passing:
-            hint = hint or "It may have been done or not; it is not repeated unless the function is known to be safe to repeat."
+            hint = f"{hint} It may have been done or not; it is not repeated unless the function is known to be safe to repeat.".strip()
         if said := self._log.tail():
             message += f". Its standard error said last:\n{said}"
         return ServerError(message, hint=hint or None)

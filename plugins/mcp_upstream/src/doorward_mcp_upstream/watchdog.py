@@ -16,9 +16,9 @@ while read -r sign group; do
 done
 [ "$groups" = " " ] && exit
 sleep 2
-for group in $groups; do kill -TERM -- "-$group"; done
+for group in $groups; do kill -TERM "-$group"; done
 sleep 2
-for group in $groups; do kill -KILL -- "-$group"; done
+for group in $groups; do kill -KILL "-$group"; done
 """
 
 

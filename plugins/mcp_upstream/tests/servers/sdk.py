@@ -15,6 +15,7 @@ import mcp_types as t
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 
 LEGACY = os.environ.get("ERA") == "legacy"
 FORM = {"type": "object", "properties": {"name": {"type": "string"}}}
@@ -41,6 +42,7 @@ async def list_tools(ctx: Any, params: Any) -> t.ListToolsResult:
         tool("environment"),
         tool("cancelled"),
         tool("fail"),
+        tool("pid"),
         tool("region", region={"type": "string", "x-mcp-header": "Region"}),
         *(tool(name) for name in extra),
     ]
@@ -82,6 +84,8 @@ async def call_tool(ctx: Any, params: Any) -> Any:
             return text({**os.environ, "cwd": os.getcwd()})
         case "cancelled":
             return text(cancelled)
+        case "pid":
+            return text(str(os.getpid()))
         case "fail":
             raise MCPError(t.INVALID_PARAMS, "that is wrong")
         case "ask" | "sample":
@@ -92,9 +96,7 @@ async def call_tool(ctx: Any, params: Any) -> Any:
 
 async def asked(ctx: Any, params: Any, name: str) -> Any:
     """Ask the client, in the way of the era."""
-    prompt = t.CreateMessageRequestParams(
-        messages=[t.SamplingMessage(role="user", content=t.TextContent(text="Hello?"))], max_tokens=10
-    )
+    prompt = t.CreateMessageRequestParams(messages=[t.SamplingMessage(role="user", content=t.TextContent(text="Hello?"))], max_tokens=10)
     if ctx.session.protocol_version == "2026-07-28":
         if not params.input_responses:
             ask = t.ElicitRequest(params=t.ElicitRequestFormParams(message="Who?", requested_schema=FORM))
@@ -132,7 +134,32 @@ async def stdio() -> None:
 
     server = make()
     async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
+        await server.run(Old(read, write) if LEGACY else read, write, server.create_initialization_options())
+
+
+class Old:
+    """Messages to a server that has never heard of discovery: the SDK's would settle the era by it."""
+
+    def __init__(self, read: Any, write: Any) -> None:
+        self.read, self.write = read, write
+
+    async def __aenter__(self) -> Any:
+        await self.read.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self.read.__aexit__(*error)
+
+    async def aclose(self) -> None:
+        await self.read.aclose()
+
+    async def __aiter__(self) -> Any:
+        async for item in self.read:
+            if getattr(getattr(item, "message", None), "method", "") == "server/discover":
+                error = t.ErrorData(code=t.METHOD_NOT_FOUND, message="Method not found")
+                await self.write.send(SessionMessage(t.JSONRPCError(jsonrpc="2.0", id=item.message.id, error=error)))
+            else:
+                yield item
 
 
 def http(kind: str, port: int) -> None:
@@ -149,7 +176,7 @@ def http(kind: str, port: int) -> None:
 
         async def connect(request: Any) -> Response:
             async with transport.connect_sse(request.scope, request.receive, request._send) as (read, write):
-                await server.run(read, write, server.create_initialization_options())
+                await server.run(Old(read, write) if LEGACY else read, write, server.create_initialization_options())
             return Response()
 
         app: Any = Starlette(routes=[Route("/mcp", connect, methods=["GET"]), Mount("/messages/", transport.handle_post_message)])

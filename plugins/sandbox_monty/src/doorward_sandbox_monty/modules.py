@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
@@ -18,39 +17,59 @@ class Modules(Mapping[str, Any]):
     may have thousands; a session, whose later programs may mention others, gets `everything`."""
 
     def __init__(self, *, everything: bool, stubs: bool) -> None:
-        self.functions: set[str] = set()
+        self.functions: dict[str, str] = {}
         self._stubs = stubs
         self._everything = everything
         self._door: Door | None = None
         self._mentioned: set[str] = set()
+        self._aliases: Mapping[str, str] = {}
 
-    def begin(self, door: Door, code: str) -> None:
-        """From now on it is this door that answers, for this program."""
+    def begin(self, door: Door, code: str) -> str:
+        """From now on it is this door that answers, for this program. Returns: the text to run before it."""
         self._door = door
-        self._mentioned = set(re.findall(r"\w+", code))
+        aliases = door.aliases(code, everything=self._everything)
+        self._mentioned = set(re.findall(r"\w+", code + aliases.before))
+        self._aliases = aliases.modules
+        return aliases.before
+
+    def mentioned(self, module: str) -> list[str]:
+        """The names in a module that the program mentions; none of a module that is not ours."""
+        members = self._door.members(self._aliases.get(module, module)) if self._door else None
+        return [name for name in members or () if name in self._mentioned]
 
     def __getitem__(self, name: str) -> Callable[[], Awaitable[Any]]:
         door = self._door
         if name == api_errors.MODULE:
             return self._of_errors
-        members = door.members(name) if door else None
-        if door is None or members is None:
+        if door is None or (name not in self._aliases and door.members(name) is None):
             raise KeyError(name)
 
         async def module() -> Any:
-            names = [m for m in members if self._everything or m in self._mentioned]
-            attributes = {n: self._function(f"{name}.{n}") for n in names}
-            attributes |= {"ApiError": (csv.Error,)} if name == "doorward" else {}
-            return monty.ExternalModule(attributes, stubs=door.stub(name, names) if self._stubs else None)
+            return self._module(door, name)
 
         return module
 
-    async def _of_errors(self) -> Any:
-        return monty.ExternalModule({"error": _stand_in(api_errors.ERROR)}, stubs=api_errors.STUB)
+    def _module(self, door: Door, name: str) -> monty.ExternalModule:
+        """The module of this import name, with those that aliases put in it."""
+        server = self._aliases.get(name, name)
+        members = door.members(server) or () if server else ()
+        names = [m for m in members if self._everything or m in self._mentioned]
+        attributes: dict[str, Any] = {n: self._function(f"{name}.{n}", f"{server}.{n}") for n in names}
+        if name == "doorward":
+            attributes |= dict.fromkeys(api_errors.CLASSES, ())  # for the import; `rewriting` gives the name its meaning
+        for alias in self._aliases:
+            above, _, last = alias.rpartition(".")
+            if above == name and (self._everything or last in self._mentioned):
+                attributes[last] = self._module(door, alias)
+        return monty.ExternalModule(attributes, stubs=door.stub(server, names) if self._stubs else None)
 
-    def _function(self, qualified: str) -> Any:
-        self.functions.add(qualified)
-        return _stand_in(qualified)
+    async def _of_errors(self) -> Any:
+        asked = {"error": _stand_in(api_errors.ERROR), "server": _stand_in(api_errors.SERVER)}
+        return monty.ExternalModule(asked, stubs=api_errors.STUB)
+
+    def _function(self, called: str, meant: str) -> Any:
+        self.functions[called] = meant
+        return _stand_in(meant)
 
     def __iter__(self) -> Iterator[str]:
         return iter(())

@@ -7,19 +7,18 @@ import contextlib
 import os
 import re
 import signal
-from collections.abc import Awaitable, Coroutine, Mapping
+from collections.abc import Awaitable, Container, Coroutine, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import anyio
 import pydantic_monty as monty
 from doorward import (
-    ApiError,
     Door,
     DoorwardError,
     Ended,
     Failure,
     Frame,
-    InvalidArguments,
     LimitExceeded,
     Limits,
     Program,
@@ -30,7 +29,7 @@ from doorward import (
     sets_result,
 )
 
-from doorward_sandbox_monty import api_errors
+from doorward_sandbox_monty import api_errors, rewriting
 from doorward_sandbox_monty.workers import Worker, Workers
 
 _GRACE = 2.0
@@ -45,6 +44,8 @@ class MontySandbox:
         self._worker = worker
         self._keeps = session
         self._calls = _Calls()
+        self._awaited: dict[str, set[tuple[int, int]]] = {}
+        self._fed = 0
         self._running = False
         self._open = True
 
@@ -81,14 +82,18 @@ class MontySandbox:
 
     async def _feed(self, program: Program, door: Door) -> Ended:
         code, inputs = bind(program.code, program.params)
-        self._worker.modules.begin(door, code)
-        code = api_errors.rewritten(code)
-        calls = self._calls = _Calls(door, _awaited(code))
+        modules = self._worker.modules
+        before = modules.begin(door, code)
+        code = rewriting.rewritten(code, modules.mentioned)
+        calls = self._calls = _Calls(door, self._awaited)
         self._worker.on_death = calls.drop
         try:
-            if api_errors.needed(code) and not self._worker.prepared:
+            if rewriting.needed(code) and not self._worker.prepared:
                 await self._drive(api_errors.PRELUDE, {}, calls, door)
                 self._worker.prepared = True
+            if before:
+                await self._drive(before, {}, calls, door)
+            self._awaited[f"<python-input-{self._fed}>"] = _awaited(code)
             value = await self._drive(code, inputs, calls, door)
             if sets_result(code):
                 value = await self._drive("result", {}, calls, door, unless=(value,))
@@ -97,7 +102,7 @@ class MontySandbox:
             self._worker.died()
             if self._worker.ahead and not calls.made and not calls.over:
                 # It may have died while it waited for a program; one that has done nothing yet may start anew.
-                self._worker = await self._workers.check_out(program.limits)
+                self._worker, self._fed = await self._workers.check_out(program.limits), 0
                 return await self._feed(program, door)
             if error.timed_out:
                 raise _too_late(program.limits) from None
@@ -110,13 +115,20 @@ class MontySandbox:
     async def _drive(self, code: str, inputs: Mapping[str, Any], calls: _Calls, door: Door, *, unless: tuple[Any, ...] = ()) -> Any:
         """Feed one text and answer the worker's questions until it has a value: `unless` holds that for a name that is not set."""
         worker = self._worker
-        step = await worker.session.feed_start(code, inputs=dict(inputs), print_callback=lambda stream, text: calls.print(text))
+        self._fed += 1
+        try:
+            step = await worker.session.feed_start(code, inputs=dict(inputs), print_callback=lambda stream, text: calls.print(text))
+        except monty.MontyTypingError:
+            self._fed -= 1  # Monty's own count, by which it names texts, leaves it out
+            raise
         while not isinstance(step, monty.MontyComplete):
             match step:
                 case monty.AsyncFunctionSnapshot(function_name=api_errors.ERROR):
                     step = await step.resume({"return_value": calls.errors.told(*step.args)})
+                case monty.AsyncFunctionSnapshot(function_name=api_errors.SERVER):
+                    step = await step.resume(await calls.call("doorward.server", step.args, step.kwargs))
                 case monty.AsyncFunctionSnapshot(is_os_function=False) if step.function_name in worker.modules.functions:
-                    step = await step.resume(await calls.answer(step, step.function_name))
+                    step = await step.resume(await calls.answer(step, worker.modules.functions[step.function_name]))
                 case monty.AsyncFunctionSnapshot(function_name="time.sleep" | "asyncio.sleep"):
                     step = await step.resume(await calls.sleep(step))
                 case monty.AsyncFutureSnapshot():
@@ -129,11 +141,12 @@ class MontySandbox:
 
 
 class _Calls:
-    """The calls of one feed: answered at once, or as futures where the program awaits them."""
+    """The calls of one feed: answered at once, or as futures where they are awaited. `awaited` has the places where that is, by
+    the text in which the call stands: a session's functions are of earlier ones."""
 
-    def __init__(self, door: Door | None = None, awaited_at: set[tuple[int, int]] = frozenset()) -> None:  # type: ignore[assignment]
+    def __init__(self, door: Door | None = None, awaited: Mapping[str, Container[tuple[int, int]]] = MappingProxyType({})) -> None:
         self._door = door
-        self._awaited_at = awaited_at
+        self._awaited = awaited
         self._running: set[asyncio.Future[Any]] = set()
         self._pending: dict[int, asyncio.Task[Any]] = {}
         self.errors = api_errors.Errors()
@@ -148,18 +161,17 @@ class _Calls:
 
     async def answer(self, step: Any, function: str) -> Any:
         self.made = self.called = True
-        call = self._call(function, step.args, step.kwargs)
-        if (step.position.start, step.position.end) not in self._awaited_at:
-            return await call
-        return self._later(step.call_id, call)
+        call = self.call(function, step.args, step.kwargs)
+        return self._later(step.call_id, call) if self._is_awaited(step.position) else await call
 
     async def sleep(self, step: Any) -> Any:
         """The host waits for a program that sleeps: the deadline of the run bounds it."""
         seconds = max(0.0, float(step.args[0])) if step.args else 0.0
         waiting = self._value(asyncio.sleep(min(seconds, 3600)))
-        if (step.position.start, step.position.end) in self._awaited_at:
-            return self._later(step.call_id, waiting)
-        return await waiting
+        return self._later(step.call_id, waiting) if self._is_awaited(step.position) else await waiting
+
+    def _is_awaited(self, place: Any) -> bool:
+        return (place.start, place.end) in self._awaited.get(place.filename, ())
 
     async def settled(self, ids: list[int]) -> dict[int, Any]:
         """The answers that are there, after at least one of these calls has ended."""
@@ -181,7 +193,7 @@ class _Calls:
         self._pending[call_id] = asyncio.ensure_future(call)
         return {"future": ...}
 
-    async def _call(self, function: str, args: Any, kwargs: Any) -> Any:
+    async def call(self, function: str, args: Any, kwargs: Any) -> Any:
         assert self._door is not None
         return await self._value(self._door.call(function, args, kwargs))
 
@@ -192,11 +204,8 @@ class _Calls:
         try:
             await asyncio.wait([task])
             return {"return_value": task.result()}
-        except ApiError as error:
-            return {"exc_type": api_errors.RAISED, "message": self.errors.keep(error)}
         except DoorwardError as error:
-            kind = "TypeError" if isinstance(error, InvalidArguments) else "RuntimeError"
-            return {"exc_type": kind, "message": error.message}
+            return self.errors.raised(error)
         except asyncio.CancelledError:
             return {"exc_type": "RuntimeError", "message": "the run is over"}
         finally:
@@ -235,11 +244,13 @@ def _ended(error: monty.MontyError, code: str, limits: Limits, *, made: bool) ->
                 hint="Nothing has run. Mend the types first.",
             )
         )
-    frames = [f for f in error.traceback() if f.function_name != api_errors.GET] if hasattr(error, "traceback") else []
+    frames = (
+        [f for f in error.traceback() if not (f.function_name or "").startswith(api_errors.OURS)] if hasattr(error, "traceback") else []
+    )
     line = frames[-1].line if frames else None
-    name = "ApiError" if api_errors.meant(inner, code) else type(inner).__name__
+    name = api_errors.named(inner, code)
     message = error.display("msg") if isinstance(error, (monty.MontyRuntimeError, monty.MontySyntaxError)) else str(error)
-    message = message.replace("'_csv.Error' object", "'ApiError' object")
+    message = message.replace("'_csv.Error' object", "'ApiError' object").replace("'binascii.Incomplete' object", "'ToolError' object")
     message = message.rstrip(" ") if name == "ApiError" else message
     if name == "NotImplementedError" and "monty" in message and not made:
         hint = "Write it plainly: lists in place of generators, functions in place of subclasses."

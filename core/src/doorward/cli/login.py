@@ -1,0 +1,75 @@
+"""`doorward login`: a person logs in to a server, by whatever its auth plugin needs of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+import anyio
+import click
+
+from doorward.cli.common import Project, common, print_json, say
+from doorward.errors import ConfigError
+
+
+@click.command()
+@common
+@click.argument("server")
+@click.option("--no-browser", is_flag=True, help="Print the address to visit, and open nothing.")
+@click.option("--paste", is_flag=True, help="The browser is on another machine: paste the address at which it ends.")
+@click.option("--remove", is_flag=True, help="Log out: forget what was kept of the login.")
+def login(project: Project, server: str, no_browser: bool, paste: bool, remove: bool) -> None:
+    """Log in to SERVER, in a browser. What is got is kept for this user and configuration, and renewed by itself."""
+    anyio.run(_login, project, server, Terminal(browser=not (no_browser or paste), paste=paste), remove)
+
+
+async def _login(project: Project, server: str, terminal: Terminal, remove: bool) -> None:
+    async with project.gateway(ready=False) as gate:
+        auth = gate.servers.auth_of(server)
+        method = getattr(auth, "logout" if remove else "login", None)
+        if method is None:
+            raise ConfigError(
+                "this type of auth has no login", place=f"[servers.{server}] auth", hint="Its credentials stand in the settings."
+            )
+        said: str = await (method() if remove else method(terminal))
+    if project.json:
+        print_json({"server": server, "message": said})
+    else:
+        say(f"{server}: {said}")
+
+
+class Terminal:
+    """The person at this terminal. What they are told goes to standard error: the answer of the command is on standard output."""
+
+    def __init__(self, *, browser: bool, paste: bool) -> None:
+        self._browser = browser and _has_display()
+        self._paste = paste
+
+    def tell(self, text: str) -> None:
+        say(text, err=True)
+
+    async def open(self, url: str) -> None:
+        import webbrowser
+
+        if self._browser and await anyio.to_thread.run_sync(webbrowser.open, url):
+            self.tell(f"Go on in the browser. If it does not open, visit:\n{url}")
+        else:
+            self.tell(f"Visit:\n{url}")
+
+    async def ask(self, question: str) -> str | None:
+        if not self._paste:
+            return None
+        self.tell(question)
+        # Nothing else goes on meanwhile, and Ctrl-C has to end the waiting itself.
+        before: Any = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            return sys.stdin.readline().strip()
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def _has_display() -> bool:
+    """Whether a browser can be seen. Where there is none, one in the terminal would be in the way."""
+    return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))

@@ -1,0 +1,129 @@
+"""Which authorization server a server's tokens come from: RFC 9728, RFC 8414 and OpenID Connect Discovery, as MCP uses them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import httpx2
+from doorward import ConfigError, ServerError
+from mcp.client.auth import utils
+from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
+from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_server_url
+from pydantic import ValidationError
+
+if TYPE_CHECKING:
+    from doorward import PluginContext
+
+    from doorward_auth_oauth2.settings import OAuth2Settings
+    from doorward_auth_oauth2.wire import Wire
+
+
+class Found:
+    """What was found: the provider, the resource's own metadata if it has any, and the scopes that are asked for."""
+
+    def __init__(self, provider: OAuthMetadata, resource: ProtectedResourceMetadata | None, scopes: list[str]) -> None:
+        self.provider, self.resource, self.scopes = provider, resource, scopes
+
+
+async def discover(context: PluginContext, wire: Wire) -> Found:
+    """Ask the server, then the provider. Raises: ServerError, ConfigError."""
+    settings, url = context.settings, context.url
+    if settings.token_url:
+        return Found(_by_urls(settings.token_url, settings.authorization_url or settings.token_url), None, settings.scopes)
+    challenge = await wire.challenge(url, mcp=context.source == "mcp")
+    challenged = challenge if challenge.status_code in (401, 403) else None
+    resource = await _resource(challenged, url, wire)
+    provider = await _provider(settings, url, resource, wire, guess=challenge.status_code == 401)
+    return Found(provider, resource, settings.scopes or _asked(challenged, resource, provider))
+
+
+async def _resource(challenged: httpx2.Response | None, url: str, wire: Wire) -> ProtectedResourceMetadata | None:
+    """The metadata of the protected resource (RFC 9728), if it publishes any."""
+    named = utils.extract_resource_metadata_from_www_auth(challenged) if challenged is not None else None
+    for at in utils.build_protected_resource_metadata_discovery_urls(named, url):
+        found = await utils.handle_protected_resource_response(await wire.send(utils.create_oauth_metadata_request(at)))
+        if found is None:
+            continue
+        if not check_resource_allowed(requested_resource=resource_url_from_server_url(url), configured_resource=str(found.resource)):
+            raise ServerError(f"{at} is about {found.resource}, not about {url}: nobody was asked for tokens")
+        return found
+    return None
+
+
+async def _provider(
+    settings: OAuth2Settings, url: str, resource: ProtectedResourceMetadata | None, wire: Wire, *, guess: bool
+) -> OAuthMetadata:
+    """The metadata of the authorization server, whose issuer must be the one that was looked for (RFC 8414 section 3.3)."""
+    offered = [str(one) for one in resource.authorization_servers] if resource else []
+    issuer = settings.issuer or (offered[0] if offered else "")
+    if settings.issuer and offered:
+        issuer = next((one for one in offered if utils.issuers_match(one, settings.issuer)), "")
+        if not issuer:
+            raise ServerError(
+                f"{url} sends to {', '.join(offered)}, which is not the issuer that is configured: nobody was asked for tokens"
+            )
+    expected = issuer or str(httpx2.URL(url).copy_with(path="", query=None, fragment=None, userinfo=b""))
+    for at in utils.build_oauth_authorization_server_metadata_discovery_urls(issuer or None, url):
+        ok, found = await utils.handle_auth_metadata_response(await wire.send(utils.create_oauth_metadata_request(at)))
+        if found is not None:
+            if not utils.issuers_match(str(found.issuer), expected):
+                raise ServerError(f"{at} is the metadata of {found.issuer}, not of {expected}: nobody was asked for tokens")
+            if settings.flow == "authorization_code":
+                _check(found, strict=resource is not None)
+            return found
+        if not ok:
+            break
+    if issuer or not guess:
+        what = f"{issuer} has no metadata" if issuer else f"{url} does not say where to log in"
+        raise ConfigError(what, hint="Set issuer, or authorization_url and token_url with a client_id, in auth.")
+    base = expected.rstrip("/")  # as MCP's specification of 2025-03-26 has it
+    return _by_urls(f"{base}/token", f"{base}/authorize", f"{base}/register", issuer=expected)
+
+
+def _by_urls(token: str, authorization: str, registration: str | None = None, *, issuer: str = "") -> OAuthMetadata:
+    try:
+        return OAuthMetadata.model_validate(
+            {
+                "issuer": issuer or token,
+                "token_endpoint": token,
+                "authorization_endpoint": authorization,
+                "registration_endpoint": registration,
+            }
+        )
+    except ValidationError:
+        raise ConfigError("token_url or authorization_url is no URL") from None
+
+
+def _check(found: OAuthMetadata, *, strict: bool) -> None:
+    """Refuse a provider that cannot log in safely.
+
+    The page at which a person logs in belongs to the issuer, or to those who get the code. If it belongs to a third party, the issuer
+    wants a code of theirs (a mix-up attack, RFC 9700 section 4.4).
+    """
+    login = httpx2.URL(str(found.authorization_endpoint)).origin
+    if login not in (httpx2.URL(str(found.issuer)).origin, httpx2.URL(str(found.token_endpoint)).origin):
+        raise ServerError(f"{found.issuer} wants logins at {login.host}, which is neither its own nor that of its token endpoint")
+    methods = found.code_challenge_methods_supported
+    if "S256" not in (methods or ()) and (methods is not None or strict):
+        raise ServerError(f"{found.issuer} does not offer PKCE with S256, without which no login is safe")
+
+
+def _asked(challenged: httpx2.Response | None, resource: ProtectedResourceMetadata | None, provider: OAuthMetadata) -> list[str]:
+    """The scopes that the server asks for, and `offline_access` for a refresh token where the provider has that."""
+    scopes = challenged_scopes(challenged) if challenged is not None else []
+    scopes = scopes or _scopes((resource and resource.scopes_supported) or ())
+    if scopes and "offline_access" in (provider.scopes_supported or ()) and "offline_access" not in scopes:
+        scopes.append("offline_access")
+    return scopes
+
+
+def challenged_scopes(response: httpx2.Response) -> list[str]:
+    """The scopes that an answer says are needed (RFC 6750 section 3)."""
+    return _scopes((utils.extract_scope_from_www_auth(response) or "").split())
+
+
+def _scopes(words: Iterable[str]) -> list[str]:
+    """Those words that are scopes (RFC 6749 section 3.3), as many as are plausible."""
+    return [word for word in words if re.fullmatch(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}", word)][:100]

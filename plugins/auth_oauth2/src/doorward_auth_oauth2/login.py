@@ -1,0 +1,47 @@
+"""A login: a person visits a page of the provider, and its answer becomes tokens."""
+
+from __future__ import annotations
+
+import httpx2
+from doorward import Person, PluginContext
+from mcp.shared.auth import AuthorizationCodeResult
+
+from doorward_auth_oauth2 import discovery, flows
+from doorward_auth_oauth2.kept import Login
+from doorward_auth_oauth2.redirect import Redirect
+from doorward_auth_oauth2.wire import Wire, require_private
+
+
+async def log_in(context: PluginContext, before: Login | None, person: Person) -> Login:
+    """Log a person in; `before` is their login of before, if there is one.
+
+    Raises: ConfigError, ServerError.
+    """
+    settings, url = context.settings, context.url
+    require_private(url, context.name)
+    async with Wire(context.conceal, settings.urls(url)) as wire, Redirect(settings.redirect_port) as redirect:
+        found = await discovery.discover(context, wire)
+        if before is not None and before.wanted and not settings.scopes:
+            found.scopes = list(dict.fromkeys([*before.scope.split(), *before.wanted.split(), *found.scopes]))
+
+        async def visit(page: str) -> None:
+            wire.check(page)
+            redirect.expect(page)
+            asks = f", which is asked for: {' '.join(found.scopes)}" if found.scopes else ""
+            person.tell(f"Log in at {httpx2.URL(page).host} for {context.name} ({httpx2.URL(url).host}){asks}.")
+            await person.open(page)
+
+        async def answer() -> AuthorizationCodeResult:
+            pasted = await person.ask("When the browser has ended at an address that starts with http://127.0.0.1, paste that:")
+            got = await redirect.answer() if pasted is None else redirect.pasted(pasted)
+            context.conceal(got["code"])
+            return AuthorizationCodeResult(code=got["code"], state=got["state"], iss=got.get("iss"))
+
+        return await flows.authorize(settings, url, found, redirect.uri, visit, answer, wire)
+
+
+async def log_out(context: PluginContext, login: Login) -> bool:
+    """Have the provider forget a login. Returns: whether it can. Raises: ServerError."""
+    login.conceal(context.conceal)
+    async with Wire(context.conceal, context.settings.urls(context.url)) as wire:
+        return await flows.revoke(context.settings, context.url, login, wire)

@@ -1,0 +1,156 @@
+"""What a client wrote about one server → one `Entry`, whatever the client. The texts are hostile: they are looked at, never run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from doorward_clients.hiding import is_named_secret
+
+_REMOTE = {"http", "streamablehttp", "httpstream", "remote", "sse"}
+_LOCAL = {"stdio", "local"}
+LARGEST = 2**16
+"""Characters of an entry."""
+_MILLISECONDS = 1000
+"""A `timeout` from here on is in milliseconds (Claude Code, Gemini CLI, opencode), one below in seconds (Cline)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A server as a client starts or reaches it. Texts still hold the client's own `${…}`."""
+
+    command: tuple[str, ...] = ()
+    url: str = ""
+    sse: bool = False
+    env: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    cwd: str = ""
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    timeout: float | None = None
+    start_timeout: float | None = None
+    disabled: bool = False
+    left_out: tuple[str, ...] = ()
+    """Keys that mean something to the client, and have no place in doorward.toml."""
+
+
+def parse(raw: Any) -> Entry:
+    """An entry. Raises: ValueError, which says why it is none."""
+    if not isinstance(raw, Mapping):
+        raise ValueError("is no table")
+    _check(raw)
+    if isinstance(nested := raw.get("transport"), Mapping):  # Cline
+        raw = {**raw, **nested, "transport": None}
+    if isinstance(nested := raw.get("command"), Mapping):  # Zed, of old
+        raw = {**raw, **nested, "command": nested.get("path")}
+    kind = re.sub(r"[^a-z]", "", str(raw.get("type") or raw.get("transport") or raw.get("transportType") or "").lower())
+    url = next((raw[key] for key in ("url", "httpUrl", "serverUrl") if raw.get(key)), "")
+    command = raw.get("command") or ()
+    if kind and kind not in _REMOTE | _LOCAL:
+        raise ValueError(f"has the transport {kind!r}, which is not known here")
+    if url and (kind in _REMOTE or not command):
+        return Entry(url=_url(url), sse=kind == "sse", headers=_headers(raw), **_common(raw))
+    if command and kind not in _REMOTE:
+        words = [command] if isinstance(command, str) else _list(raw, "command")
+        return Entry(
+            command=_texts([*words, *_list(raw, "args")], "args"),
+            env=_env(raw),
+            cwd=_text(raw.get("cwd") or "", "cwd"),
+            **_common(raw),
+        )
+    raise ValueError("has neither a command nor a URL")
+
+
+def _common(raw: Mapping[str, Any]) -> dict[str, Any]:
+    timeout = _number(raw.get("timeout"))
+    if timeout is not None and timeout >= _MILLISECONDS:
+        timeout /= 1000
+    return {
+        "include": tuple(tool for tool in _tools(raw, "includeTools", "enabled_tools", "tools") if tool != "*"),
+        "exclude": _tools(raw, "excludeTools", "disabled_tools", "disabledTools"),
+        "timeout": _number(raw.get("tool_timeout_sec")) or timeout,
+        "start_timeout": _number(raw.get("startup_timeout_sec")),
+        "disabled": raw.get("disabled") is True or raw.get("enabled") is False,
+        "left_out": tuple(key for key in ("envFile", "oauth", "headersHelper") if raw.get(key)),
+    }
+
+
+def _env(raw: Mapping[str, Any]) -> dict[str, str]:
+    env = {}
+    for each in _list(raw, "env_vars"):  # Codex: a name, or {"name": …}
+        name = each.get("name") if isinstance(each, Mapping) else each
+        env[_text(name, "env_vars")] = f"${{{name}}}" if is_named_secret(str(name)) else f"${{{name}:-}}"  # most may be missing
+    return env | _table(raw, "environment") | _table(raw, "env")
+
+
+def _headers(raw: Mapping[str, Any]) -> dict[str, str]:
+    headers = {name: f"${{{variable}}}" for name, variable in _table(raw, "env_http_headers").items()}
+    if variable := raw.get("bearer_token_env_var"):
+        headers["Authorization"] = f"Bearer ${{{_text(variable, 'bearer_token_env_var')}}}"
+    return headers | _table(raw, "http_headers") | _table(raw, "headers")
+
+
+def _table(raw: Mapping[str, Any], key: str) -> dict[str, str]:
+    given = raw.get(key)
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise ValueError(f"{key} is no table")
+    return {name: _text(value, key) for name, value in given.items() if value is not None}
+
+
+def _list(raw: Mapping[str, Any], key: str) -> list[Any]:
+    given = raw.get(key) or []
+    if not isinstance(given, (list, tuple)):
+        raise ValueError(f"{key} is no list")
+    return list(given)
+
+
+def _tools(raw: Mapping[str, Any], *keys: str) -> tuple[str, ...]:
+    given = next((raw[key] for key in keys if raw.get(key)), ())
+    return _texts(given, keys[0]) if isinstance(given, (list, tuple)) else ()
+
+
+def _texts(values: Any, key: str) -> tuple[str, ...]:
+    return tuple(_text(value, key) for value in values)
+
+
+def _text(value: Any, key: str) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, (str, int, float)):
+        raise ValueError(f"{key} holds something that is no text")
+    return str(value)
+
+
+def _number(value: Any) -> float | None:
+    is_one = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < 10**9
+    return float(value) if is_one else None
+
+
+def _url(value: Any) -> str:
+    url = _text(value, "url")
+    if not re.fullmatch(r"https?://[^\s\\]+|[^\s\\]*[$]?\{[^\s\\]+", url, re.IGNORECASE):
+        raise ValueError("has a URL that is none of http or https")
+    urlsplit(url)  # it too may say that this is none
+    return url
+
+
+def _check(value: Any) -> None:
+    """Raises: ValueError if there is too much text, or such as no file and no process could be given."""
+    todo, room = [value], LARGEST
+    while todo:
+        match todo.pop():
+            case str() as text:
+                room -= len(text)
+                if room < 0:
+                    raise ValueError(f"has more than {LARGEST} characters")
+                if "\0" in text or re.search(r"[\ud800-\udfff]", text):
+                    raise ValueError("holds text that is none (a null character, or half of a surrogate pair)")
+            case Mapping() as table:
+                todo += [*table.keys(), *table.values()]
+            case list() | tuple() as values:
+                todo += values

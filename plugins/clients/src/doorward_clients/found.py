@@ -1,0 +1,120 @@
+"""Servers in the configurations of clients: found, not yet understood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from doorward import ConfigError
+
+from doorward_clients import mce
+from doorward_clients.clients import CLIENTS, Client, Machine
+from doorward_clients.document import Document, read
+
+_KEYS = (("mcpServers",), ("servers",), ("context_servers",), ("mcp_servers",), ("mcp", "servers"), ("mcp",))
+"""Where servers may stand in a file of which nobody knows whose it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A server as it stands in a file. `folder` is that of the project for which the client starts it."""
+
+    name: str
+    raw: Any
+    client: str
+    file: Path
+    scope: str
+    folder: Path
+
+    @property
+    def what(self) -> str:
+        return f"{self.client}, {self.scope}" if self.scope != "file" else self.client
+
+
+@dataclass(slots=True)
+class Search:
+    """What was found, those first that win over others of the same name and client; and what could not be read."""
+
+    machine: Machine
+    everything: bool = False
+    """Also the servers of other projects, which Claude Code keeps in its one file."""
+    servers: list[Found] = field(default_factory=list)
+    problems: list[ConfigError] = field(default_factory=list)
+    elsewhere: int = 0
+    """Servers of other projects that were left out."""
+    _seen: set[Path] = field(default_factory=set)
+
+    def clients(self, clients: Iterable[Client]) -> None:
+        """Look into all files that these clients have on this machine, and in this project."""
+        for client in clients:
+            for scope in ("project", "global"):
+                for file in client.files(self.machine, scope):
+                    self._look(file, client, scope)
+
+    def file(self, file: Path) -> None:
+        """Look into one file, which must be there: a known client's, or any that has servers."""
+        if not file.exists():
+            self.problems.append(ConfigError("there is no such file", place=str(file)))
+            return
+        whose = {
+            path.resolve(): (c, scope) for c in CLIENTS.values() for scope in ("project", "global") for path in c.files(self.machine, scope)
+        }
+        client, scope = whose.get(file.resolve(), (None, "file"))
+        self._look(file, client, scope)
+
+    def _look(self, file: Path, client: Client | None, scope: str) -> None:
+        try:
+            if not file.exists() or file.resolve() in self._seen:
+                return
+            self._seen.add(file.resolve())
+            if file.suffix.lower() in (".yaml", ".yml"):
+                self.servers += [self._found(name, raw, mce.TITLE, file, scope) for name, raw in mce.read(file)]
+                return
+            document = read(file)
+            if client is None:
+                self._unknown(document)
+            else:
+                if client.name == "claude-code":
+                    self._projects(document, client)
+                self.table(document.has(client.keys), client.title, file, scope)
+        except (ConfigError, OSError) as error:
+            self.problems.append(error if isinstance(error, ConfigError) else ConfigError(str(error), place=str(file)))
+
+    def _found(self, name: str, raw: Any, client: str, file: Path, scope: str, folder: Path | None = None) -> Found:
+        return Found(name, raw, client, file, scope, folder or (file.resolve().parent if scope == "file" else self.machine.project))
+
+    def table(self, table: Any, client: str, file: Path, scope: str, folder: Path | None = None) -> None:
+        """Take all servers of a table. Raises: ConfigError if it is none."""
+        if table is None:
+            return
+        if not isinstance(table, Mapping):
+            raise ConfigError("what should hold servers is no table", place=str(file))
+        self.servers += [self._found(name, raw, client, file, scope, folder) for name, raw in table.items()]
+
+    def _projects(self, document: Document, client: Client) -> None:
+        """What Claude Code keeps for single projects (its scope `local`)."""
+        for folder, about in _items(document.has(("projects",))):
+            table = about.get(client.keys[0]) if isinstance(about, Mapping) else None
+            if not isinstance(table, Mapping) or not table:
+                continue
+            if here := Path(folder) == self.machine.project or self.everything:
+                scope = "project" if Path(folder) == self.machine.project else f"project {folder}"
+                self.table(table, client.title, document.file, scope, Path(folder))
+            self.elsewhere += 0 if here else len(table)
+
+    def _unknown(self, document: Document) -> None:
+        """Raises: ConfigError if there is nothing that holds servers."""
+        for keys in _KEYS:
+            if isinstance(table := document.has(keys), Mapping):
+                plausible = {name: raw for name, raw in table.items() if keys != ("mcp",) or isinstance(raw, Mapping)}
+                self.table(plausible, document.file.name, document.file, "file")
+                if keys == ("mcpServers",):
+                    self._projects(document, CLIENTS["claude-code"])
+                return
+        raise ConfigError("holds no servers", place=str(document.file), hint="Looked for: " + ", ".join(".".join(keys) for keys in _KEYS))
+
+
+def _items(value: Any) -> Iterator[tuple[str, Any]]:
+    return iter(value.items() if isinstance(value, Mapping) else ())

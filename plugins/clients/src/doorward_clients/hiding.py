@@ -1,0 +1,111 @@
+"""Secrets in the texts of a configuration: found by what they are called, by what they look like, and by where they stand.
+
+What is taken for a secret and is none costs a line in `.env`. So in doubt it is one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+Keep = Callable[[str, str], str]
+"""Keeps a secret under a name like the one that is proposed; answers the reference to it."""
+
+_NAMED = re.compile(
+    r"token|secret|passw|passphrase|pwd|credential|bearer|cookie|signature|dsn|webhook|auth(?!or)|api[-_]?key|(?<![a-z])(key|pat|pin|sig)(?![a-z])"
+    r"|[a-z](Key|Pat)(?![a-z])|(?<=[a-z])key$",
+    re.IGNORECASE,
+)
+_NOT_NAMED = re.compile(
+    r"([-_]|^|(?<=[a-z]))(file|path|dir|sock|socket|ur[li]|type|name|id|limit|host|port|region|mode|timeout|endpoint|count|version|algorithm|field)s?$"
+    r"|^(max|num|public)[-_]",
+    re.IGNORECASE,
+)
+"""About a secret, and none: `TOKEN_URL`, `AUTH_TYPE`."""
+
+_HARMLESS = re.compile(r"(?i)|true|false|yes|no|on|off|none|null|\d{1,3}|(~|\.{1,2})?[/\\].*\.\w{1,5}|[a-z]:[\\/].*|https?://[^@?]*")
+"""Values that are no secrets whatever their name: switches, small numbers, names of files, plain URLs."""
+
+_KNOWN = (
+    r"gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{16,}|[srp]k_(live|test)_\w{10,}|xox[abeprs]-[\w-]{10,}|xapp-[\w-]{10,}"
+    r"|A[KS]IA[A-Z0-9]{16}|AIza[\w-]{30,}|ya29\.[\w-]{20,}|hf_\w{20,}|npm_\w{20,}|py" r"pi-[\w-]{20,}|figd_[\w-]{20,}"
+    r"|lin_api_\w{20,}|ntn_\w{20,}|secret_\w{20,}|dop_v1_\w{20,}|SG\.[\w-]{16,}\.[\w-]{16,}|shp(at|ss|ca|pa)_\w{16,}|tvly-[\w-]{16,}|pplx-\w{20,}|BSA\w{20,}|gsk_\w{20,}"
+    r"|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|sbp_\w{20,}|dapi[0-9a-f]{32}|ATATT[\w=-]{20,}"
+)  # fmt: skip
+"""How tokens of known services begin."""
+
+_WORD = r"[\w.-]*"
+_USERINFO = re.compile(r"(?<=://)(?P<user>[^/@:\s?#]*):(?P<secret>[^/@\s]+)(?=@)|(?<=://)(?P<only>[^/@:\s?#$]{16,})(?=@)")
+_PAIR = re.compile(
+    rf"(?:(?<=[?&;,\s])|^)-{{0,2}}(?P<name>{_WORD})(?P<between>=|:(?!//)\s*|%3D)(?P<scheme>(?:Bearer|Basic|Token)\s+)?(?P<secret>[^\s&;,#]+)",
+    re.IGNORECASE,
+)
+_TOKEN = re.compile(rf"(?<![\w-])(?:{_KNOWN})(?![\w-])")
+_CHUNK = re.compile(r"(?<![\w+:@/.=-])[\w+=-]{20,}+(?![/.:@])|(?<=/)[A-Za-z0-9]{20,}+(?=[/?#]|$)")
+_SCHEME = re.compile(r"((?:Bearer|Basic|Token|ApiKey)\s+)(.+)", re.IGNORECASE | re.DOTALL)
+_REFERENCE = "${"
+
+
+def is_named_secret(name: str) -> bool:
+    """Whether what is called so is one: `GITHUB_TOKEN`, `X-Api-Key`, `--password`."""
+    return bool(_NAMED.search(name)) and not _NOT_NAMED.search(name)
+
+
+def is_random(text: str) -> bool:
+    """Whether a text looks as if a machine had drawn it: a long run of letters and digits in no order."""
+    for chunk in re.findall(r"[A-Za-z0-9+]{20,}", text):
+        counts = Counter(chunk)
+        entropy = -sum(n / len(chunk) * math.log2(n / len(chunk)) for n in counts.values())
+        digits = sum(c.isdigit() for c in chunk)
+        if entropy >= 3.2 and digits >= 2 and digits < len(chunk):
+            return True
+    return False
+
+
+def hide(text: str, keep: Keep, *, name: str = "") -> str:
+    """The text of a value with references in place of secrets. `name` is what the value is called, if it is called anything."""
+    if _REFERENCE not in text and "://" not in text and is_named_secret(name) and not _HARMLESS.fullmatch(text):
+        scheme = _SCHEME.fullmatch(text)
+        return f"{scheme[1]}{keep(name, scheme[2])}" if scheme else keep(name, text)
+
+    def part(what: str, secret: str) -> str:
+        return keep(f"{name}_{what}" if name else what, secret)
+
+    text = _USERINFO.sub(lambda found: _userinfo(found, part), text)
+    text = _PAIR.sub(lambda found: _pair(found, part), text)
+    text = _outside(_TOKEN, text, lambda secret: part("token", secret))
+    return _outside(_CHUNK, text, lambda secret: part("secret", secret) if is_random(secret) else secret)
+
+
+def hide_arguments(words: Sequence[str], keep: Keep) -> Iterator[str]:
+    """The words of a command line, one for one; `--token VALUE` is two of them."""
+    option = ""
+    for word in words:
+        if option and not word.startswith("-") and _REFERENCE not in word and not _HARMLESS.fullmatch(word) and "://" not in word:
+            yield keep(option, word)
+        else:
+            yield hide(word, keep)
+        named = re.fullmatch(r"-{1,2}([A-Za-z][\w.-]*)", word)
+        option = named[1] if named and is_named_secret(named[1]) and not re.search(r"(?i)^no-|auth$", named[1]) else ""
+
+
+def _userinfo(found: re.Match[str], keep: Keep) -> str:
+    if found["only"]:
+        return keep("token", found["only"]) if is_random(found["only"]) or _TOKEN.fullmatch(found["only"]) else found["only"]
+    return found[0] if _REFERENCE in found["secret"] else f"{found['user']}:{keep('password', found['secret'])}"
+
+
+def _pair(found: re.Match[str], keep: Keep) -> str:
+    """`--api-key=…`, `TOKEN=…`, `?key=…`, `Authorization: Bearer …`, `Password=…;`."""
+    secret = found["secret"]
+    if not is_named_secret(found["name"]) or _REFERENCE in secret or _HARMLESS.fullmatch(secret) or "://" in secret:
+        return found[0]
+    return found[0].removesuffix(secret) + keep(found["name"], secret)
+
+
+def _outside(pattern: re.Pattern[str], text: str, replace: Callable[[str], str]) -> str:
+    """The text with what matches replaced, but within references."""
+    parts = re.split(r"(\$?\$\{[^}]{0,600}\})", text)
+    return "".join(part if number % 2 else pattern.sub(lambda found: replace(found[0]), part) for number, part in enumerate(parts))

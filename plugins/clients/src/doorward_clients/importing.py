@@ -1,0 +1,160 @@
+"""`doorward import`: the servers of MCP clients, taken over into doorward.toml."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from doorward.commands import Project, block, common, compile_now, print_json, say, table
+
+from doorward_clients.clients import CLIENTS, Machine
+from doorward_clients.found import Search
+from doorward_clients.planning import Plan, printable
+
+
+@click.command("import")
+@common
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--client", "clients", multiple=True, type=click.Choice(list(CLIENTS)), help="Only this client's files; may be repeated.")
+@click.option("--all", "everything", is_flag=True, help="Also the servers that Claude Code has for other projects.")
+@click.option("--dry-run", "--print", "dry_run", is_flag=True, help="Show what would be written, and write nothing.")
+@click.option("--force", is_flag=True, help="Replace servers of the same name that differ.")
+@click.option("--yes", is_flag=True, help="Do not ask before writing.")
+@click.option("--compile", "compile_too", is_flag=True, help="Compile what was added.")
+def import_(
+    project: Project,
+    files: tuple[Path, ...],
+    clients: tuple[str, ...],
+    everything: bool,
+    dry_run: bool,
+    force: bool,
+    yes: bool,
+    compile_too: bool,
+) -> int:
+    """Take over the servers of MCP clients into the configuration: those of FILES, or of all clients on this machine and in this project.
+
+    Any JSON, JSONC or TOML file with `mcpServers`, `servers`, `context_servers`, `mcp_servers` or `mcp` will do, and `swaggers.yaml` of
+    MCE. Secrets in them go to .env; the configuration refers to them. Nothing of the clients is changed; see `doorward connect --move`.
+    Ends with 1 if something could not be read or used.
+    """
+    search, plan = planned(project, files, clients, everything=everything, force=force)
+    return carried_out(plan, search, dry_run=dry_run, yes=yes, compile_too=compile_too)
+
+
+def planned(
+    project: Project, files: Sequence[Path], clients: Sequence[str], *, everything: bool = False, force: bool = False
+) -> tuple[Search, Plan]:
+    """What there is, and what would become of it. Raises: ConfigError."""
+    machine = Machine.here()
+    search = Search(machine, everything)
+    for file in files:
+        search.file(file)
+    if clients or not files:
+        search.clients([CLIENTS[name] for name in clients] or list(CLIENTS.values()))
+    plan = Plan(project, machine.home, force=force)
+    plan.add(search.servers)
+    return search, plan
+
+
+def carried_out(plan: Plan, search: Search, *, dry_run: bool, yes: bool, compile_too: bool, quiet: bool = False) -> int:
+    """Show the plan, ask, write, and say what to do next. Returns: the exit code. Raises: ConfigError."""
+    project, ask = plan.project, not yes and at_a_terminal() and not plan.project.json
+    if not project.json:
+        _show(plan, search)
+    if plan.written and not dry_run:
+        if ask:
+            click.confirm(f"Write {_servers(len(plan.written))} to {project.config}?", default=True, abort=True)
+        plan.write()
+    if project.json and not quiet:
+        print_json(_as_json(plan, search, dry_run))
+    elif not project.json:
+        _tell(plan, dry_run)
+    failed = bool(search.problems) or any(step.action == "unusable" for step in plan.steps)
+    if compile_too and plan.written and not dry_run:
+        failed = bool(compile_now(project, tuple(step.name for step in plan.written))) or failed
+    return 1 if failed else 0
+
+
+def at_a_terminal() -> bool:
+    """Whether somebody is there to answer a question."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _show(plan: Plan, search: Search) -> None:
+    """What was found, and what will happen to it."""
+    if plan.steps:
+        rows = [
+            (printable(s.found.name), printable(s.found.what), place(s.found.file), printable("; ".join([s.why, *s.notes])))
+            for s in plan.steps
+        ]
+        table(["server", "client", "file", ""], rows)
+    for problem in search.problems:
+        say(f"warning: {printable(str(problem))}", err=True)
+    if search.elsewhere:
+        say(f"{_servers(search.elsewhere)} of other projects left out; --all takes them", err=True)
+    if not plan.steps:
+        say("no servers were found; `doorward add` adds one")
+
+
+def _tell(plan: Plan, dry_run: bool) -> None:
+    """What was written, and what to do next."""
+    names = [step.name for step in plan.written]
+    if not names:
+        return
+    if dry_run:
+        for step in plan.written:
+            say(f"\n{block(step.name, step.table or {}).rstrip()}")
+    for step in (step for step in plan.steps if step.action == "unusable" and step.name):
+        say(f"warning: {step.name} was not written: {printable(step.why)}", err=True)
+    secrets = plan.secrets()
+    say(f"\n{'Would write' if dry_run else 'Wrote'} {_servers(len(names))} to {plan.project.config}: {', '.join(names)}")
+    if secrets:
+        say(f"{'Would write' if dry_run else 'Wrote'} to {plan.variables.file}: {', '.join(secrets)}")
+    for line in _to_set(plan):
+        say(line)
+    if not dry_run:
+        say("\nNext: doorward compile, then doorward connect CLIENT")
+
+
+def _to_set(plan: Plan) -> Iterator[str]:
+    for name, was in plan.wanted.items():
+        yield f"{name} has no value yet: set it in {plan.variables.file}" + (f" (it was {printable(was)})" if was else "")
+
+
+def _as_json(plan: Plan, search: Search, dry_run: bool) -> dict[str, Any]:
+    """The same for programs. Secrets are named, never shown."""
+    return {
+        "found": [
+            {
+                "server": s.found.name,
+                "client": s.found.client,
+                "scope": s.found.scope,
+                "file": str(s.found.file),
+                "action": s.action,
+                "why": s.why,
+            }
+            | ({"name": s.name} if s.name else {})
+            | ({"notes": list(s.notes)} if s.notes else {})
+            for s in plan.steps
+        ],
+        "servers": {step.name: step.table for step in plan.written},
+        "written": [] if dry_run else [step.name for step in plan.written],
+        "variables": list(plan.secrets()),
+        "to_set": plan.wanted,
+        "problems": [str(problem) for problem in search.problems],
+    }
+
+
+def _servers(count: int) -> str:
+    return f"{count} server{'' if count == 1 else 's'}"
+
+
+def place(file: Path) -> str:
+    """A path as a person writes it."""
+    try:
+        return printable(f"~/{file.relative_to(Path.home()).as_posix()}")
+    except ValueError:
+        return printable(str(file))

@@ -1,0 +1,94 @@
+"""`swaggers.yaml` of MCE: the servers of another gateway, whose OpenAPI documents become sources here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from doorward import ConfigError
+from doorward.commands import beside
+
+from doorward_clients.hiding import hide
+
+TITLE = "MCE"
+_LARGEST = 2**18
+"""Bytes of a file: reading YAML takes long."""
+_KEYS = {"swagger_url": "spec", "base_url": "base_url", "skills_url": "skills", "top_level_functions": "expose"}
+"""What only has another name here."""
+
+
+class Swagger(dict[str, Any]):
+    """An entry of the file."""
+
+
+def read(file: Path) -> Iterator[tuple[str, Swagger]]:
+    """The servers of a file, by name. Raises: ConfigError."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        """YAML without aliases, by which a small file becomes a large one."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                raise yaml.YAMLError("aliases are not read")
+            return super().compose_node(parent, index)
+
+    try:
+        if not file.is_file() or file.stat().st_size > _LARGEST:
+            raise ConfigError(f"is no file, or has more than {_LARGEST >> 10} KiB", place=str(file))
+        data = yaml.load(file.read_bytes(), Loader)  # noqa: S506 - it is a SafeLoader
+    except (yaml.YAMLError, OSError, ValueError, RecursionError) as error:
+        raise ConfigError(f"cannot be read: {error}", place=str(file), hint="Mend the YAML.") from None
+    servers = data.get("servers") if isinstance(data, dict) else None
+    if not isinstance(servers, list):
+        raise ConfigError("holds no list `servers`", place=str(file))
+    for number, server in enumerate(servers, 1):
+        name = server.get("name") if isinstance(server, dict) else None
+        yield (str(name) if name else f"server {number}", Swagger(server if isinstance(server, dict) else {}))
+
+
+def table(entry: Swagger, file: Path, config: Path, keep: Callable[[str, str], str], read: Callable[[str], str]) -> dict[str, Any]:
+    """What stands under `[servers.NAME]`. `read` translates references, `keep` keeps secrets. Raises: ValueError."""
+    if not entry.get("swagger_url"):
+        raise ValueError("has no swagger_url")
+    made: dict[str, Any] = {"source": "openapi"}
+    for key, ours in _KEYS.items():
+        if value := entry.get(key):
+            made[ours] = [str(each) for each in value] if isinstance(value, list) else read(str(value))
+    for key in ("spec", "skills"):
+        if key in made:
+            made[key] = _place(made[key], file, config)
+    if entry.get("is_read_only") is True:
+        made["read_only"] = True
+    if isinstance(headers := entry.get("extra_headers"), Mapping) and headers:
+        made["headers"] = {str(key): hide(read(str(value)), keep, name=str(key)) for key, value in headers.items()}
+    if auth := _auth(entry):
+        made["auth"] = {
+            key: value if key == "type" or not isinstance(value, str) else hide(read(value), keep, name=_secret(key))
+            for key, value in auth.items()
+        }
+    return made
+
+
+def _auth(entry: Swagger) -> dict[str, Any]:
+    """Its `auth`, whose types and keys are ours too, or `auth_header`, as it was written before."""
+    auth = entry.get("auth")
+    if isinstance(auth, Mapping) and auth.get("type") not in (None, "none"):
+        flow = {"flow": "client_credentials"} if auth["type"] == "oauth2" else {}
+        return {**{str(key): value for key, value in auth.items() if value is not None}, **flow}
+    header = entry.get("auth_header")
+    return {"type": "static", "value": str(header)} if header else {}
+
+
+def _secret(key: str) -> str:
+    """The name under which the value of a key of `auth` is judged: a `value` is a secret there."""
+    return "token" if key == "value" else key
+
+
+def _place(text: str, file: Path, config: Path) -> str:
+    """A path, which MCE takes from where it is started, as seen from our configuration; a URL as it is."""
+    if "://" in text:
+        return text
+    there = next((base / text for base in (Path.cwd(), file.parent, file.parent.parent) if (base / text).exists()), Path(text))
+    return str(beside(config, str(there)))

@@ -1,0 +1,163 @@
+"""What an import would do with each server that was found, and doing it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from doorward import ConfigError, module_name, starts_doorward
+from doorward.commands import Project, put_server, server_name, servers_of, write_env
+
+from doorward_clients import mce
+from doorward_clients.entries import Entry, parse
+from doorward_clients.found import Found
+from doorward_clients.references import translate
+from doorward_clients.tables import Tables, same_connection
+from doorward_clients.variables import Variables
+
+Action = Literal["add", "replace", "there", "same", "hidden", "own", "differs", "unusable"]
+TAKEN = ("add", "replace", "there", "same")
+"""Servers that are in the configuration afterwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One server that was found, and what becomes of it: `name` and `table` are its own in the configuration."""
+
+    found: Found
+    action: Action
+    why: str
+    name: str = ""
+    table: Mapping[str, Any] | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Plan:
+    """Decides on one server after the other; those that win come first. Nothing is written before `write`."""
+
+    def __init__(self, project: Project, home: Path, *, force: bool = False) -> None:
+        """Raises: ConfigError if the configuration or `.env` cannot be read."""
+        self.project = project
+        self.there = servers_of(project)
+        self.variables = Variables(project.env_file or project.config.parent / ".env")
+        self.steps: list[Step] = []
+        self._tables = Tables(self.variables, home)
+        self._home, self._force = home, force
+        self._modules = {module_name(name) for name in self.there}
+        self._names: set[tuple[str, str]] = set()
+
+    @property
+    def wanted(self) -> dict[str, str]:
+        """Variables that somebody must set: name → what the client had in its place."""
+        used = self._used()
+        return {name: was for name, was in self._tables.wanted.items() if any(f"${{{name}" in text for text in used)}
+
+    @property
+    def written(self) -> list[Step]:
+        return [step for step in self.steps if step.action in ("add", "replace")]
+
+    def secrets(self) -> dict[str, str]:
+        """What is added to `.env`."""
+        return self.variables.used(self._used())
+
+    def add(self, found: Sequence[Found]) -> None:
+        """Decide on these, too."""
+        for each in found:
+            self.steps.append(self._decide(each))
+
+    def _decide(self, found: Found) -> Step:
+        try:
+            if (found.client, found.name) in self._names and found.scope == "global":
+                return Step(found, "hidden", "the project has one of this name, which wins")
+            self._names.add((found.client, found.name))
+            entry = found.raw if isinstance(found.raw, mce.Swagger) else parse(found.raw)
+            if isinstance(entry, Entry) and _is_own(found.name, entry):
+                return Step(found, "own", "is Doorward itself")
+            return self._compared(found, entry)
+        except ValueError as error:
+            return Step(found, "unusable", f"cannot be used: {error}")
+
+    def _compared(self, found: Found, entry: Entry | mce.Swagger) -> Step:
+        """Is it there already, or has it been found before? Raises: ValueError."""
+        plain = server_name(found.name)
+        table = self._table(plain, found, entry)
+        notes = tuple(f"{key} is not taken over" for key in entry.left_out) if isinstance(entry, Entry) else ()
+        for name, other in self.there.items():
+            if same_connection(table, other) and (table["source"] == "mcp" or name == plain):
+                return Step(found, "there", f"is there already: [servers.{name}]", name)
+        for step in self.written:
+            if step.table is not None and same_connection(table, step.table) and table["source"] == "mcp":
+                return Step(found, "same", f"is the same as {printable(step.found.name)} of {step.found.what}", step.name)
+        if plain in self.there:
+            if not self._force:
+                return Step(found, "differs", f"differs from [servers.{plain}]; --force replaces that")
+            if plain not in {step.name for step in self.written}:
+                return Step(found, "replace", f"replaces [servers.{plain}]", plain, table, notes)
+        name = self._free(plain, found)
+        self._modules.add(module_name(name))
+        return Step(found, "add", "is added" if name == found.name else f"is added as {name}", name, table, notes)
+
+    def _free(self, plain: str, found: Found) -> str:
+        """A name that no other server has: with the client's behind it, if the plain one is taken."""
+        return plain if module_name(plain) not in self._modules else server_name(f"{plain}-{found.client.lower()}", self._modules)
+
+    def _table(self, name: str, found: Found, entry: Entry | mce.Swagger) -> dict[str, Any]:
+        """Raises: ValueError."""
+        config = self.project.config.resolve()
+        if isinstance(entry, Entry):
+            elsewhere = found.folder.resolve() != config.parent
+            return self._tables.of(name, entry, found.folder, elsewhere=elsewhere, starts_there=found.scope.startswith("project"))
+
+        def read(text: str) -> str:
+            return translate(text, self._home, found.folder, self._tables.want)
+
+        def keep(what: str, secret: str) -> str:
+            return self.variables.keep(secret, f"{name}_{what}")
+
+        return mce.table(entry, found.file, config, keep, read)
+
+    def write(self) -> None:
+        """Write the secrets, then the servers. One that the configuration refuses becomes unusable, and the others go on.
+
+        Raises: ConfigError if nothing can be written.
+        """
+        if secrets := self.secrets():
+            write_env(self.variables.file, secrets)
+        for number, step in enumerate(self.steps):
+            if step.table is not None:
+                try:
+                    put_server(self.project, step.name, step.table, replace=step.action == "replace", later=True)
+                except ConfigError as error:
+                    self.steps[number] = replace(step, action="unusable", why=str(error), table=None)
+
+    def _used(self) -> list[str]:
+        return [text for step in self.written for text in _texts(step.table)]
+
+
+def _is_own(name: str, entry: Entry) -> bool:
+    """Whether an entry starts Doorward, or leads to one on this machine that is called so."""
+    if entry.command:
+        return starts_doorward(entry.command)
+    host = urlsplit(entry.url).hostname or ""
+    return "doorward" in name.lower() and (host in ("localhost", "::1") or host.startswith("127."))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            for each in value.values():
+                yield from _texts(each)
+        case list():
+            for each in value:
+                yield from _texts(each)
+
+
+def printable(text: str) -> str:
+    """A text of a stranger on one line, without what steers a terminal."""
+    return "".join(c if c.isprintable() else "�" for c in re.sub(r"\s+", " ", text))[:200]

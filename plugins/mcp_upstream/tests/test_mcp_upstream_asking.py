@@ -1,0 +1,145 @@
+"""What a server asks and tells on its own account: elicitation and sampling, changes, and a listing that has faults."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import Any
+
+import pytest
+from doorward import ServerError
+from doorward_mcp_upstream.upstream import Upstream
+
+from .conftest import Listening, Person, Upstreams, call_of, text_of
+
+pytestmark = pytest.mark.anyio
+PLACES = ["stdio", "stdio-legacy", "http_modern", "http_legacy", "http_sse"]
+
+
+@pytest.fixture(params=PLACES)
+def made(request: pytest.FixtureRequest, upstreams: Upstreams) -> Any:
+    """Makes an upstream of each kind."""
+    place: str = request.param
+
+    def make(**settings: Any) -> Upstream:
+        if place.startswith("stdio"):
+            return upstreams.sdk(era=place.partition("-")[2], **settings)
+        server: Listening = request.getfixturevalue(place)
+        return upstreams(url=server.url, **settings)
+
+    return make
+
+
+async def ask(upstream: Upstream, client: Person | None, name: str = "ask") -> dict[str, Any]:
+    return dict(await upstream.request("tools/call", {"name": name}, call=call_of(client)))
+
+
+async def test_who_called_is_asked(made: Any) -> None:
+    """In both eras, over every transport; what it takes to answer does not count as the call's time."""
+    person = Person(seconds=0.5)
+    upstream = made(timeout=0.4)
+    await upstream.listing()
+    assert json.loads(text_of(await ask(upstream, person))) == {"action": "accept", "content": {"name": "Ann"}}
+    [(method, params)] = person.asked
+    assert method == "elicitation/create"
+    assert params["message"] == "Who?"
+    assert params["requestedSchema"]["properties"] == {"name": {"type": "string"}}
+
+
+async def test_where_nobody_can_be_asked_it_is_declined(made: Any) -> None:
+    upstream = made()
+    for client in (None, Person(ServerError("cannot show forms"))):
+        try:
+            answer = json.loads(text_of(await ask(upstream, client)))
+        except ServerError as error:  # a server of the newer protocol may see beforehand that nobody is there
+            assert client is None
+            assert "elicitation" in str(error).lower() or "capabilit" in str(error).lower()
+        else:
+            assert answer == {"action": "decline"}
+
+
+async def test_sampling_is_refused_unless_configured(made: Any) -> None:
+    answer = {"role": "assistant", "content": {"type": "text", "text": "Hi."}, "model": "m", "stopReason": "endTurn"}
+    person = Person(answer)
+    refused: Any = None
+    try:
+        refused = await ask(made(), person, "sample")
+    except ServerError:
+        pass
+    else:
+        assert refused["isError"] is True
+    assert person.asked == []
+    found = json.loads(text_of(await ask(made(sampling=True), person, "sample")))
+    assert found["content"]["text"] == "Hi."
+    assert [method for method, _ in person.asked] == ["sampling/createMessage"]
+
+
+@pytest.mark.parametrize("place", ["stdio", "http_legacy"])
+async def test_calls_of_several_clients_take_turns_once_it_was_unclear_whom_to_ask(
+    upstreams: Upstreams, place: str, http_legacy: Listening
+) -> None:
+    upstream = upstreams.sdk(era="legacy") if place == "stdio" else upstreams(url=http_legacy.url)
+    ann, bob = Person(seconds=0.1), Person({"action": "decline"}, seconds=0.1)
+    await upstream.listing()
+
+    async def both() -> list[Any]:
+        return await asyncio.gather(ask(upstream, ann), ask(upstream, bob), return_exceptions=True)
+
+    unclear = await both()
+    assert any(isinstance(found, ServerError) and "several clients" in str(found) for found in unclear)
+    ann.asked.clear()
+    bob.asked.clear()
+    first, second = await both()
+    assert json.loads(text_of(first))["action"] == "accept"
+    assert json.loads(text_of(second))["action"] == "decline"
+    assert (len(ann.asked), len(bob.asked)) == (1, 1)
+    started = time.monotonic()
+    slow = {"name": "slow", "arguments": {"seconds": 0.3}}
+    await asyncio.gather(*(upstream.request("tools/call", slow, call=call_of(ann)) for _ in range(5)))  # one client's go together
+    assert time.monotonic() - started < 1.2
+
+
+async def test_a_change_of_the_tools_is_told(made: Any, upstreams: Upstreams) -> None:
+    upstream = made()
+    before = await upstream.listing()
+    assert await upstream.listing() is before
+    await asyncio.sleep(0.2)  # the subscription
+    for _ in range(2):
+        await upstream.request("tools/call", {"name": "change"})
+    async with asyncio.timeout(5):
+        while not upstreams.changes:
+            await asyncio.sleep(0.02)
+    after = await upstream.listing()
+    assert len(after.tools) == len(before.tools) + 2
+    await asyncio.sleep(0.4)
+    assert upstreams.changes == 1
+
+
+async def test_one_bad_tool_loses_no_other(upstreams: Upstreams) -> None:
+    listing = await upstreams.raw("bad").listing()
+    assert [tool["name"] for tool in listing.tools] == ["fine", "no_schema", "no_type"]
+    assert listing.tools[1]["inputSchema"] == {"type": "object"}
+    assert listing.tools[2] == {"name": "no_type", "inputSchema": {"properties": {"a": {"type": "string"}}, "type": "object"}}
+    assert [(s.where, s.why) for s in listing.skipped] == [
+        ("list", "its inputSchema is of type 'array'; arguments are an object"),
+        ("text", "its inputSchema is no object"),
+        ("page 1, tool 6", "has no name of at most 300 characters"),
+        ("page 1, tool 7", "has no name of at most 300 characters"),
+        ("page 1, tool 8", "is no object"),
+        ("fine", "another tool has the same name"),
+    ]
+    with pytest.raises(ServerError, match="without a list of tools"):
+        await upstreams.raw("no list").listing()
+
+
+async def test_pages_are_read_to_their_end_which_must_come(upstreams: Upstreams) -> None:
+    pages = await upstreams.raw("pages").listing()
+    assert [tool["name"] for tool in pages.tools] == ["t0", "t1", "t2", "t3", "t4"]
+    assert not pages.skipped
+    loop = await upstreams.raw("loop").listing()
+    assert [tool["name"] for tool in loop.tools] == ["tNone", "tagain"]
+    assert "read already" in loop.skipped[0].why
+    endless = await upstreams.raw("endless").listing()
+    assert len(endless.tools) == 10_000
+    assert "more than 10000 tools" in endless.skipped[0].why

@@ -1,0 +1,256 @@
+"""Servers that are reached by HTTP: both transports, both eras, what goes along, and what happens when they go away."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx2
+import pytest
+from doorward import LimitExceeded, ServerError
+from doorward_mcp_upstream.upstream import Upstream
+
+from .conftest import Listening, Upstreams, text_of
+
+pytestmark = pytest.mark.anyio
+KINDS = ["http_modern", "http_legacy", "http_sse"]
+
+
+async def tool(upstream: Upstream, name: str, safe: bool = False, **arguments: object) -> str:
+    return text_of(await upstream.request("tools/call", {"name": name, "arguments": arguments}, safe=safe))
+
+
+class Recorder(ThreadingHTTPServer):
+    """A server that remembers requests, and answers as `answer(method, message)` says: status, headers, body."""
+
+    daemon_threads = True
+    request_queue_size = 100
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str, dict[str, str], Any]] = []
+        self.answer: Any = lambda method, message: (404, {}, b"")
+        recorder = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def handle_any(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                message = json.loads(body) if body else None
+                recorder.seen.append((self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, message))
+                found = recorder.answer(self.command, message)
+                if found is None:  # hang up
+                    self.close_connection = True
+                    return
+                status, headers, content = found
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_GET = do_POST = do_DELETE = handle_any
+
+            def log_message(self, *args: Any) -> None:
+                pass
+
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server_address[1]}/mcp"
+
+
+@pytest.fixture
+def recorder() -> Iterator[Recorder]:
+    server = Recorder()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+JSON = {"Content-Type": "application/json"}
+
+
+def modern(method: str, message: Any) -> Any:
+    """A server of 2026-07-28 with one tool."""
+    if method != "POST":
+        return 405, {}, b""
+    results = {
+        "server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "public"},
+        "tools/list": {"tools": [{"name": "echo", "inputSchema": {"properties": {"r": {"type": "string", "x-mcp-header": "Region"}}}}]},
+        "tools/call": {"content": [{"type": "text", "text": "hello"}]},
+    }
+    result = {**results[message["method"]], "resultType": "complete"}
+    return 200, JSON, json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_every_kind_of_server_is_found_out(upstreams: Upstreams, kind: str, request: pytest.FixtureRequest) -> None:
+    """The transport is not said. CONTRACT: MCP-02, MCP-03, MCP-04"""
+    server: Listening = request.getfixturevalue(kind)
+    upstream = upstreams(url=server.url)
+    assert json.loads(await tool(upstream, "echo", text="x")) == {"text": "x"}
+    listing = await upstream.listing()
+    assert listing.era == ("2026-07-28" if kind == "http_modern" else "2025-11-25")
+    assert len(listing.tools) > 5
+    answers = await asyncio.gather(*(tool(upstream, "echo", text=str(n)) for n in range(50)))
+    assert [json.loads(a)["text"] for a in answers] == [str(n) for n in range(50)]
+
+
+@pytest.mark.parametrize(("kind", "transport"), [("http_modern", "http"), ("http_legacy", "http"), ("http_sse", "sse")])
+async def test_large_answers_pass(upstreams: Upstreams, kind: str, transport: str, request: pytest.FixtureRequest) -> None:
+    """CONTRACT: MCP-02, MCP-03: with the transport as configured."""
+    upstream = upstreams(url=request.getfixturevalue(kind).url, transport=transport)
+    assert len(await tool(upstream, "big", bytes=5_000_000)) == 5_000_000
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_cancelled_call_is_cancelled_there(upstreams: Upstreams, kind: str, request: pytest.FixtureRequest) -> None:
+    upstream = upstreams(url=request.getfixturevalue(kind).url)
+    before = len(json.loads(await tool(upstream, "cancelled")))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(tool(upstream, "slow", seconds=30), 0.3)
+    async with asyncio.timeout(5):
+        while len(json.loads(await tool(upstream, "cancelled"))) == before:
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize(("kind", "era"), [("http", ""), ("http", "legacy"), ("json", ""), ("sse", "legacy")])
+async def test_the_next_call_after_a_restart_works(upstreams: Upstreams, kind: str, era: str) -> None:
+    """Safe or not: it was refused for its session, or never sent. Calls under way are made again if they are safe."""
+    server = Listening(kind, era)
+    try:
+        upstream = upstreams(url=server.url)
+        await upstream.listing()
+        under_way = [asyncio.create_task(tool(upstream, "slow", safe, seconds=1)) for safe in (True, False)]
+        await asyncio.sleep(0.3)
+        server.kill()
+        server.start()
+        await asyncio.sleep(0.1)  # nothing could be noticed so far
+        assert await tool(upstream, "write", id="1")
+        assert await under_way[0] == "done"
+        with pytest.raises(ServerError) as caught:
+            await under_way[1]
+        assert "not repeated" in str(caught.value.hint)
+    finally:
+        server.kill()
+
+
+async def test_one_that_is_not_there_fails_clearly_and_comes_back(upstreams: Upstreams) -> None:
+    server = Listening("http")
+    try:
+        upstream = upstreams(url=server.url)
+        await tool(upstream, "echo")
+        server.kill()
+        for _ in range(3):
+            with pytest.raises(ServerError, match=rf"{server.port}/mcp cannot be reached") as caught:
+                await tool(upstream, "echo")
+        assert "Check `url`" in str(caught.value.hint)
+        with pytest.raises(ServerError, match="times in a row"):
+            await tool(upstream, "echo")
+        server.start()
+        async with asyncio.timeout(10):
+            while True:
+                try:
+                    await tool(upstream, "echo")
+                    break
+                except ServerError:
+                    await asyncio.sleep(0.1)
+    finally:
+        server.kill()
+    with pytest.raises(ServerError, match="cannot be reached"):
+        await upstreams(url=server.url).listing()
+
+
+async def test_headers_and_credentials_go_along_and_parameters_that_belong_in_headers(
+    upstreams: Upstreams, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CONTRACT: MCP-03"""
+    monkeypatch.setenv("OUR_KEY", "s3cret-key")
+    recorder.answer = modern
+    upstream = upstreams(auth=httpx2.BasicAuth("ann", "pw"), url=recorder.url, headers={"X-Key": "${OUR_KEY}"})
+    await upstream.listing()
+    assert await tool(upstream, "echo", r="eu") == "hello"
+    methods = [message["method"] for _, _, _, message in recorder.seen]
+    assert methods == ["server/discover", "tools/list", "tools/call"]
+    for _, _, headers, _ in recorder.seen:
+        assert headers["x-key"] == "s3cret-key"
+        assert headers["authorization"].startswith("Basic ")
+        assert headers["mcp-protocol-version"] == "2026-07-28"
+    headers, message = recorder.seen[-1][2:]
+    assert (headers["mcp-method"], headers["mcp-name"], headers["mcp-param-region"]) == ("tools/call", "echo", "eu")
+    meta = message["params"]["_meta"]
+    assert meta["io.modelcontextprotocol/clientInfo"]["name"] == "doorward"
+    assert meta["io.modelcontextprotocol/clientCapabilities"] == {}
+    assert "progressToken" not in meta
+
+
+async def test_tools_are_listed_again_when_headers_do_not_fit_them(upstreams: Upstreams, recorder: Recorder) -> None:
+    def answer(method: str, message: Any) -> Any:
+        if message["method"] == "tools/call" and "mcp-param-region" not in recorder.seen[-1][2]:
+            error = {"code": -32020, "message": "header mismatch"}
+            return 400, JSON, json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}).encode()
+        return modern(method, message)
+
+    recorder.answer = answer
+    assert await tool(upstreams(url=recorder.url), "echo", r="eu") == "hello"
+    assert [m["method"] for *_, m in recorder.seen] == ["server/discover", "tools/call", "tools/list", "tools/call"]
+
+
+async def test_redirects_to_elsewhere_are_not_followed(upstreams: Upstreams, recorder: Recorder) -> None:
+    other = Recorder()
+    threading.Thread(target=other.serve_forever, daemon=True).start()
+    try:
+        recorder.answer = lambda method, message: (307, {"Location": other.url}, b"")
+        with pytest.raises(ServerError, match="not followed"):
+            await upstreams(url=recorder.url, headers={"X-Key": "k"}).listing()
+        assert other.seen == []
+    finally:
+        other.shutdown()
+        other.server_close()
+
+
+@pytest.mark.parametrize(("status", "says"), [(401, "other credentials"), (403, "does not allow"), (404, "HTTP 404"), (500, "HTTP 500")])
+async def test_refusals_are_told(upstreams: Upstreams, recorder: Recorder, status: int, says: str) -> None:
+    recorder.answer = lambda method, message: (status, {}, b"no")
+    with pytest.raises(ServerError, match=says) as caught:
+        await upstreams(url=recorder.url).listing()
+    if status == 401:
+        assert "doorward login x" in str(caught.value.hint)
+        assert [m["method"] for *_, m in recorder.seen] == ["server/discover"]
+
+
+async def test_one_failed_request_disturbs_no_other(upstreams: Upstreams, recorder: Recorder) -> None:
+    """Neither one that was hung up on, nor one whose answer is too large, or no JSON."""
+    gate = threading.Event()
+
+    def answer(method: str, message: Any) -> Any:
+        name = (message.get("params") or {}).get("name")
+        if name == "hang up":
+            return None
+        if name == "large":
+            return 200, JSON, b" " * (65 * 2**20)
+        if name == "html":
+            return 200, {"Content-Type": "text/html"}, b"<html>"
+        if name == "broken":
+            return 200, JSON, b"{"
+        if name == "slow":
+            gate.wait(10)
+        return modern(method, message)
+
+    recorder.answer = answer
+    upstream = upstreams(url=recorder.url)
+    slow = asyncio.create_task(tool(upstream, "slow"))
+    with pytest.raises(ServerError, match="cannot be reached"):
+        await tool(upstream, "hang up")
+    with pytest.raises(LimitExceeded, match="more than 64 MiB"):
+        await tool(upstream, "large")
+    for name in ("html", "broken"):
+        with pytest.raises(ServerError, match=r"content type|parse"):
+            await tool(upstream, name)
+    gate.set()
+    assert await slow == "hello"

@@ -1,0 +1,122 @@
+"""Makes a program's text one that Monty can run with `api_errors.PRELUDE` before it.
+
+It is edited by the places of its syntax tree, within lines: places in errors stay the agent's.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from doorward_sandbox_monty.api_errors import CLASSES, FIELDS, GET, HAS, OURS
+
+_MENTIONED = re.compile(r"ApiError|ToolError|\.\s*(?:status|body|retry_after)\b|\b(?:get|has)attr\b|\bimport[\s\\]*\(?[\s\\]*\*|\bserver\b")
+_READ = re.compile(rb"([\s)\\]*)\.([\s\\]*)(\w+)")
+_OF_DOORWARD = (*CLASSES, "server")
+"""Names in `doorward` that stand for something of `PRELUDE`."""
+
+Edit = tuple[int, int, bytes]
+Members = Callable[[str], Sequence[str]]
+
+
+def rewritten(code: str, members: Members) -> str:
+    """The program as Monty can run it; the same text if it needs nothing. `members` are the names that the program mentions of
+    a module that is ours."""
+    if not _MENTIONED.search(code):
+        return code
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return code  # Monty says what is wrong with it
+    text = code.encode()
+    places = _Places(text)
+    for start, end, new in sorted(_edits(tree, places, members), reverse=True):
+        text = text[:start] + new + text[end:]
+    return text.decode()
+
+
+def needed(code: str) -> bool:
+    """Whether a rewritten program uses `PRELUDE`."""
+    return OURS in code
+
+
+class _Places:
+    """Where nodes stand in the text, in bytes."""
+
+    def __init__(self, text: bytes) -> None:
+        self.text = text
+        self._starts = [0]
+        for line in text.split(b"\n"):
+            self._starts.append(self._starts[-1] + len(line) + 1)
+
+    def of(self, node: ast.expr | ast.stmt | ast.alias) -> tuple[int, int]:
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        return self._starts[node.lineno - 1] + node.col_offset, self._starts[node.end_lineno - 1] + node.end_col_offset
+
+
+def _edits(tree: ast.Module, places: _Places, members: Members) -> Iterator[Edit]:
+    imported = [alias for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    modules = {"doorward", *(alias.asname for alias in imported if alias.name == "doorward" and alias.asname)}
+    others = {alias.asname or alias.name for alias in imported}
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        match node:
+            case ast.JoinedStr() if sys.version_info < (3, 12):
+                yield from _in_text(node, modules, others, places)
+                continue
+            case ast.ImportFrom(module=str(module), level=0, names=[ast.alias(name="*") as star]) if names := members(module):
+                yield *places.of(star), ", ".join(names).encode()
+            case ast.ImportFrom(module="doorward", level=0, names=names):
+                end = places.of(node)[1]
+                for alias in names:
+                    if alias.name in _OF_DOORWARD:  # a name of its own, for it may not change its type
+                        yield *places.of(alias), f"{alias.name} as {OURS}{alias.name}_".encode()
+                        yield end, end, f"; {alias.asname or alias.name} = {OURS}{alias.name}".encode()
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in modules and attr in _OF_DOORWARD:
+                start, end = places.of(node)
+                lines = "\n" * places.text[start:end].count(b"\n")
+                yield start, end, (f"({OURS}{attr}{lines})" if lines else f"{OURS}{attr}").encode()
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in others:
+                pass  # a function of that name
+            case ast.Attribute(attr=attr, ctx=ast.Load()) if attr in FIELDS:
+                yield from _read(node, places)
+            case ast.Call(func=ast.Name(id="getattr") as function, args=[_, ast.Constant(value=name), *_]) if name in FIELDS:
+                yield *places.of(function), GET.encode()
+            case ast.Call(func=ast.Name(id="hasattr") as function, args=[_, ast.Constant(value=name)]) if name in FIELDS:
+                yield *places.of(function), HAS.encode()
+        todo += ast.iter_child_nodes(node)
+
+
+def _read(node: ast.Attribute, places: _Places) -> Iterator[Edit]:
+    """`X.status` as a call with X and the name, on the same lines."""
+    (start, end), behind = places.of(node), places.of(node.value)[1]
+    if match := _READ.fullmatch(places.text[behind:end]):
+        yield start, start, f"{GET}(".encode()
+        yield behind, end, match[1] + f", {OURS}{node.attr}".encode() + match[2] + b")"
+
+
+def _in_text(node: ast.JoinedStr, modules: set[str], others: set[str], places: _Places) -> Iterator[Edit]:
+    """Reads within an f-string, where Python before 3.12 does not know the places of nodes: found by their text, unless
+    the words of the string hold that too."""
+    start, end = places.of(node)
+    wanted = Counter(
+        f"{inner.value.id}.{inner.attr}"
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and isinstance(inner.ctx, ast.Load)
+    )
+    for read, count in wanted.items():
+        name, _, attr = read.partition(".")
+        if attr in FIELDS and name not in others:
+            new = f"{GET}({name}, {OURS}{attr})"  # Python before 3.12 reads no quotes in there
+        elif attr in _OF_DOORWARD and name in modules:
+            new = f"{OURS}{attr}"
+        else:
+            continue
+        found = list(re.finditer(rf"(?<![\w.]){re.escape(name)}\.{attr}(?!\w|\s*=[^=])".encode(), places.text[start:end]))
+        if len(found) == count:
+            yield from ((start + m.start(), start + m.end(), new.encode()) for m in found)

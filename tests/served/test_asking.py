@@ -1,0 +1,140 @@
+"""What upstream MCP servers ask reaches the person before the client, and progress the client, in every pairing of eras and transports."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import mcp_types as t
+import pytest
+
+from .conftest import LIMITS, WAYS
+from .product import Agent, Project, connected, end, until
+
+pytestmark = pytest.mark.anyio
+SERVER = Path(__file__).resolve().parents[2] / "plugins/mcp_upstream/tests/servers/sdk.py"
+UPSTREAMS = ("stdio_modern", "stdio_legacy", "http_modern", "http_legacy")
+STDIO = """
+[servers.stdio_{era}]
+source = "mcp"
+command = {command}
+env = {{ ERA = "{era}" }}
+sampling = true
+expose = ["ask"]
+"""
+HTTP = """
+[servers.http_{era}]
+source = "mcp"
+url = "{url}"
+sampling = true
+"""
+
+
+@contextlib.contextmanager
+def served_by_http(era: str) -> Iterator[str]:
+    """The URL of the fixture server."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/mcp"
+    process = subprocess.Popen([sys.executable, str(SERVER), "http", str(port)], env={**os.environ, "ERA": era})
+
+    def answers() -> bool:
+        try:
+            urlopen(url, timeout=5).close()
+        except URLError as error:
+            return hasattr(error, "status")
+        return True
+
+    try:
+        assert until(answers)
+        yield url
+    finally:
+        end(process)
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """A project with four upstream servers: of both eras, by both transports."""
+    command = json.dumps([sys.executable, str(SERVER), "stdio"])
+    config = LIMITS + "timeout = 5\n" + "".join(STDIO.format(era=era, command=command) for era in ("modern", "legacy"))
+    with served_by_http("modern") as modern, served_by_http("legacy") as legacy:
+        config += HTTP.format(era="modern", url=modern) + HTTP.format(era="legacy", url=legacy)
+        project = Project(tmp_path_factory.mktemp("asked"), config)
+        compiled = project.run("compile")
+        assert compiled.returncode == 0, compiled.stdout + compiled.stderr
+        yield project
+
+
+async def person(context: Any, params: Any) -> t.ElicitResult:
+    return t.ElicitResult(action="accept", content={"name": f"Ann, asked {params.message}"})
+
+
+async def model(context: Any, params: Any) -> t.CreateMessageResult:
+    return t.CreateMessageResult(role="assistant", content=t.TextContent(text="Hello!"), model="m")
+
+
+@pytest.fixture(scope="module", params=WAYS)
+async def client(request: Any, anyio_backend: str, asked: Project, asked_url: str) -> AsyncIterator[Agent]:
+    transport, era = request.param.split("-")
+    callbacks = {"elicitation_callback": person, "sampling_callback": model}
+    async with asked.stdio(era, **callbacks) if transport == "stdio" else connected(asked_url, era, **callbacks) as agent:
+        yield agent
+
+
+@pytest.fixture(scope="module")
+def asked_url(asked: Project) -> Iterator[str]:
+    with asked.http() as (url, _):
+        yield url
+
+
+@pytest.mark.parametrize("upstream", UPSTREAMS)
+async def test_a_person_is_asked(client: Agent, upstream: str) -> None:
+    """Elicitation and sampling, out of one program that goes on with the answers. CONTRACT: EXE-06."""
+    code = f"import {upstream} as it\nwho = it.ask()\nsaid = it.sample()\n[who, said['content']['text'], it.echo(text='and on')]"
+    value = await client.value(code)
+    assert value[0] == {"action": "accept", "content": {"name": "Ann, asked Who?"}}
+    assert value[1:] == ["Hello!", {"text": "and on"}]
+
+
+@pytest.mark.parametrize("upstream", UPSTREAMS[:2])
+async def test_a_direct_tool_asks(client: Agent, upstream: str) -> None:
+    """CONTRACT: TLF-03."""
+    answer = await client.call(f"{upstream}_ask")
+    assert answer["content"] == {"name": "Ann, asked Who?"}
+
+
+@pytest.mark.parametrize("upstream", UPSTREAMS)
+async def test_progress_reaches_the_client(client: Agent, upstream: str) -> None:
+    told: list[Any] = []
+
+    async def listen(done: float, total: float | None, message: str | None) -> None:
+        told.append((done, total, message))
+
+    code = f"import {upstream} as it\nit.steps()\nit.ask()\nit.steps()"
+    answer = await client.client.call_tool("execute_code", {"code": code}, progress_callback=listen)
+    assert not answer.is_error, answer.content[0].text
+    assert until(lambda: len(told) == 6, 2), told
+    assert told[:3] == [(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")]
+    assert [done for done, *_ in told[3:]] == [4, 5, 6]
+
+
+async def test_nobody_can_be_asked(asked: Project, asked_url: str) -> None:
+    """A client that declares nothing: the upstream is told that nobody answers, in a second."""
+    for era in ("auto", "legacy"):
+        async with connected(asked_url, era) as agent:
+            started = time.monotonic()
+            values = [(await agent.run(f"import {upstream}\n{upstream}.ask()")) for upstream in UPSTREAMS]
+            assert time.monotonic() - started < 4
+            for answer in values:
+                assert not answer["ok"] or answer["value"]["action"] in ("decline", "cancel"), answer
