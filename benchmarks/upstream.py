@@ -55,7 +55,10 @@ async def _schemas(folder: Path) -> None:
         ours, overhead = _size((await client.list_tools()).tools)
         listed = await client.call_tool("list_servers", {})
         catalog = len(json.dumps(listed.structured_content).encode())
-    rows += [[f"**{len(rows)} servers**", f"**{tools}**", f"**{size // 4:,}**"], ["Doorward before all of them", ours, f"**{overhead // 4:,}**"]]
+    rows += [
+        [f"**{len(rows)} servers**", f"**{tools}**", f"**{size // 4:,}**"],
+        ["Doorward before all of them", ours, f"**{overhead // 4:,}**"],
+    ]
     rows += [["… and the answer of `list_servers`, when asked", "", f"{catalog // 4:,}"]]
     table(["server", "tools", "tokens"], rows)
 

@@ -12,9 +12,10 @@ from mcp.server.stdio import stdio_server
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 0}}, "required": ["n"]}
 ITEM = {"type": "object", "properties": {"id": {"type": "integer"}, "name": {"type": "string"}}, "required": ["id", "name"]}
+READS = t.ToolAnnotations(read_only_hint=True)
 TOOLS = [
-    t.Tool(name="item", description="An item.", input_schema=NUMBER, output_schema=ITEM, annotations=t.ToolAnnotations(read_only_hint=True)),
-    t.Tool(name="text", description="So many bytes.", input_schema=NUMBER, annotations=t.ToolAnnotations(read_only_hint=True)),
+    t.Tool(name="item", description="An item.", input_schema=NUMBER, output_schema=ITEM, annotations=READS),
+    t.Tool(name="text", description="So many bytes.", input_schema=NUMBER, annotations=READS),
 ]
 
 
