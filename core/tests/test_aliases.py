@@ -172,10 +172,10 @@ def test_servers_names_come_first() -> None:
     found = aliases("mcp.functions mcp_git mcp_hub git Hub", servers, lambda server, name: server == "git")
     assert not {name for name in found.modules if name.startswith("mcp.s") or name in ("mcp", "mcp_git", "git.functions")}
     assert {"mcp_hub": "Hub", "Hub.functions": "Hub", "mcp.functions": "mcp"}.items() <= found.modules.items()
-    assert found.before == "try:\n    mcp_hub  # type: ignore\nexcept NameError:\n    import mcp_hub\n"
+    assert found.before == "try:\n    eval('mcp_hub')\nexcept NameError:\n    import mcp_hub\n"
     odd = aliases("mcp_servers", {"a_b": 'a"b\\\n'}, lambda server, name: False)
     scope: dict[str, Any] = {}
-    exec(odd.before.replace("import a_b as doorward__0", "doorward__0 = 1"), scope)
+    exec(odd.before.replace("import a_b as mcp__0", "mcp__0 = 1"), scope)
     assert scope["mcp_servers"] == {'a"b\\\n': 1, "a_b": 1}
 
 

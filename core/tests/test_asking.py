@@ -119,9 +119,12 @@ async def test_a_run_asks_its_client(gateway: Any, era: str) -> None:
     async with gateway() as gate, connected(gate, era, elicitation_callback=red, sampling_callback=hello) as client:
         code = "result = [await weather.colour(), await weather.colour(params={**form, 'message': 'again'})]"
         answer = await client.call_tool("execute_code", {"code": f"form = {FORM!r}\n{code}"})
-        assert answer.structured_content["value"] == [["accept", "red, Which colour?"], ["accept", "red, again"]]
+        assert answer.structured_content["value"] == [
+            ["accept", "red, weather asks: Which colour?"],
+            ["accept", "red, weather asks: again"],
+        ]
         direct = await client.call_tool("weather_colour", {})
-        assert direct.structured_content == {"result": ["accept", "red, Which colour?"]}
+        assert direct.structured_content == {"result": ["accept", "red, weather asks: Which colour?"]}
         sampled = await client.call_tool("execute_code", {"code": f"await weather.ask(what='sampling/createMessage', params={SAMPLE!r})"})
         assert sampled.structured_content["value"]["content"] == {"type": "text", "text": "hello"}
 
@@ -141,7 +144,7 @@ async def test_calls_at_once_ask_at_once(gateway: Any, era: str) -> None:
     async with gateway() as gate, connected(gate, era, elicitation_callback=answer) as client:
         found = await client.call_tool("execute_code", {"code": code})
         assert found.structured_content["value"] == [["decline", None]] * 5
-        assert sorted(asked) == ["0", "1", "2", "3", "4"]
+        assert sorted(asked) == [f"weather asks: {i}" for i in range(5)]
 
 
 @ERAS
@@ -193,7 +196,7 @@ async def test_secrets_are_not_asked_or_told(gateway: Any, era: str, monkeypatch
         answer = await client.call_tool(
             "execute_code", {"code": "await weather.work(), await weather.colour()"}, progress_callback=progress
         )
-        assert answer.structured_content["value"][1] == ["accept", "red, Which colour?[secret]"]
+        assert answer.structured_content["value"][1] == ["accept", "red, weather asks: Which colour?[secret]"]
         assert told == ["step 1[secret]", "step 2[secret]", "step 3[secret]"]
 
 
@@ -392,7 +395,7 @@ async def test_library_clients(gateway: Any) -> None:
             told.append(done)
 
         async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-            if params["message"] != "Which colour?":
+            if params["message"] != "weather asks: Which colour?":
                 raise ServerError("not now")
             return {"action": "accept", "content": {"colour": "green"}}
 

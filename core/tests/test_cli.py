@@ -343,6 +343,34 @@ def test_compile_as_json(project: Cli, doorward_host: Any) -> None:
     assert project("compile", "nope").code == 2
 
 
+def test_compile_probes_when_it_is_told_to(project: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--probe` calls what only reads and needs no arguments, and says what was learnt and what failed. CONTRACT: SRC-23."""
+    called = []
+
+    async def call(self: Any, call: Any) -> Any:
+        called.append(call.function.name)
+        if call.function.name == "raw":
+            raise ServerError("it is down")
+        return [{"id": 1, "name": "s3cret"}]
+
+    monkeypatch.setattr(Weather, "call", call)
+    project("compile")
+    assert called == []
+    told = project("compile", "--probe", "--json").json
+    assert sorted(called) == ["big", "raw", "sleep"]
+    assert told["probed"]["weather.big"] == {"result": "list[dict[str, Any]]"}
+    assert told["probed"]["weather.raw"] == {"failed": "it is down"}
+    assert told["servers"]["weather"]["functions"] == 8
+    shown = project("show", "weather.big").out
+    assert "# The result: observed once, last today, not promised." in shown
+    assert "name: str" in shown
+    assert "s3cret" not in shown
+    again = project("compile", "--probe").out
+    assert "probed weather.raw: failed it is down" in again
+    assert called.count("big") == 1
+    assert project("compile", "--probe", "--dry-run").code == 2
+
+
 def test_compile_lists_ten_skipped(project: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first ten of what was skipped, the rest with --verbose."""
     from doorward import Compiled, Skipped

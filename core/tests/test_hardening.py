@@ -19,7 +19,7 @@ from doorward.artefacts import Artefacts
 from doorward.catalog import Catalog
 from doorward.programs import awaited, parameters
 from doorward.results import as_text
-from doorward.secrets import MOST_OF_BODY
+from doorward.scrubber import MOST_OF_BODY
 
 from .conftest import CONFIG, InProcess, Weather
 from .test_gateway import MemoryCache

@@ -77,7 +77,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 async def person(context: Any, params: Any) -> t.ElicitResult:
-    return t.ElicitResult(action="accept", content={"name": f"Ann, asked {params.message}"})
+    return t.ElicitResult(action="accept", content={"name": f"Ann: {params.message}"})
 
 
 async def model(context: Any, params: Any) -> t.CreateMessageResult:
@@ -102,8 +102,10 @@ def asked_url(asked: Project) -> Iterator[str]:
 async def test_a_person_is_asked(client: Agent, upstream: str) -> None:
     """Elicitation and sampling, out of one program that goes on with the answers. CONTRACT: EXE-06."""
     code = f"import {upstream} as it\nwho = it.ask()\nsaid = it.sample()\n[who, said['content']['text'], it.echo(text='and on')]"
-    value = await client.value(code)
-    assert value[0] == {"action": "accept", "content": {"name": "Ann, asked Who?"}}
+    first = await client.run(code)
+    again = await client.call("run_cached_code", cache_id=first["cache_id"])
+    assert again["value"] == (value := first["value"]), again
+    assert value[0] == {"action": "accept", "content": {"name": f"Ann: {upstream} asks: Who?"}}
     assert value[1:] == ["Hello!", {"text": "and on"}]
 
 
@@ -111,7 +113,7 @@ async def test_a_person_is_asked(client: Agent, upstream: str) -> None:
 async def test_a_direct_tool_asks(client: Agent, upstream: str) -> None:
     """CONTRACT: TLF-03."""
     answer = await client.call(f"{upstream}_ask")
-    assert answer["content"] == {"name": "Ann, asked Who?"}
+    assert answer["content"] == {"name": f"Ann: {upstream} asks: Who?"}
 
 
 @pytest.mark.parametrize("upstream", UPSTREAMS)

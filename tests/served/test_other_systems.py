@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from doorward.runtime import Runtime
 
 from .conftest import LIMITS, SHELF
 from .product import Agent, Api, Project
@@ -170,3 +173,74 @@ async def test_a_server_that_is_called_mcp(api: Api, tmp_path: Path) -> None:
         code = "import mcp\nresult = [mcp.get_item(id=1)['id'], mcp_servers['mcp'].get_item(id=2)['id'], len(discover_mcp_tools()) > 3]"
         assert await agent.value(code) == [1, 2, True]
         assert not (await agent.run("from mcp import runtime"))["ok"]
+
+
+def test_the_page_names_every_helper() -> None:
+    """What `doorward.runtime` has is in docs/programs.md, under its name."""
+    page = (Path(__file__).parents[2] / "docs/programs.md").read_text(encoding="utf-8")
+    runtime: Any = Runtime(*[None] * 4)  # type: ignore[arg-type]
+    assert [name for name in runtime.all if name not in page and name != "list_tools"] == []
+
+
+# The same with an MCP server
+
+
+@pytest.fixture(scope="module")
+async def box(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Agent]:
+    """A client of a project with the MCP server `tool-box`, which works in the folder `things`."""
+    folder = tmp_path_factory.mktemp("box")
+    (folder / "things").mkdir()
+    command = [sys.executable, str(Path(__file__).with_name("box.py"))]
+    project = Project(folder, LIMITS + f'[servers.tool-box]\nsource = "mcp"\ncommand = {json.dumps(command)}\ncwd = "things"\n')
+    async with project.stdio() as agent:
+        yield agent
+
+
+async def test_tools_of_an_mcp_server(box: Agent) -> None:
+    """By every style, with the tool's and the parameter's own names. CONTRACT: EXE-07, EXE-08, MCP-10, SRC-18."""
+    code = """\
+from mcp import runtime
+from mcp.servers.tool_box import open_it
+arguments = {"per-page": 1}
+result = [
+    await open_it(per_page=1), mcp_tool_box.open_it(per_page=1), await mcp_servers["tool-box"].open_it(per_page=1),
+    await call_mcp_tool("mcp__tool-box__open-it", arguments), call_mcp_tool("tool-box__open-it", arguments),
+    await runtime.call_tool("tool-box", "open-it", arguments), runtime.call_tool("tool_box", "open_it", {"per_page": 1}),
+]"""
+    (said,) = set(await box.value(code))
+    assert said.startswith("page 1 in ")
+
+
+async def test_where_an_mcp_server_works(box: Agent) -> None:
+    """`describe_server` and the metadata have its `cwd`, `doorward.describe` says it once. CONTRACT: DIS-14, MCP-12."""
+    code = """\
+import doorward
+from mcp import runtime
+about = runtime.describe_server("tool-box")
+result = [about["cwd"], runtime.list_loaded_server_metadata()[0]["cwd"], doorward.describe("tool-box"), mcp_tool_box.open_it(per_page=2)]"""
+    cwd, again, text, said = await box.value(code)
+    assert (again, said) == (cwd, f"page 2 in {cwd}")
+    assert cwd.endswith("/things")
+    assert text.count(cwd) == 1
+    assert "2 functions: open_it, jam_now" in text
+
+
+async def test_resources_and_prompts_of_an_mcp_server(box: Agent) -> None:
+    """Listed and read in a program."""
+    code = """\
+import doorward
+prompt = doorward.get_prompt("tool-box", "tidy", {"room": "attic"})
+result = [
+    [r["uri"] for r in doorward.list_resources("tool-box")], await doorward.read_resource("tool-box", "box://lid"),
+    [p["name"] for p in doorward.list_prompts("tool-box")], "attic" in str(prompt),
+]"""
+    assert await box.value(code) == [["box://lid"], "a lid", ["tidy"], True]
+
+
+async def test_the_error_of_a_tool(box: Agent) -> None:
+    """`doorward.ToolError` with the tool's text, in the program and as the type of a run's error."""
+    code = "import doorward, tool_box\ntry:\n    tool_box.jamNow()\nexcept (KeyError, doorward.ToolError) as e:\n    result = str(e)"
+    assert "the box is jammed" in await box.value(code)
+    error = (await box.run("import tool_box\ntool_box.jam_now()"))["error"]
+    assert (error["kind"], error["type"], error["line"]) == ("server", "ToolError", 2)
+    assert "the box is jammed" in error["message"]

@@ -67,5 +67,5 @@ def _all(servers: Mapping[str, str]) -> Iterable[str]:
 
 
 def _unless_there(name: str, lines: Iterable[str]) -> str:
-    """Text that runs these lines if the name means nothing yet; it may be a session's own."""
-    return f"try:\n    {name}  # type: ignore\nexcept NameError:\n" + "".join(f"    {line}\n" for line in lines)
+    """Text that runs these lines if the name means nothing yet; it may be a session's own. (A type checker does not read it.)"""
+    return f"try:\n    eval('{name}')\nexcept NameError:\n" + "".join(f"    {line}\n" for line in lines)

@@ -37,9 +37,9 @@ class RunClient:
         self._told = 0
         self._last = 0.0
 
-    def of_call(self, scrub: Callable[[Any], Any]) -> Client:
-        """The client for one call. `scrub` takes secrets out of what an upstream says to it."""
-        return _CallClient(self, scrub)
+    def of_call(self, server: str, scrub: Callable[[Any], Any]) -> Client:
+        """The client for one call to a server. `scrub` takes secrets out of what is said to it."""
+        return _CallClient(self, server, scrub)
 
     async def progress(self, call: object, done: float, total: float | None, message: str) -> None:
         """Tell how far all calls are together; how much there is to do is told if every one of them has said it."""
@@ -67,15 +67,19 @@ class RunClient:
 class _CallClient:
     """A `doorward.Client` of one call."""
 
-    def __init__(self, run: RunClient, scrub: Callable[[Any], Any]) -> None:
+    def __init__(self, run: RunClient, server: str, scrub: Callable[[Any], Any]) -> None:
         self._run = run
+        self._server = server
         self._scrub = scrub
 
     async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         await self._run.progress(self, done, total, self._scrub(str(message)))
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        return await self._run.ask(method, self._scrub(dict(params)))
+        said = self._scrub(dict(params))
+        if method == "elicitation/create" and isinstance(said.get("message"), str):
+            said["message"] = f"{self._server} asks: {said['message']}"  # a person must know which server it is
+        return await self._run.ask(method, said)
 
 
 def _amount(number: Any) -> bool:

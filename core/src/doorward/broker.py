@@ -74,7 +74,7 @@ class Broker:
         function = self.find(name, near=len(run.failures) < _HELPED)
         self._same(function, run)
         started = time.perf_counter()
-        client = run.client.of_call(self._secrets.scrub_value) if run.client else None
+        client = run.client.of_call(function.server, self._secrets.scrub_value) if run.client else None
         call = Call(function, {}, run.program.run, run.program.principal, run.program.deadline, client, run.clock)
         error: BaseException | None = None
         sent = received = 0

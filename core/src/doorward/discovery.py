@@ -148,7 +148,7 @@ class Discovery:
         listed = ", ".join(names[:_MOST_NAMES]) + (f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
         lines = [f"{module}: {report.description[:1000]}" if report and report.description else module]
         lines += [f"{len(names)} functions: {listed or 'none'}"]
-        lines += [f"It works in the folder {cwd}"] if (cwd := self._servers.cwd(module)) else []
+        lines += [f"It works in the folder {cwd}"] if (cwd := self._servers.cwd(module)) and cwd not in lines[0] else []
         return {"function": module, "text": "\n".join([*lines, f"Write `import {module}`."])}
 
     def _definitions(self, server: str) -> Definitions:

@@ -36,7 +36,7 @@ MOST_ITEMS = 20
 MOST_PARTS = 1000
 """Of one result that are looked at."""
 
-LARGEST = 300
+LARGEST = 600
 """Places of one shape; deeper levels of a larger one are not known."""
 
 EVERY = 10
@@ -230,7 +230,7 @@ def _inside(kind: str, inside: Shape) -> Iterable[Shape]:
 
 
 def _size(whole: Shape) -> int:
-    return 1 + sum(_size(part) for kind, inside in whole.items() for part in _inside(kind, inside) if part)
+    return 1 + sum(_size(part) for kind, inside in whole.items() for part in _inside(kind, inside))
 
 
 def _cut(whole: Shape, depth: int) -> Shape:

@@ -180,7 +180,7 @@ def stub(
         written = [f"{p.name}: {p.annotation}{' = ...' if p.default else ''}" for p in parameters]
         written += ["**kwargs: Any"] if others else []
         observed = seen(function)
-        result = f"  # {_result(_with_result(function, observed), reader, depth=1, room=0)[0]}, {observed.told()}" if observed else ""
+        result = f"  # {_result(_with_result(function, observed), reader, depth=0, room=0)[0]}, {observed.told()}" if observed else ""
         heads[_name(function)] = f"def {_name(function)}({', '.join(written)}) -> Any: ...{result}"
     reader.refuel()
     imports = "from collections.abc import Mapping, Sequence\nfrom typing import Any, Literal, Required, TypedDict"

@@ -119,7 +119,7 @@ async def test_a_cancelled_call_is_cancelled_there(upstreams: Upstreams, kind: s
             await asyncio.sleep(0.02)
 
 
-@pytest.mark.parametrize(("kind", "era"), [("http", ""), ("http", "legacy"), ("json", ""), ("sse", "legacy")])
+@pytest.mark.parametrize(("kind", "era"), [("http", ""), ("http", "legacy"), ("sse", "legacy")])
 async def test_the_next_call_after_a_restart_works(upstreams: Upstreams, kind: str, era: str) -> None:
     """Safe or not: it was refused for its session, or never sent. Calls under way are made again if they are safe."""
     server = Listening(kind, era)

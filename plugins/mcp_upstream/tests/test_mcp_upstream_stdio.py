@@ -15,7 +15,7 @@ import pytest
 from doorward import LimitExceeded, ServerError
 from doorward_mcp_upstream.upstream import Upstream
 
-from .conftest import RAW, SDK, Person, Upstreams, alive, call_of, text_of
+from .conftest import RAW, Person, Upstreams, alive, call_of, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -47,25 +47,25 @@ async def test_a_server_is_started_by_its_first_call_and_spoken_with_in_its_era(
 
 
 async def test_it_gets_its_own_environment_and_none_of_ours(upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch) -> None:
-    """CONTRACT: MCP-01, MCP-12"""
+    """Paths start at the configuration's folder. CONTRACT: MCP-01, MCP-12, AUT-14"""
     monkeypatch.setenv("OUR_TOKEN", "t0p-secret")
     monkeypatch.setenv("LC_TIME", "C.UTF-8")
     (upstreams.folder / "work").mkdir()
-    upstream = upstreams.sdk(env={"GIVEN": "${OUR_TOKEN}", "HOME": "/nowhere"}, cwd="work")
+    upstream = upstreams.raw("", env={"GIVEN": "${OUR_TOKEN}", "HOME": "/nowhere"}, cwd="work")
     seen = json.loads(await tool(upstream, "environment"))
     assert seen.pop("cwd") == str(upstreams.folder / "work")
     assert {"GIVEN": "t0p-secret", "HOME": "/nowhere", "LC_TIME": "C.UTF-8", "DOORWARD_NESTED": "1"}.items() <= seen.items()
     ours = {"PATH", "LANG", "LANGUAGE", "TERM", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ"}
-    assert {n for n in seen if not n.startswith("LC_")} <= ours | {"GIVEN", "HOME", "DOORWARD_NESTED", "ERA"}
+    assert {n for n in seen if not n.startswith("LC_")} <= ours | {"GIVEN", "HOME", "DOORWARD_NESTED"}
     assert upstreams.secrets.scrub("it is t0p-secret") == "it is [secret]"
 
 
 async def test_relative_paths_start_at_the_configuration(upstreams: Upstreams) -> None:
     script = upstreams.folder / "bin" / "server"
     script.parent.mkdir()
-    script.write_text(f'#!/bin/sh\nexec {sys.executable} {SDK} "$@"\n')
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} {RAW} "$@"\n')
     script.chmod(0o700)
-    upstream = upstreams(command="./bin/server", args=["stdio"])
+    upstream = upstreams(command="./bin/server", args=["plain"])
     assert json.loads(await tool(upstream, "environment"))["cwd"] == str(upstreams.folder)
 
 
@@ -122,7 +122,7 @@ async def test_one_that_dies_in_a_call_is_quoted_and_started_again(upstreams: Up
 
 
 async def test_an_idle_death_is_noticed_at_once(upstreams: Upstreams) -> None:
-    upstream = upstreams.sdk()
+    upstream = upstreams.raw("")
     await tool(upstream, "echo")
     pid = await pid_of(upstream)
     os.kill(pid, signal.SIGKILL)
@@ -133,6 +133,7 @@ async def test_an_idle_death_is_noticed_at_once(upstreams: Upstreams) -> None:
 
 
 async def test_banners_and_babble_are_passed_over(upstreams: Upstreams) -> None:
+    """CONTRACT: SEC-14"""
     upstream = upstreams.raw("banner")
     assert await tool(upstream, "babble", a=1) == '{"a": 1}'
     assert await tool(upstream, "echo") == "{}"
@@ -167,6 +168,19 @@ async def test_what_the_sdk_would_refuse_is_handed_on(upstreams: Upstreams) -> N
     assert result["more"] is True
 
 
+async def test_an_answer_that_cannot_be_read_is_told_at_once(upstreams: Upstreams) -> None:
+    upstream = upstreams.raw("")
+    with pytest.raises(ServerError, match="no JSON-RPC message"):
+        await tool(upstream, "nonsense")
+    assert await tool(upstream, "echo") == "{}"
+
+
+async def test_a_server_may_not_ask_without_an_end(upstreams: Upstreams) -> None:
+    person = Person({"action": "accept", "content": {}})
+    await upstreams.raw("").request("tools/call", {"name": "pestering"}, call=call_of(person))
+    assert len(person.asked) == 25
+
+
 async def test_the_last_known_era_is_tried_first_and_mends_itself(upstreams: Upstreams) -> None:
     log = upstreams.folder / "methods"
     legacy = upstreams.raw("", env={"LOG": str(log)})
@@ -179,9 +193,9 @@ async def test_the_last_known_era_is_tried_first_and_mends_itself(upstreams: Ups
 
 
 async def test_idle_servers_are_disconnected(upstreams: Upstreams) -> None:
-    upstream = upstreams.sdk(idle=0.3)
+    upstream = upstreams.raw("", idle=0.3)
     slow = asyncio.create_task(tool(upstream, "slow", seconds=0.6))
-    assert await slow == "done"  # a call under way is not idle
+    assert await slow  # a call under way is not idle
     pid = await pid_of(upstream)
     async with asyncio.timeout(5):
         while alive(pid):
@@ -222,7 +236,7 @@ async def test_a_cancelled_call_is_cancelled_there(upstreams: Upstreams) -> None
 async def test_a_kill_in_the_middle_loses_no_safe_call_and_repeats_no_other(upstreams: Upstreams) -> None:
     """1,000 calls at 50 concurrent, and `kill -9` of the server after 400 of them. CONTRACT: EXE-11"""
     log = upstreams.folder / "calls"
-    upstream = upstreams.sdk(env={"LOG": str(log)})
+    upstream = upstreams.raw("", env={"CALLS": str(log)})
     await tool(upstream, "echo")
     room = asyncio.Semaphore(50)
     first = await pid_of(upstream)
@@ -296,14 +310,15 @@ asyncio.run(main())
 
 
 async def test_doorward_does_not_start_itself(upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever hides it: it says its name, and what it starts knows that it was started. CONTRACT: SEC-13, MCP-13"""
     with pytest.raises(ServerError, match="it is Doorward itself") as caught:
-        await upstreams.sdk(env={"NAME": "doorward"}).listing()
+        await upstreams.raw("", env={"NAME": "doorward"}).listing()
     assert "allow_self" in str(caught.value.hint)
-    assert await upstreams.sdk(env={"NAME": "doorward"}, allow_self=True).listing()
+    assert await upstreams.raw("", env={"NAME": "doorward"}, allow_self=True).listing()
     monkeypatch.setenv("DOORWARD_NESTED", "1")
     with pytest.raises(ServerError, match="was itself started by Doorward"):
-        await upstreams.sdk().listing()
-    upstream = upstreams.sdk(allow_self=True)
+        await upstreams.raw("").listing()
+    upstream = upstreams.raw("", allow_self=True)
     assert "DOORWARD_NESTED" not in json.loads(await tool(upstream, "environment"))
 
 

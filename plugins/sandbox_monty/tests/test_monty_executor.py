@@ -149,6 +149,39 @@ class TestMonty(ExecutorConformance):
         await sandbox.close()
         await executor.close()
 
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("type_check", [False, True])
+    async def test_a_session_of_programs_of_others(self, host: Any, type_check: bool) -> None:
+        """Aliases of servers that an earlier program has imported, its own names, and its functions that await."""
+        from doorward.types import Program
+
+        executor = MontyExecutor(host.context(MontySettings, {"type_check": type_check}))
+        sandbox = await executor.open(Program(""), session=True)
+        programs = {
+            "import calc\ncalc.add(1)": 1,
+            "from calc.functions import add\nadd(2)": 2,
+            "mcp_calc.add(3)": 3,
+            "calc + 1" if type_check else "1 +": None,
+            "async def f(n):\n    return await calc.add(n)\ndef g(n):\n    return calc.add(n)": None,
+            "[await f(4), g(5)]": [4, 5],
+            "def call_mcp_tool(name): return len(name)": None,
+            "call_mcp_tool('abcdef')": 6,
+            "import doorward\ndoorward.server('calc-1').add(7)": 7,
+            "from mcp.servers.calc import *\nawait add(8)": 8,
+        }
+        for code, value in programs.items():
+            ended = await sandbox.run(Program(code, deadline=time.monotonic() + 30), Door())
+            assert ended.value == value, (code, ended.error)
+            assert (ended.error is None) == ("+" not in code), (code, ended.error)
+        await sandbox.close()
+        await executor.close()
+
+    @pytest.mark.anyio
+    async def test_an_error_of_a_tool_has_nothing_but_its_text(self, host: Any) -> None:
+        """What else is read of it is missing, by the name that programs know it by."""
+        ended, _ = await self.run(host, "import calc\ntry:\n    calc.complain()\nexcept Exception as e:\n    e.status")
+        assert (ended.error.type, ended.error.message) == ("AttributeError", "'ToolError' object has no attribute 'status'")
+
 
 @pytest.fixture
 def anyio_backend() -> str:

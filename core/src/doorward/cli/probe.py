@@ -36,7 +36,7 @@ async def probe(gate: Gateway, servers: Collection[str]) -> dict[str, dict[str, 
                 return
         if seen := gate.broker.observed.of(function):
             known = replace(function, returns=seen.schema)
-            told[function.qualified] = {"result": signatures.response(known, lambda name: None)[0]}
+            told[function.qualified] = {"result": signatures.response(known, lambda name: None, depth=0)[0]}
 
     async with anyio.create_task_group() as calls:
         for function in [f for server in servers for f in gate.catalog.functions(server) if _wanted(gate, f)]:

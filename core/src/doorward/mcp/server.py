@@ -99,6 +99,7 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
         title="Doorward",
         instructions=guides.instructions(gate),
         lifespan=lifespan,
+        get_tool_input_schema=tools.schema,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,

@@ -121,6 +121,11 @@ class Tools:
         names = {tool.name for tool in own}
         return [*own, *(raw.tool for name, raw in self._additions.tools().items() if name not in names)]
 
+    def schema(self, name: str) -> Mapping[str, Any] | None:
+        """What a tool takes that may want arguments in headers too (2026-07-28, `x-mcp-header`): none but those of plugins does."""
+        raw = None if name in self._run or self._direct.has(name) else self._additions.tools().get(name)
+        return raw.tool.input_schema if raw else None
+
     async def call(self, ctx: Any, params: t.CallToolRequestParams) -> Any:
         """The answer of a tool, or what it asks. What goes wrong is an answer too, for the agent to read."""
         name, arguments = params.name, params.arguments or {}

@@ -35,17 +35,19 @@ class Bearer(httpx2.Auth):
                 f"the token of {self._name!r} is for {self._home.host} and was not sent to {request.url.host}",
                 hint="Configure the other origin as a server of its own.",
             )
-        token = await self._tokens.get()
-        request.headers["Authorization"] = f"Bearer {token}"
-        response = yield request
-        if response.status_code == 401:
-            response.stream = Capped(response.stream, self._name)  # httpx2 reads it to its end before it sends again
-            request.headers["Authorization"] = f"Bearer {await self._tokens.get(refused=token)}"
+        token, renewed = await self._tokens.get(), False
+        while True:
+            request.headers["Authorization"] = f"Bearer {token}"
             response = yield request
             if response.status_code == 401:
-                raise self._tokens.useless()
-        if response.status_code == 403 and "insufficient_scope" in response.headers.get("WWW-Authenticate", ""):
-            raise await self._tokens.lacks(response)
+                if renewed:
+                    raise self._tokens.useless()
+                token, renewed = await self._tokens.get(refused=token), True
+            elif response.status_code == 403 and "insufficient_scope" in response.headers.get("WWW-Authenticate", ""):
+                token = await self._tokens.wider(token, response)
+            else:
+                return
+            response.stream = Capped(response.stream, self._name)  # httpx2 reads it to its end before it sends again
 
 
 class Tokens:
@@ -81,19 +83,28 @@ class Tokens:
         """What to tell if a new token does not help."""
         return ServerError(f"{self._name} refuses the token that it was given", hint=self._advice())
 
-    async def lacks(self, response: httpx2.Response) -> ServerError:
-        """What to tell if a call needs a scope that the token has not; the next login will ask for it."""
+    async def wider(self, token: str, response: httpx2.Response) -> str:
+        """The token of a login that came after this one, whose scopes do not suffice.
+
+        Raises: ServerError if there is none; the next login will ask for what was missing.
+        """
         from doorward_auth_oauth2.discovery import challenged_scopes
 
         scopes = challenged_scopes(response)
         missing = f"{self._name} wants {f'the scope {chr(32).join(scopes)!r}' if scopes else 'a scope'}, which its token does not have"
-        if not scopes or self._settings.scopes or self._settings.flow == "client_credentials":
-            return ServerError(missing, hint=f"Set scope in the auth of {self._name}. {self._advice()}")
+        if self._settings.flow == "client_credentials":
+            raise ServerError(missing, hint=f"Set scope in the auth of {self._name}.")
         async with self._store.lock():
             login = await self._store.load()
+            if login is not None and login.token != token:
+                login.conceal(self._context.conceal)
+                self._login = login
+                return login.token
+            if self._settings.scopes or not scopes:
+                raise ServerError(missing, hint=f"Set scope in the auth of {self._name}. {self._advice()}")
             if login is not None and not set(scopes) <= set(login.wanted.split()):
                 await self._store.save(replace(login, wanted=" ".join(dict.fromkeys([*login.wanted.split(), *scopes]))))
-        return ServerError(missing, hint=f"{self._advice()} The login will ask for it.")
+        raise ServerError(missing, hint=f"{self._advice()}, which will ask for it.")
 
     def _advice(self) -> str:
         if self._settings.flow == "client_credentials":

@@ -65,12 +65,12 @@ class Document:
         """The text is changed, read again, and must say what it should: nothing is written that was not understood."""
         try:
             text = _edit_toml(self.text, keys, value) if _is_toml(self.file) else _edit_json(self.text, keys, value)
-            understood = _parse(self.file, text) == data
+            understood = _parse(self.file, text)
         except ValueError as error:
             raise ConfigError(str(error), place=str(self.file)) from None
-        if not understood:
+        if understood != data and understood != _without_empty(data, keys):
             raise ConfigError("is written in a way that cannot be changed safely", place=str(self.file), hint="Use --print, and paste.")
-        return replace(self, text=text, data=data)
+        return replace(self, text=text, data=understood)
 
     def save(self) -> Path | None:
         """Write it, if it is not what the file holds. Returns: where a copy of the file as it was is, if there was one.
@@ -116,6 +116,14 @@ def _free(file: Path) -> Path:
     """A name for a copy that nothing has: an older copy is the one that somebody may want."""
     names = (file.with_name(f"{file.name}{more}.bak") for more in chain([""], (f"-{number}" for number in count(2))))
     return next(name for name in names if not name.exists())
+
+
+def _without_empty(data: Any, keys: Sequence[str]) -> Any:
+    """The data without a table on the way to these keys that is empty now: in TOML it is gone with the last that was in it."""
+    if not keys or not isinstance(data, dict):
+        return data
+    inner = _without_empty(data.get(keys[0]), keys[1:])
+    return {key: inner if key == keys[0] else value for key, value in data.items() if key != keys[0] or inner != {}}
 
 
 def _is_toml(file: Path) -> bool:

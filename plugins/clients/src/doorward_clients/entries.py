@@ -83,14 +83,20 @@ def _env(raw: Mapping[str, Any]) -> dict[str, str]:
     for each in _list(raw, "env_vars"):  # Codex: a name, or {"name": …}
         name = each.get("name") if isinstance(each, Mapping) else each
         env[_text(name, "env_vars")] = f"${{{name}}}" if is_named_secret(str(name)) else f"${{{name}:-}}"  # most may be missing
-    return env | _table(raw, "environment") | _table(raw, "env")
+    env |= _table(raw, "environment") | _table(raw, "env")
+    if any(not name or "=" in name for name in env):
+        raise ValueError("env holds a name that no variable may have")
+    return env
 
 
 def _headers(raw: Mapping[str, Any]) -> dict[str, str]:
     headers = {name: f"${{{variable}}}" for name, variable in _table(raw, "env_http_headers").items()}
     if variable := raw.get("bearer_token_env_var"):
         headers["Authorization"] = f"Bearer ${{{_text(variable, 'bearer_token_env_var')}}}"
-    return headers | _table(raw, "http_headers") | _table(raw, "headers")
+    headers |= _table(raw, "http_headers") | _table(raw, "headers")
+    if not all(re.fullmatch(r"[!#$%&'*+.^`|~\w-]+", name, re.ASCII) for name in headers):
+        raise ValueError("headers holds a name that no header may have")
+    return headers
 
 
 def _table(raw: Mapping[str, Any], key: str) -> dict[str, str]:

@@ -14,8 +14,8 @@ Keep = Callable[[str, str], str]
 """Keeps a secret under a name like the one that is proposed; answers the reference to it."""
 
 _NAMED = re.compile(
-    r"token|secret|passw|passphrase|pwd|credential|bearer|cookie|signature|dsn|webhook|auth(?!or)|api[-_]?key|(?<![a-z])(key|pat|pin|sig)(?![a-z])"
-    r"|[a-z](Key|Pat)(?![a-z])|(?<=[a-z])key$",
+    r"token|secret|passw|passphrase|pwd|credential|bearer|cookie|signature|dsn|webhook|auth(?!or(?!iz))|(api|access|private)[-_]?key"
+    r"|(?<![a-z])(key|pat|pin|sig)(?![a-z])|(?-i:[a-z](?:Key|Pat)(?![a-z]))",
     re.IGNORECASE,
 )
 _NOT_NAMED = re.compile(

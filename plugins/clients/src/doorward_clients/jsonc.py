@@ -10,7 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-_COMMENT = r"//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/"
+_COMMENT = r"//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?"
+"""One that is not closed goes to the end, so that no text takes more than one pass; it is left to be an error."""
 _TOKEN = re.compile(rf'"(?:\\.|[^"\\\n])*+"|{_COMMENT}|,(?=(?:[ \t\r\n]|{_COMMENT})*+[\]}}])')
 _SPACE = re.compile(r"[ \t\r\n]*+")
 _DECODER = json.JSONDecoder()
@@ -86,8 +87,14 @@ def _checked(text: str) -> str:
 
 def _bare(text: str) -> str:
     """Plain JSON of the same length: blanks in place of comments, of commas before an end, and of a byte-order mark."""
-    bare = _TOKEN.sub(lambda found: found[0] if found[0][0] == '"' else re.sub(r"[^\r\n]", " ", found[0]), text)
+    bare = _TOKEN.sub(_blank, text)
     return f" {bare[1:]}" if bare.startswith("\ufeff") else bare
+
+
+def _blank(found: re.Match[str]) -> str:
+    token = found[0]
+    unclosed = token.startswith("/*") and (len(token) < 4 or not token.endswith("*/"))
+    return token if token[0] == '"' or unclosed else re.sub(r"[^\r\n]", " ", token)
 
 
 def _skip(bare: str, at: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import anyio
 import doorward
 import mcp_types as types
-from doorward import ServerContext
+from doorward import DoorwardError, ServerContext
 from mcp import ClientSession
 from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.dispatcher import CallOptions
@@ -40,7 +41,7 @@ _RELISTEN = 5.0
 """Seconds after which a lost subscription is made again."""
 _INFO = types.Implementation(name="doorward", version=doorward.__version__)
 
-for _name in ("client", "mcp"):  # what the SDK says of a server that misbehaves is told by us, to who asked
+for _name in ("client", "mcp.client"):  # what the SDK says of a server that misbehaves is told by us, to who asked
     logging.getLogger(_name).setLevel(logging.CRITICAL)
 
 
@@ -145,7 +146,8 @@ class Connection:
         if client is not None:
 
             async def told(progress: float, total: float | None, message: str | None) -> None:
-                await client.progress(progress, total, message or "")
+                with contextlib.suppress(DoorwardError):  # a client that is gone
+                    await client.progress(progress, total, message or "")
 
             options["on_progress"] = told
         try:
@@ -187,8 +189,9 @@ class Connection:
         if (trouble := trouble_in(error.data)) is not None:
             answered = error.code != CODE and not trouble.passing and trouble.status not in (401, 403)
             return None if answered else trouble
-        if error.code == types.CONNECTION_CLOSED and (self.ended.is_set() or error.message.startswith(("Connection closed", "SSE stream"))):
-            return Trouble("the connection ended before it answered", passing=True, gone=self.ended.is_set())
+        closed = self.ended.is_set() or error.message == "Connection closed"
+        if error.code == types.CONNECTION_CLOSED and (closed or error.message.startswith("SSE stream")):
+            return Trouble("the connection ended before it answered", passing=True, gone=closed)
         return None
 
     async def why(self) -> str:
@@ -233,25 +236,30 @@ class Connection:
         capabilities = self.session.server_capabilities
         if not self.modern or capabilities is None or capabilities.tools is None or not capabilities.tools.list_changed:
             return
-        while True:
+        again = False
+        while not self.ended.is_set():
             try:
                 async with listen(self.session, tools_list_changed=True) as events:
+                    if again:
+                        self._forget()  # what happened meanwhile was not told
+                    again = True
                     async for _ in events:  # `_told` hears of each as well
                         pass
-            except (MCPError, SubscriptionLost):
-                if self.ended.is_set():
-                    return
+            except SubscriptionLost:
+                pass
+            except MCPError as error:
+                if error.code != types.CONNECTION_CLOSED and trouble_in(error.data) is None:
+                    return  # it does not want to
             await anyio.sleep(_RELISTEN)
-            self._stale()  # what happened meanwhile was not told
 
-    def _stale(self) -> None:
+    def _forget(self) -> None:
         self._changes += 1
         self._listing = None
-        self._changed()
 
     async def _told(self, message: Any) -> None:
         if isinstance(message, types.ToolListChangedNotification):
-            self._stale()
+            self._forget()
+            self._changed()
 
     async def _elicit(self, context: Any, params: Any) -> types.ElicitResult | types.ErrorData:
         return await self._pushed("elicitation/create", params, types.ElicitResult.model_validate)  # type: ignore[no-any-return]

@@ -14,6 +14,8 @@ from doorward import Call, Client, DoorwardError
 
 from doorward_mcp_upstream.troubles import Refusal, Trouble
 
+MOST_QUESTIONS = 25
+"""Of a server to the client, within one call."""
 _INVALID_REQUEST = -32600
 
 
@@ -23,6 +25,7 @@ class Flight:
 
     call: Call | None
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    asked: int = 0
     asking: int = 0
     left: float = 0.0
 
@@ -114,6 +117,10 @@ class Flights:
         client = next(iter(clients.values()), None)
         if client is None:
             return _nobody(method, "There is nobody to ask.")
+        for each in flights:
+            each.asked += 1
+        if any(each.asked > MOST_QUESTIONS for each in flights):
+            return _nobody(method, f"A call may ask {MOST_QUESTIONS} times.")
         with contextlib.ExitStack() as stopped:
             for each in flights:
                 stopped.enter_context(each.clock_stopped())

@@ -42,23 +42,25 @@ class Client(httpx2.AsyncClient):
 
     def __init__(self, context: ServerContext) -> None:
         settings: MCPSettings = context.settings
-        headers = {name: value.reveal().strip() for name, value in settings.headers.items()}
         super().__init__(
-            headers={"User-Agent": "doorward-mcp-upstream/0.1.0", **headers},
+            headers={"User-Agent": "doorward-mcp-upstream/0.1.0"},
             auth=context.auth(),
             follow_redirects=False,
             timeout=httpx2.Timeout(None, connect=_CONNECT),
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
         )
         self._name = context.name
+        self._given = settings.headers
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """What is called for every request."""
         if request.method == "DELETE":
             request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), _GOODBYE)
         if request.method != "POST":
+            request.headers.update(self._configured())
             return await super().send(request, **options)
         try:
+            request.headers.update(self._configured())
             return await self._answer(await super().send(request, **options))
         except Trouble as trouble:
             return self._instead(request, trouble)
@@ -66,6 +68,9 @@ class Client(httpx2.AsyncClient):
             return self._instead(request, Trouble(error.message, error.hint or "", sent=False))
         except httpx2.HTTPError as error:
             return self._instead(request, unreachable(error, request.url))
+
+    def _configured(self) -> dict[str, str]:
+        return {name: value.reveal().strip() for name, value in self._given.items()}
 
     async def _answer(self, response: httpx2.Response) -> httpx2.Response:
         """An answer that the SDK's transport can take.
@@ -115,7 +120,8 @@ def refused(server: str, response: httpx2.Response, said: str = "", with_session
         return Trouble(f"it does not allow this ({message})", "Check what the credentials may do.", status=status)
     if with_session and (status == 404 or (status == 400 and "session" in said.lower())):  # MCP 2025-11-25, session management
         return Trouble(f"it has forgotten the session ({message})", sent=False, passing=True, gone=True, status=status)
-    return Trouble(said or f"it answered {message}", passing=status in (502, 503, 504), status=status)
+    hint = "Check `url`." if status in (404, 405) else ""
+    return Trouble(said or f"it answered {message}", hint, passing=status in (502, 503, 504), status=status)
 
 
 async def _body(response: httpx2.Response) -> bytes:

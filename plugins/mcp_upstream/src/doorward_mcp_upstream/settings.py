@@ -12,6 +12,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, field_validator, mo
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """The name of a header (RFC 9110 section 5.6.2)."""
+_PROTOCOL = {"accept", "connection", "content-length", "content-type", "host", "last-event-id", "transfer-encoding"}
 
 
 class MCPSettings(Settings):
@@ -62,6 +63,8 @@ class MCPSettings(Settings):
         for name in value:
             if not _TOKEN.fullmatch(name):
                 raise ValueError(f"{name!r} is no name of a header")
+            if name.lower() in _PROTOCOL or name.lower().startswith("mcp-"):
+                raise ValueError(f"{name!r} is set by the protocol")
         return value
 
     @field_validator("url")

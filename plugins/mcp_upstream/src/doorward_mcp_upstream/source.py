@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 from doorward import Call, Compiled, Function, ServerContext, ServerError, Settings, log, starts_doorward
@@ -34,7 +35,7 @@ class MCP:
 
         Raises: ServerError.
         """
-        if self._starts_itself():
+        if self._starts_itself:
             return "itself"
         listing = await self._upstream.listing(fresh=True)
         hashes = [functions.fingerprint(tool) for tool in listing.tools]
@@ -46,7 +47,7 @@ class MCP:
 
         Raises: ServerError.
         """
-        if self._starts_itself():
+        if self._starts_itself:
             return self._nothing()
         listing = await self._upstream.listing()
         made = functions.compiled(self._server.name, listing.tools, era=listing.era, skipped=listing.skipped)
@@ -58,7 +59,7 @@ class MCP:
         Raises: ServerError (ToolError if the tool says that it failed), LimitExceeded, InvalidArguments.
         """
         function = call.function
-        if self._starts_itself():
+        if self._starts_itself:
             raise self._refused()
         listing = await self._upstream.listing(era=function.data.get("era", ""))
         if not function.data:
@@ -100,6 +101,7 @@ class MCP:
 
     # An entry that starts Doorward
 
+    @cached_property
     def _starts_itself(self) -> bool:
         """Whether its command shows that; then it is never run. What hides it, a script for example, is found once connected."""
         return not self._settings.allow_self and starts_doorward([*self._settings.command, *self._settings.args])

@@ -170,16 +170,16 @@ class _Incoming(Incoming):
                 raise anyio.EndOfStream from None
             except asyncio.LimitOverrunError as error:
                 return await self._too_long(error.consumed)
-            if not line.lstrip().startswith(b"{"):
-                self._log.add(line[:5000].decode(errors="replace"))
-                continue
-            try:
-                return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
-            except ValueError:
-                self._log.add(line[:5000].decode(errors="replace"))
+            if line.lstrip().startswith(b"{"):
+                try:
+                    return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+                except ValueError:
+                    if instead := _in_place_of(line, line, Trouble("it answered with what is no JSON-RPC message")):
+                        return instead
+            self._log.add(line[:5000].decode(errors="replace"))
 
     async def _too_long(self, consumed: int) -> SessionMessage:
-        """Pass over a message, and answer in its place who waits for it. Its id is at either end, whoever wrote it."""
+        """Pass over a message, and answer in its place who waits for it."""
         head = (await self._reader.readexactly(consumed))[:200]
         while True:
             try:
@@ -190,11 +190,19 @@ class _Incoming(Incoming):
             except asyncio.IncompleteReadError:
                 raise anyio.EndOfStream from None
         self._log.add(f"[a message of more than {LONGEST} bytes was passed over]")
-        found = _HEAD.match(head) or _TAIL.search(tail[-200:])
-        if found is None:
-            raise anyio.EndOfStream  # who waits for it would wait for ever
         trouble = Trouble(f"the answer has more than {LONGEST // 2**20} MiB", "Ask for less: pages, filters.", limit=True)
-        return SessionMessage(mcp_types.JSONRPCError.model_validate({"jsonrpc": "2.0", "id": int(found[1]), "error": trouble.as_error()}))
+        instead = _in_place_of(head, tail, trouble)
+        if instead is None:
+            raise anyio.EndOfStream  # who waits for it would wait for ever
+        return instead
+
+
+def _in_place_of(head: bytes, tail: bytes, trouble: Trouble) -> SessionMessage | None:
+    """An error in place of an answer that cannot be read. Its id is at either end, whatever wrote it."""
+    found = _HEAD.match(head[:200]) or _TAIL.search(tail[-200:])
+    if found is None:
+        return None
+    return SessionMessage(mcp_types.JSONRPCError.model_validate({"jsonrpc": "2.0", "id": int(found[1]), "error": trouble.as_error()}))
 
 
 class _Outgoing(Stream):
@@ -206,6 +214,8 @@ class _Outgoing(Stream):
     async def send(self, item: SessionMessage) -> None:
         if self._writer.is_closing():
             raise Trouble("it has ended", sent=False, passing=True, gone=True)
+        if self._writer.transport.get_write_buffer_size() > LONGEST:
+            raise Trouble("it does not read what it is sent", sent=False, gone=True)
         self._writer.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
         if isinstance(item.message, mcp_types.JSONRPCRequest):  # whoever else writes, a cancellation for one, must not have to wait
             with contextlib.suppress(ConnectionError):

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from doorward import Call, DoorwardError, LimitExceeded, ServerContext, ServerError
@@ -34,6 +36,8 @@ _SAID = 2000
 """Characters of an error's message that a server gave."""
 _HEADER_MISMATCH = -32020
 """A server wants arguments in headers that we did not send: its tools have changed (MCP 2026-07-28, streamable HTTP)."""
+_URL_WANTED = -32042
+"""A person has to visit a page first (MCP 2025-11-25, elicitation, URL mode)."""
 _NO_STREAMABLE = (400, 404, 405)
 """What a server of the older transport answers to the newer one (MCP 2025-11-25, transports, backwards compatibility)."""
 
@@ -46,7 +50,7 @@ class Upstream:
     """
 
     def __init__(self, context: ServerContext) -> None:
-        self._context = context
+        self._context = replace(context, auth=functools.cache(context.auth))
         self._settings: MCPSettings = context.settings
         self._flights = Flights()
         self._breaker = Breaker()
@@ -219,7 +223,7 @@ class Upstream:
 
     async def _error(self, method: str, trouble: Trouble, connection: Connection | None) -> DoorwardError:
         """What is told to who called: what went wrong, why, and what the server itself said last."""
-        message = f"{self._context.name} ({method}): {trouble.message}"
+        message = f"{self._context.name} ({method}): {clear(trouble.message)[:_SAID]}"
         hint = trouble.hint
         if connection is not None and connection.ended.is_set() and (why := await connection.why()):
             message += f": {why}"
@@ -232,4 +236,9 @@ class Upstream:
         return ServerError(message, hint=hint or None)
 
     def _refused(self, method: str, refusal: Refusal) -> ServerError:
-        return ServerError(f"{self._context.name} ({method}): {clear(refusal.message)[:_SAID]} (code {refusal.code})")
+        hint = None
+        if refusal.code == _URL_WANTED and isinstance(refusal.data, dict):
+            asked = refusal.data.get("elicitations")
+            urls = [str(each.get("url"))[:_SAID] for each in asked if isinstance(each, dict)] if isinstance(asked, list) else []
+            hint = f"A person has to open {' and '.join(urls[:5])} first." if urls else None
+        return ServerError(f"{self._context.name} ({method}): {clear(refusal.message)[:_SAID]} (code {refusal.code})", hint=hint)

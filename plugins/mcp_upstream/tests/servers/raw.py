@@ -1,6 +1,6 @@
 """A server without the SDK that misbehaves as its first argument says, and speaks 2025-11-25 otherwise.
 
-`LOG` is a file that gets the method of every message, one a line.
+`LOG` is a file that gets the method of every message, one a line; `CALLS` one that gets the name and the arguments of every call.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 MODE = sys.argv[1]
-INFO = {"name": "raw", "version": "1"}
+INFO = {"name": os.environ.get("NAME", "raw"), "version": "1"}
 SCHEMA = {"type": "object", "properties": {}}
 
 
@@ -74,6 +74,13 @@ def tools(message: dict[str, Any]) -> dict[str, Any]:
 def call(message: dict[str, Any]) -> None:
     params = message["params"]
     name, arguments = params["name"], params.get("arguments") or {}
+    if log := os.environ.get("CALLS"):
+        with open(log, "a") as file:
+            file.write(json.dumps([name, arguments]) + "\n")
+    if name == "slow":
+        time.sleep(arguments["seconds"])
+    if name == "environment":
+        arguments = {**os.environ, "cwd": os.getcwd()}
     if name == "die":
         print("out of cheese: the token is s3cret-value", file=sys.stderr, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
@@ -89,6 +96,13 @@ def call(message: dict[str, Any]) -> None:
         content = [{"type": "hologram", "data": 1}, {"type": "text", "text": "x"}]
         say({"id": message["id"], "result": {"content": content, "structuredContent": [1], "more": True}})
         return
+    if name == "nonsense":
+        say({"id": message["id"], "result": "a text"})
+        return
+    if name == "pestering":
+        for number in range(40):
+            say({"id": f"q{number}", "method": "elicitation/create", "params": {"message": "?", "requestedSchema": SCHEMA}})
+            json.loads(sys.stdin.readline())
     if name == "silent":
         return
     if name == "babble":

@@ -1,0 +1,66 @@
+"""`oauth2` against core's conformance class, as any third party's auth; and settings that cannot work."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from doorward import ConfigError
+from doorward.config import validate
+from doorward.secrets import Secrets
+from doorward.testing import AuthConformance, check_driver, check_light_import
+from doorward_auth_oauth2 import OAuth2
+
+TOKEN = "https://login.example.com/token"
+
+
+class TestAuthConformance(AuthConformance):
+    """CONTRACT: AUT-01, AUT-18."""
+
+    def auth(self, host: Any, environ: dict[str, str]) -> Any:
+        settings = {"flow": "client_credentials", "client_id": "me", "client_secret": "${CANARY}", "token_url": TOKEN}
+        return OAuth2(replace(host.context(OAuth2.Settings, settings, environ=environ), url="https://api.example.com"))
+
+    def test_is_installed(self) -> None:
+        """The driver is found under its word in the configuration."""
+        assert check_driver("auth", "oauth2") is OAuth2
+
+
+def test_is_light() -> None:
+    check_light_import("doorward_auth_oauth2")
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"flow": "client_credentials"}, "needs a client_id, and a client_secret or a private_key"),
+        ({"flow": "implicit"}, "flow"),
+        ({"client_secret": "x"}, "belong to a client_id"),
+        ({"client_id": "a", "client_secret": "x", "private_key": "y"}, "cannot both be given"),
+        ({"client_id": "a", "private_key": "y"}, "for the flow client_credentials only"),
+        ({"token_url": TOKEN}, "belong together"),
+        ({"authorization_url": TOKEN}, "belong together"),
+        ({"authorization_url": TOKEN, "token_url": TOKEN}, "needs a client_id"),
+        ({"issuer": "https://login.example.com", "token_url": TOKEN}, "an issuer tells its token_url"),
+        ({"issuer": "login.example.com"}, "must be an https URL"),
+        ({"flow": "client_credentials", "client_id": "a", "private_key": "y", "token_url": TOKEN}, "needs an issuer"),
+        ({"client_metadata_url": "http://me.example.com/client.json"}, "client_metadata_url"),
+        ({"client_metadata_url": "https://me.example.com/"}, "client_metadata_url"),
+        ({"redirect_port": 70000}, "redirect_port"),
+        ({"signing_algorithm": "none"}, "signing_algorithm"),
+        ({"signing_algorithm": "HS256"}, "signing_algorithm"),
+        ({"scopes": ["a"]}, "did you mean 'scope'"),
+    ],
+)
+def test_settings_that_cannot_work(settings: dict[str, Any], why: str) -> None:
+    """Each says what is wrong, and none shows a secret."""
+    with pytest.raises(ConfigError) as caught:
+        validate(OAuth2.Settings, settings, secrets=Secrets(environ={}), place="[servers.mine] auth")
+    assert why in str(caught.value)
+
+
+def test_scopes() -> None:
+    """A text with spaces or a list."""
+    for scope in ("a  b", ["a", "b"]):
+        assert validate(OAuth2.Settings, {"scope": scope}, secrets=Secrets(environ={}), place="x").scopes == ["a", "b"]
