@@ -1,4 +1,4 @@
-"""Doorward as the client of the MCP conformance suite: `python client.py URL`, started once a scenario.
+"""Doorward as the client of the MCP conformance suite: `python client.py SOCKET` listens there, for `forward.py` hands each scenario on.
 
 It does what a person would: writes a configuration with that one server, compiles it, and runs programs that call its functions.
 MCP_CONFORMANCE_SCENARIO names the scenario, MCP_CONFORMANCE_CONTEXT has what it says of itself, as JSON."""
@@ -8,14 +8,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import sys
 import tempfile
+import traceback
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import tomli_w
+from authorization import scenario as authorization
 from doorward import Gateway
 from doorward.config import load
 
@@ -75,11 +76,7 @@ async def gateway(url: str, settings: Mapping[str, Any]) -> AsyncIterator[Agent]
             yield Agent(gate)
 
 
-async def scenario(name: str, url: str, context: Mapping[str, Any]) -> None:
-    if name.startswith("auth/"):
-        import authorization
-
-        return await authorization.scenario(name, url, context)
+async def plain(name: str, url: str, context: Mapping[str, Any]) -> None:
     async with gateway(url, {}) as agent:
         if calls := context.get("toolCalls"):
             for call in calls:  # what is null is not given
@@ -93,6 +90,31 @@ async def scenario(name: str, url: str, context: Mapping[str, Any]) -> None:
                 await agent.call("get_prompt", {"name": prompt["name"]})
 
 
+AT_ONCE = 4
+"""Scenarios: the suite starts all of a revision at once, and a handshake that waits for a CPU is taken for one without an answer."""
+
+
+async def serve(path: str) -> None:
+    """Play scenarios, until nobody listens to what is printed any more."""
+    turn = asyncio.Semaphore(AT_ONCE)
+
+    async def play(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        given = json.loads(await reader.read())
+        code = b"0"
+        async with turn:
+            try:
+                name, url, context = given["scenario"], given["url"], json.loads(given.get("context") or "{}")
+                await (authorization if name.startswith("auth/") else plain)(name, url, context)
+            except (Exception, SystemExit):
+                traceback.print_exc(file=sys.stdout)
+                code = b"1"
+        writer.write(code)
+        writer.close()
+
+    server = await asyncio.start_unix_server(play, path)
+    print("listening", flush=True)
+    await server.serve_forever()
+
+
 if __name__ == "__main__":
-    given = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
-    asyncio.run(scenario(os.environ["MCP_CONFORMANCE_SCENARIO"], sys.argv[-1], given))
+    asyncio.run(serve(sys.argv[1]))
