@@ -182,6 +182,7 @@ def test_the_latest_fetched_values_are_scrubbed() -> None:
     for number in range(50):
         conceal(f"further-{number:05}")
     assert len(secrets._needles) < 1.3 * before
+    assert "further-00001" not in repr(vars(secrets))
 
 
 def test_a_server_that_is_broken_is_told(cli: Cli, doorward_host: Any) -> None:  # noqa: F811
