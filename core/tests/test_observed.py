@@ -132,9 +132,9 @@ def test_a_shape_is_bounded() -> None:
     value: Any = {f"leaf{chr(97 + i)}": 1 for i in range(20)}
     for _ in range(40):
         value = {f"branch_{chr(97 + i)}": value for i in range(20)}
-    started = time.perf_counter()
+    started = time.process_time()
     whole = bounded(shape([value] * 1000))
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
     assert json.dumps(whole).count("{") <= 2 * LARGEST
 
 

@@ -86,8 +86,7 @@ async def test_tools_are_found_shown_and_called_by_either_name(agent: Agent) -> 
     (found,) = (await agent.call("search_functions", query="find people", limit=1))["functions"]
     assert found == {"function": "people.find_people", "summary": "Finds people.", "read_only": True}
     (card,) = (await agent.call("get_functions", functions=["people.find-people"]))["functions"]
-    assert card["signature"].startswith("def find_people(home_town: str, from_: int = ...)")
-    assert "# Where they live" in card["text"]
+    assert "def find_people(\n    home_town: str,  # Where they live\n    from_: int = ..." in card["text"]
     assert "By their town." in card["text"]
     assert await agent.value('import people\npeople.find_people(home_town="Oslo")') == PEOPLE
     assert await agent.value('import people\npeople.find_people(**{"home-town": "Oslo", "from": 3})') == PEOPLE
@@ -104,8 +103,8 @@ async def test_values_by_one_rule(agent: Agent) -> None:
     assert (text, picture["type"], picture["bytes"]) == ("a picture", "image/png", 4)
     failed = await agent.run("import people\npeople.fails()")
     assert "no such town" in failed["error"]["message"]
-    assert await agent.value('import people\npeople.read_resource(uri="people://1")') == {"id": 1}
-    prompt = await agent.value('import people\npeople.get_prompt(name="greet")')
+    assert await agent.value('import doorward\ndoorward.read_resource("people", "people://1")') == {"id": 1}
+    prompt = await agent.value('import doorward\ndoorward.get_prompt("people", "greet")')
     assert prompt == {"description": "d", "messages": [{"role": "user", "content": "Hello"}]}
 
 
@@ -113,8 +112,8 @@ async def test_what_results_look_like_is_learnt(agent: Agent, project: Project) 
     """Names and types of results without a schema are shown as observed; values are kept nowhere. CONTRACT: SRC-23, SRC-25."""
     await agent.value('import people\npeople.find_people(home_town="Oslo")')
     (card,) = (await agent.call("get_functions", functions=["people.find_people"]))["functions"]
-    assert "-> list[FindPeopleResponseItem]  # observed" in card["signature"]
-    assert "not promised" in card["text"]
+    assert "-> list[FindPeopleResponseItem]:" in card["text"]
+    assert "# The result: observed" in card["text"]
     assert "    id: int\n    name: str" in card["text"]
     assert "value-of-a-name" not in str(card)
 
@@ -129,7 +128,7 @@ async def test_an_entry_that_starts_doorward_is_skipped_with_a_notice(agent: Age
     """CONTRACT: SEC-13, MCP-13."""
     servers = {server["name"]: server for server in (await agent.call("list_servers"))["servers"]}
     assert servers["itself"]["functions"] == 0
-    refused = await agent.run("import itself\nitself.list_resources()")
+    refused = await agent.run('import doorward\ndoorward.list_resources("itself")')
     assert "would start Doorward itself" in refused["error"]["message"]
     told = json.loads(project.run("compile", "itself", "--json").stdout)["servers"]["itself"]
     assert "allow_self" in told["warnings"][0]

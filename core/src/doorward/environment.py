@@ -10,7 +10,7 @@ from typing import Any
 from doorward.errors import ConfigError
 from doorward.secrets import Secrets
 
-NOT_SETTINGS = {f"DOORWARD_{name}" for name in ("CONFIG", "DEBUG", "DISTRO", "SPECS", "CORPUS", "PEERS", "RUNS")}
+NOT_SETTINGS = {f"DOORWARD_{name}" for name in ("CONFIG", "DEBUG", "DISTRO", "NESTED", "SPECS", "CORPUS", "PEERS", "RUNS")}
 
 
 def from_environment(secrets: Secrets, below: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -151,6 +151,7 @@ def test_a_project_and_an_url(ready: Home) -> None:
     assert ready.run("connect", "claude-code", "--project", "--url", url).code == 0
     assert json.loads(ready.read("project/.mcp.json")) == {"mcpServers": {"doorward": {"type": "http", "url": url}}}
     assert "takes no URLs" in ready.run("connect", "claude-desktop", "--url", url).err
+    assert "is no http or https URL" in ready.run("connect", "cursor", "--url", "localhost").err
     assert "no configuration of a project" in ready.run("connect", "windsurf", "--project").err
 
 
@@ -202,20 +203,22 @@ def test_a_file_that_changes_meanwhile_is_not_overwritten(tmp_path: Path) -> Non
 def test_setup_does_it_all(ready: Home) -> None:
     """From nothing to a connected client in one command, and the same once more changes nothing. CONTRACT: CLI-05, SRC-19."""
     (ready.project / "doorward.toml").unlink()
-    ended = ready.run("setup", "--connect", "codex")
+    ended = ready.run("setup", "--yes", "--connect", "codex")
     assert "Wrote 1 server to doorward.toml: github" in ended.out
     assert (ended.code, "Compiled: nothing" in ended.out) == (1, True)  # there is no such program
     assert "Codex is connected: ~/.codex/config.toml" in ended.out
     assert "To connect Cursor: doorward connect cursor" in ended.out
     before = ready.read("project/doorward.toml"), ready.read(".codex/config.toml")
     assert 'executor = ["monty"]' in before[0]
-    assert "Codex is connected already" in ready.run("setup").out
+    assert "Codex is connected already" in ready.run("setup", "--yes").out
     assert (ready.read("project/doorward.toml"), ready.read(".codex/config.toml")) == before
 
 
 def test_setup_where_there_is_nothing(home: Home) -> None:
     """Without clients, it writes a configuration to start from."""
-    ended = home.run("setup")
+    assert "--yes" in home.run("setup").err
+    assert not (home.project / "doorward.toml").exists()
+    ended = home.run("setup", "--yes")
     assert (ended.code, ended.err) == (0, "")
     assert "wrote doorward.toml" in ended.out
     assert (home.project / ".env").stat().st_mode & 0o777 == 0o600

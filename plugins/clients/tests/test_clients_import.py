@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from doorward.commands import Project
+from doorward.testing import check_light_import
 from doorward_clients.clients import CLIENTS, Machine
 from doorward_clients.found import Search
 from doorward_clients.importing import import_
@@ -127,6 +128,7 @@ def test_nothing_is_written_when_it_is_only_shown(full: Home) -> None:
     )
     assert "[servers.other]" in ended.out
     assert "linear" not in ended.out
+    assert "node ./x.js" in ended.out.splitlines()[1]
     assert TOKEN not in ended.out
     assert {file.name for file in full.project.iterdir()} == {".git", ".mcp.json"}
 
@@ -214,6 +216,22 @@ def test_folders_of_projects(home: Home) -> None:
     assert (home.folder / "other/doorward.toml").is_file()
 
 
+def test_a_changed_server_replaces_its_own(home: Home) -> None:
+    """Of two servers of one name, the one whose token was changed is the one that `--force` replaces, in whatever order they are found."""
+    for client in ("cursor", "gemini"):
+        file = ".cursor/mcp.json" if client == "cursor" else ".gemini/settings.json"
+        home.write(file, {"mcpServers": {"x": {"command": client, "env": {"A_TOKEN": client}}}})
+    home.run("import")
+    assert {name: table["command"] for name, table in servers(home).items()} == {"x": ["cursor"], "x-gemini-cli": ["gemini"]}
+    home.write(".gemini/settings.json", {"mcpServers": {"x": {"command": "gemini", "env": {"A_TOKEN": "rotated"}}}})
+    assert "differs from [servers.x-gemini-cli]" in home.run("import").out
+    home.run("import", "--force")
+    assert {name: table["env"]["A_TOKEN"] for name, table in servers(home).items()} == {"x": "${A_TOKEN}", "x-gemini-cli": "${A_TOKEN_2}"}
+    home.write(".claude.json", {"mcpServers": {"x": {"command": "claude"}}})
+    assert "is added as x-claude-code" in home.run("import", "--force").out
+    assert set(servers(home)) == {"x", "x-gemini-cli", "x-claude-code"}
+
+
 def test_codex_names_variables(home: Home) -> None:
     """Variables that Codex passes on: the bearer's, those of headers, and those of the environment, which may be missing."""
     home.write(
@@ -277,3 +295,9 @@ def test_first_run_names_the_import(home: Home) -> None:
     """Without a configuration, every command says how to begin. CONTRACT: CLI-06."""
     assert "doorward import" in home.run("list").err
     assert "doorward import" in home.run("init").out
+
+
+@pytest.mark.parametrize("module", ["doorward_clients", "doorward_clients.importing", "doorward_clients.connect", "doorward_clients.setup"])
+def test_commands_are_light(module: str) -> None:
+    """Neither the package nor its commands import what is heavy."""
+    check_light_import(module)

@@ -47,7 +47,7 @@ async def test_a_server_is_started_by_its_first_call_and_spoken_with_in_its_era(
 
 
 async def test_it_gets_its_own_environment_and_none_of_ours(upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch) -> None:
-    """CONTRACT: MCP-01, MCP-12"""
+    """Paths start at the configuration's folder. CONTRACT: MCP-01, MCP-12, AUT-14"""
     monkeypatch.setenv("OUR_TOKEN", "t0p-secret")
     monkeypatch.setenv("LC_TIME", "C.UTF-8")
     (upstreams.folder / "work").mkdir()
@@ -133,6 +133,7 @@ async def test_an_idle_death_is_noticed_at_once(upstreams: Upstreams) -> None:
 
 
 async def test_banners_and_babble_are_passed_over(upstreams: Upstreams) -> None:
+    """CONTRACT: SEC-14"""
     upstream = upstreams.raw("banner")
     assert await tool(upstream, "babble", a=1) == '{"a": 1}'
     assert await tool(upstream, "echo") == "{}"
@@ -309,6 +310,7 @@ asyncio.run(main())
 
 
 async def test_doorward_does_not_start_itself(upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever hides it: it says its name, and what it starts knows that it was started. CONTRACT: SEC-13, MCP-13"""
     with pytest.raises(ServerError, match="it is Doorward itself") as caught:
         await upstreams.raw("", env={"NAME": "doorward"}).listing()
     assert "allow_self" in str(caught.value.hint)

@@ -140,10 +140,12 @@ def debugging() -> bool:
 
 
 def print_json(value: Any) -> None:
+    """JSON on standard output: on one line, but at a terminal."""
     click.echo(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
 
 
 def say(text: str, *, err: bool = False, clean: bool = True) -> None:
+    """A line for people. It is cleaned of what would steer a terminal, but where we do so ourselves."""
     click.echo(plain(text) if clean else text, err=err)
 
 

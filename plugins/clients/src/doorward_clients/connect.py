@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,8 @@ def connect(project: Project, client: str | None, scope: str, name: str, url: st
         return 0
     if move and remove:
         raise click.UsageError("--move and --remove exclude each other")
+    if url and not re.match(r"https?://\S+$", url):
+        raise click.UsageError(f"{url!r} is no http or https URL")
     chosen = CLIENTS[client]
     before = read(chosen.file(machine, scope))
     if remove:
@@ -185,8 +188,8 @@ def _states(project: Project, machine: Machine) -> Iterator[_State]:
 def here(machine: Machine) -> Iterator[tuple[Client, str, Path]]:
     """The clients that are on this machine, as far as their files or folders tell, each with the file that is written."""
     for client in CLIENTS.values():
-        file = client.file(machine, "global")
-        if file.exists() or (file.parent.exists() and file.parent != machine.home):
-            yield client, "global", file
-        if client.project and (file := client.file(machine, "project")).exists():
+        own = client.file(machine, "global")
+        if own.exists() or (own.parent.exists() and own.parent != machine.home):
+            yield client, "global", own
+        if client.project and (file := client.file(machine, "project")).exists() and file != own:
             yield client, "project", file

@@ -12,7 +12,7 @@ from doorward.commands import Project, block, common, compile_now, print_json, s
 
 from doorward_clients.clients import CLIENTS, Machine
 from doorward_clients.found import Search
-from doorward_clients.planning import Plan, printable
+from doorward_clients.planning import Plan, Step, printable
 
 
 @click.command("import")
@@ -23,7 +23,7 @@ from doorward_clients.planning import Plan, printable
 @click.option("--dry-run", "--print", "dry_run", is_flag=True, help="Show what would be written, and write nothing.")
 @click.option("--force", is_flag=True, help="Replace servers of the same name that differ.")
 @click.option("--yes", is_flag=True, help="Do not ask before writing.")
-@click.option("--compile", "compile_too", is_flag=True, help="Compile what was added.")
+@click.option("--compile", "compile_too", is_flag=True, help="Compile what was added: this starts those servers.")
 def import_(
     project: Project,
     files: tuple[Path, ...],
@@ -84,19 +84,26 @@ def at_a_terminal() -> bool:
 
 
 def _show(plan: Plan, search: Search) -> None:
-    """What was found, and what will happen to it."""
+    """What was found, what it starts or where it is, and what will happen to it."""
     if plan.steps:
         rows = [
-            (printable(s.found.name), printable(s.found.what), place(s.found.file), printable("; ".join([s.why, *s.notes])))
+            (printable(s.found.name), printable(s.found.what), place(s.found.file), _target(s), printable("; ".join([s.why, *s.notes])))
             for s in plan.steps
         ]
-        table(["server", "client", "file", ""], rows)
+        table(["server", "client", "file", "is", ""], rows)
     for problem in search.problems:
         say(f"warning: {printable(str(problem))}", err=True)
     if search.elsewhere:
         say(f"{_servers(search.elsewhere)} of other projects left out; --all takes them", err=True)
     if not plan.steps:
         say("no servers were found; `doorward add` adds one")
+
+
+def _target(step: Step) -> str:
+    """The command or the place of a server that is to be written; its secrets are hidden there already."""
+    about = step.table or {}
+    text = " ".join(about.get("command", ())) or str(about.get("url") or about.get("spec") or "")
+    return printable(text if len(text) <= 80 else f"{text[:79]}…")
 
 
 def _tell(plan: Plan, dry_run: bool) -> None:

@@ -24,9 +24,11 @@ from doorward_clients.planning import printable
 def setup(project: Project, clients: tuple[str, ...], yes: bool) -> int:
     """Set up Doorward: take over the servers that MCP clients have, compile them, and connect the clients.
 
-    At a terminal it asks before each step; otherwise it takes the defaults. It may be run again.
+    It asks before each step, and may be run again. Compiling starts the servers that were taken over.
     """
-    asks = at_a_terminal() and not yes and not project.json
+    asks = not yes
+    if asks and (project.json or not at_a_terminal()):
+        raise click.UsageError("there is nobody to ask: --yes takes over and starts every server that was found")
     search, plan = planned(project, (), ())
     code = carried_out(plan, search, dry_run=False, yes=not asks, compile_too=False)
     if not project.config.exists():
