@@ -78,9 +78,8 @@ async def agent(anyio_backend: str, project: Project) -> AsyncIterator[Agent]:
 def _started() -> int:
     """How many servers run that were started by a command: below this process, whoever started them."""
     files = [Path(f"/proc/{pid}/cmdline") for pid, *_ in descendants(os.getpid())]
-    return sum(
-        line.exists() and b"/servers/" in (words := line.read_bytes()) and words.endswith((b"stdio\0", b"banner\0")) for line in lines
-    )
+    words = [file.read_bytes() for file in files if file.exists()]
+    return sum(b"/servers/" in line and line.endswith((b"stdio\0", b"banner\0")) for line in words)
 
 
 async def test_connected_by_the_first_call_and_kept(project: Project) -> None:
