@@ -6,6 +6,7 @@ import importlib.util
 import json
 import shlex
 import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -179,3 +180,34 @@ def written(place: Project, agent: Agent) -> dict[str, bytes]:
     answers = {f"answer {n}": text.encode() for n, text in enumerate(agent.received)}
     files = [file for file in place.folder.rglob("*") if file.is_file() and file.parent != place.state / "oauth2"]
     return answers | {str(file.relative_to(place.folder)): file.read_bytes() for file in files}
+
+
+async def test_a_client_that_needs_nobody(tmp_path: Path, provider: Any) -> None:
+    """Client credentials: a token for as long as it lives, whatever number of calls there are; then another. Compiling needs none, and no
+    secret. CONTRACT: AUT-05, AUT-10, AUT-18."""
+    client = provider.client()
+    auth = f'type = "oauth2", flow = "client_credentials", client_id = "{client.client_id}", client_secret = "${{SECRET}}", scope = "read"'
+    document = tmp_path / "openapi.json"
+    server = api(provider).replace(provider.url.replace("/api", "/openapi.json"), str(document))
+    server = server.replace('type = "oauth2"', f'{auth}, token_url = "{provider.issuer}/token"')
+    place = project(tmp_path, server)
+    with urllib.request.urlopen(provider.url.replace("/api", "/openapi.json")) as answer:
+        document.write_bytes(answer.read())
+    assert place.run("compile").returncode == 0
+    ran = place.run("call", "mine.me")
+    assert (ran.returncode, "${SECRET} has no value" in ran.stderr) == (2, True)
+    assert provider.requests == []
+    place.env["SECRET"] = client.client_secret
+    provider.expires_in = 4
+    many = "import asyncio\nimport mine\nresult = await asyncio.gather(*(mine.me() for n in range(50)))"
+    async with place.stdio() as agent:
+        assert await agent.value(many) == [{"user": "alice", "scope": "read"}] * 50
+        assert len(provider.asked("/token")) == 1
+        await anyio.sleep(2.1)  # half of its life
+        assert await agent.value(many) == [{"user": "alice", "scope": "read"}] * 50
+        assert len(provider.asked("/token")) == 2
+        provider.clients.clear()
+        provider.revoke(refresh=True)
+        answer = await agent.run("import mine\nmine.me()")
+        assert "/token refused: invalid_client" in answer["error"]["message"]
+        assert client.client_secret not in json.dumps(answer)
