@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gzip
 import itertools
 import json
 import os
+import re
 import time
 from pathlib import Path
 
 import pytest
-from doorward import LimitExceeded
+from doorward import LimitExceeded, ServerError
 from doorward_mcp_upstream import functions
 from doorward_mcp_upstream.results import of_block
 from doorward_mcp_upstream.stderr import StderrLog
@@ -28,6 +31,73 @@ async def test_an_answer_of_millions_of_values_is_refused_before_it_is_read(upst
     with pytest.raises(LimitExceeded, match="more than 1,000,000 values"):
         await upstream.request("tools/call", {"name": "million", "arguments": {}})
     assert (await upstream.request("tools/call", {"name": "echo", "arguments": {}}))["content"]
+
+
+async def _raw_http(on: dict[bytes, bytes], seen: list[bytes]) -> asyncio.Server:
+    """A server of 2025-11-25 that says just what is given for a method, of HTTP or of the protocol; "drip" never ends."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = re.search(rb"content-length: (\d+)", head.lower())
+                body = await reader.readexactly(int(length[1]) if length else 0)
+                message = json.loads(body) if body else {}
+                method = message.get("method", "").encode() or head.split()[0]
+                seen.append(method)
+                if on.get(method) == b"drip":
+                    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+                    while True:
+                        writer.write(b"x")
+                        await writer.drain()
+                        await asyncio.sleep(0.1)
+                if method in on:
+                    writer.write(on[method])
+                elif "id" in message:
+                    info = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
+                    content = {"result": info} if method == b"initialize" else {"error": {"code": -32601, "message": "no"}}
+                    said = json.dumps({"jsonrpc": "2.0", "id": message["id"], **content}).encode()
+                    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nMcp-Session-Id: 1\r\n")
+                    writer.write(b"Content-Length: %d\r\n\r\n%s" % (len(said), said))
+                else:
+                    writer.write(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
+                await writer.drain()
+        writer.close()
+
+    return await asyncio.start_server(serve, "127.0.0.1", 0)
+
+
+@pytest.mark.anyio
+async def test_a_session_ends_however_slowly_its_server_says_goodbye(upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that drips held up the end of the gateway for ever; an empty stream of events was asked for in a tight loop."""
+    monkeypatch.setattr("doorward_mcp_upstream.http._GOODBYE", 0.3)
+    stream = b"retry: 0\n\nid: 1\ndata: \n\n"
+    events = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n%s" % (len(stream), stream)
+    seen: list[bytes] = []
+    server = await _raw_http({b"DELETE": b"drip", b"GET": events}, seen)
+    upstream = upstreams(url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp", transport="http")
+    with pytest.raises(ServerError):
+        await upstream.listing()
+    await asyncio.sleep(0.3)
+    await asyncio.wait_for(upstream.close(), 3)
+    assert seen.count(b"GET") == 1
+    assert seen[-1] == b"DELETE"
+    server.close()
+
+
+@pytest.mark.anyio
+async def test_what_is_compressed_twice_or_nested_without_end_is_not_taken(upstreams: Upstreams) -> None:
+    bomb = gzip.compress(gzip.compress(b"x" * 1000))
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip, gzip\r\nContent-Length: %d\r\n\r\n%s"
+    deep = b"HTTP/1.1 400 No\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n" + b"[" * 100_000
+    server = await _raw_http({b"prompts/list": head % (len(bomb), bomb), b"resources/list": deep}, [])
+    upstream = upstreams(url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp", transport="http")
+    with pytest.raises(ServerError, match="compressed more than once"):
+        await upstream.request("prompts/list", {})
+    with pytest.raises(ServerError, match="HTTP 400"):
+        await upstream.request("resources/list", {})
+    await upstream.close()
+    server.close()
 
 
 def test_values_are_counted_outside_of_strings_only() -> None:

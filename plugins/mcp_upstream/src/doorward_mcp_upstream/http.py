@@ -12,6 +12,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import anyio
 import httpx2
 from doorward import DoorwardError, ServerContext
 from mcp.client.streamable_http import streamable_http_client
@@ -24,6 +25,8 @@ from doorward_mcp_upstream.wire import LONGEST, TOO_MANY, Wire
 _UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 _CONNECT = 10.0
 """Seconds until a connection must be there. How long an answer may take is decided by who asks."""
+_RELISTEN = 1.0
+"""Seconds between two requests for a stream of events."""
 _GOODBYE = 2.0
 """Seconds for telling a server that a session ends."""
 
@@ -53,23 +56,36 @@ class Client(httpx2.AsyncClient):
         )
         self._name = context.name
         self._given = settings.headers
+        self._listen_at = 0.0
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """What is called for every request."""
         if request.method == "DELETE":
-            request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), _GOODBYE)
+            with anyio.fail_after(_GOODBYE):
+                request.headers.update(self._configured())
+                response = await super().send(request, **{**options, "stream": True})
+                await response.aclose()  # whatever it says, however slowly
+                return httpx2.Response(response.status_code, request=request)
         if request.method != "POST":
+            await anyio.sleep(max(0.0, self._listen_at - anyio.current_time()))  # a server may want to be asked again at once, for ever
+            self._listen_at = anyio.current_time() + _RELISTEN
             request.headers.update(self._configured())
-            return _bounded(await super().send(request, **options))
+            return _bounded(self._once_encoded(await super().send(request, **options)))
         try:
             request.headers.update(self._configured())
-            return _bounded(await self._answer(await super().send(request, **options)))
+            return _bounded(await self._answer(self._once_encoded(await super().send(request, **options))))
         except Trouble as trouble:
             return self._instead(request, trouble)
         except DoorwardError as error:  # of the credentials
             return self._instead(request, Trouble(error.message, error.hint or "", sent=False))
         except httpx2.HTTPError as error:
             return self._instead(request, unreachable(error, request.url))
+
+    def _once_encoded(self, response: httpx2.Response) -> httpx2.Response:
+        """Raises: httpx2.DecodingError for a bomb: what is compressed twice can be a million times what arrives."""
+        if "," in response.headers.get("content-encoding", ""):
+            raise httpx2.DecodingError("its answer is compressed more than once", request=response.request)
+        return response
 
     def _configured(self) -> dict[str, str]:
         return {name: value.reveal().strip() for name, value in self._given.items()}
