@@ -12,6 +12,8 @@ from typing import Any
 import mcp_types as t
 import pytest
 from doorward import Call, Compiled, Function, Secret, ServerContext, ServerError, Settings, hookimpl
+from doorward.asking import RunClient
+from doorward.clock import Clock
 from doorward.mcp import parked, progress
 from doorward.mcp.server import build
 from mcp import MCPError
@@ -418,3 +420,26 @@ async def test_library_clients(gateway: Any) -> None:
         assert told == [1, 2, 3]
         failed = await gate.answer("weather.colour", {"params": {**FORM, "message": "?"}}, client=Mine())
         assert failed.error.message == "not now"
+
+
+async def test_a_question_shows_who_asks_whatever_it_holds() -> None:
+    """Its texts cannot turn around, hide or scroll away the name of the server; what is no web page is not opened."""
+    asked: list[Any] = []
+
+    class Client:
+        async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+            asked.append(params)
+            return {"action": "decline"}
+
+    client = RunClient(Client(), Clock(), 5).of_call("evil", lambda value: value)  # type: ignore[arg-type]
+    field = {"type": "string", "title": "\u202eToken", "enum": ["a\u00a0b"]}
+    form = {"type": "object", "properties": {"a": field}}
+    await client.ask("elicitation/create", {"message": "\r\x1b[2K\u202eX\nY" + "z" * 9000, "requestedSchema": form, "_meta": {"a": 1}})
+    assert asked[0]["message"].startswith("evil asks:  [2KX\nYzzz")
+    assert len(asked[0]["message"]) < 5000
+    assert asked[0]["requestedSchema"]["properties"]["a"] == {**field, "title": "Token"}
+    assert "_meta" not in asked[0]
+    for params in ({"mode": "url", "url": "javascript:alert(1)"}, {"message": "", "requestedSchema": {"enum": ["x"] * 10_000}}):
+        with pytest.raises(ServerError):
+            await client.ask("elicitation/create", params)
+    assert len(asked) == 1

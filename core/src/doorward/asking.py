@@ -12,12 +12,22 @@ import anyio
 from doorward.clock import Clock
 from doorward.drivers import Client
 from doorward.errors import LimitExceeded, ServerError
+from doorward.values import exceeds
 
 METHODS = ("elicitation/create", "sampling/createMessage")
 """What a client can be asked."""
 
 _MESSAGE = 1000
 """Characters of a message."""
+
+_QUESTION = 4000
+"""Characters of a question to a person: who asks must not scroll out of sight."""
+
+_MOST_ASKED = 10_000
+"""Parts of a question, its form included."""
+
+_READ = ("message", "title", "description")
+"""What a person reads of a question."""
 
 _FREELY = 100
 """Times that a run may tell of progress as often as it likes."""
@@ -73,13 +83,35 @@ class _CallClient:
         self._scrub = scrub
 
     async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
-        await self._run.progress(self, done, total, self._scrub(str(message)))
+        await self._run.progress(self, done, total, self._scrub(_readable(str(message)[: 2 * _MESSAGE])))
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        said = self._scrub(dict(params))
-        if method == "elicitation/create" and isinstance(said.get("message"), str):
-            said["message"] = f"{self._server} asks: {said['message']}"  # a person must know which server it is
+        said = dict(params)
+        if method == "elicitation/create":
+            if exceeds(said, _MOST_ASKED):
+                raise ServerError(f"{self._server} asks for more at once than a person can answer")
+            if said.get("mode") == "url" and not str(said.get("url")).lower().startswith(("https://", "http://")):
+                raise ServerError(f"{self._server} asks a person to open what is no web page")
+            said = self._scrub(_plainly({key: value for key, value in said.items() if key != "_meta"}))
+            if isinstance(said.get("message"), str):
+                said["message"] = f"{self._server} asks: {said['message'][:_QUESTION]}"  # a person must know which server it is
+        else:
+            said = self._scrub(said)
         return await self._run.ask(method, said)
+
+
+def _plainly(value: Any) -> Any:
+    """A question whose texts are just that: nothing in them moves a cursor, hides, or turns around what stands before it."""
+    match value:
+        case dict():
+            return {k: _readable(v) if k in _READ and isinstance(v, str) else _plainly(v) for k, v in value.items()}
+        case list():
+            return [_plainly(item) for item in value]
+    return value
+
+
+def _readable(text: str) -> str:
+    return "".join(c if c.isprintable() or c == "\n" else " " if c.isspace() else "" for c in text)
 
 
 def _amount(number: Any) -> bool:

@@ -39,6 +39,8 @@ ROUNDS = 10
 """How often a server may ask for more within one request."""
 _RELISTEN = 5.0
 """Seconds after which a lost subscription is made again."""
+_UNREADABLE = "SSE stream failed: "
+"""How the SDK begins its word of a stream of events that is none, or that has one that is too large."""
 _INFO = types.Implementation(name="doorward", version=doorward.__version__)
 
 for _name in ("client", "mcp.client"):  # what the SDK says of a server that misbehaves is told by us, to who asked
@@ -189,6 +191,8 @@ class Connection:
         if (trouble := trouble_in(error.data)) is not None:
             answered = error.code != CODE and not trouble.passing and trouble.status not in (401, 403)
             return None if answered else trouble
+        if error.message.startswith(_UNREADABLE):
+            return Trouble(f"its answer cannot be read: {error.message.removeprefix(_UNREADABLE)}")
         closed = self.ended.is_set() or error.message == "Connection closed"
         if error.code == types.CONNECTION_CLOSED and (closed or error.message.startswith("SSE stream")):
             return Trouble("the connection ended before it answered", passing=True, gone=closed)
@@ -227,7 +231,7 @@ class Connection:
                     raise
                 tools, skipped = [], []
         if self.modern:
-            self._header_maps = {tool["name"]: wanted for tool in tools if (wanted := x_mcp_header_map(tool["inputSchema"]))}
+            self._header_maps = await anyio.to_thread.run_sync(_header_maps, tools)
         instructions = self.session.instructions or ""
         return Listing(tools, skipped, self.session.protocol_version or "", instructions, self.server, known)
 
@@ -279,3 +283,7 @@ class Connection:
 
 def _brief(error: Exception) -> str:
     return " ".join(str(error).split())[:300]
+
+
+def _header_maps(tools: list[dict[str, Any]]) -> dict[str, Any]:
+    return {tool["name"]: wanted for tool in tools if (wanted := x_mcp_header_map(tool["inputSchema"]))}

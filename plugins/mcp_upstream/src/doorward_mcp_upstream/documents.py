@@ -13,7 +13,7 @@ Pointer = tuple[str, ...]
 _MOST_REACHED = 200
 """Definitions that one can reach and still be compared with those of other tools."""
 
-_MOST_READ = 2 * 10**6
+MOST_READ = 2 * 10**6
 """Characters of one schema that are compared."""
 
 
@@ -27,16 +27,17 @@ def digest(value: Any) -> str:
 
 
 class Document:
-    """A schema with everything below it; `fuel` is how many of its parts may be looked at."""
+    """A schema with everything below it; `fuel` is how many of its parts may be looked at, `unread` how many characters of it
+    compared."""
 
-    def __init__(self, root: Any, fuel: int) -> None:
+    def __init__(self, root: Any, fuel: int, unread: int = MOST_READ) -> None:
         self.root = root
         self.fuel = fuel
         self._home = root["$id"].partition("#")[0] if isinstance(root, Mapping) and isinstance(root.get("$id"), str) else ""
         self._anchors: dict[str, Pointer] | None = None
         self._read: dict[Pointer, tuple[str, list[Pointer]]] = {}
         self._keys: dict[Pointer, str | None] = {}
-        self._left = _MOST_READ
+        self.unread = unread
 
     def burn(self) -> bool:
         """Pay for looking at one part; whether there was fuel left."""
@@ -76,14 +77,14 @@ class Document:
         todo = [pointer]
         while todo:
             at = todo.pop()
+            if self.unread < 0 or len(reached) > _MOST_REACHED:
+                return None
             if at not in reached:
                 try:
                     reached[at], further = self._compared(at)
                 except RecursionError:
                     return None
                 todo += [each for each in further if each not in reached]
-            if len(reached) > _MOST_REACHED or self._left < 0:
-                return None
         return digest([pointer, sorted(reached.items())])
 
     def _compared(self, pointer: Pointer) -> tuple[str, list[Pointer]]:
@@ -92,7 +93,7 @@ class Document:
             for part in pointer:
                 node = node[int(part)] if isinstance(node, list) else node[part]
             text = json.dumps(node, sort_keys=True, separators=(",", ":"))
-            self._left -= len(text)
+            self.unread -= len(text)
             further = []
             for schema in _parts(node):
                 if isinstance(ref := schema.get("$ref", schema.get("$dynamicRef")), str):

@@ -7,21 +7,26 @@ answers such a request with a JSON-RPC error in the server's place, so that only
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import anyio
 import httpx2
 from doorward import DoorwardError, ServerContext
 from mcp.client.streamable_http import streamable_http_client
 
 from doorward_mcp_upstream.settings import MCPSettings
 from doorward_mcp_upstream.troubles import Trouble
-from doorward_mcp_upstream.wire import LONGEST, Wire
+from doorward_mcp_upstream.values import Values, too_many
+from doorward_mcp_upstream.wire import LONGEST, TOO_MANY, Wire
 
 _UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 _CONNECT = 10.0
 """Seconds until a connection must be there. How long an answer may take is decided by who asks."""
+_RELISTEN = 1.0
+"""Seconds between two requests for a stream of events."""
 _GOODBYE = 2.0
 """Seconds for telling a server that a session ends."""
 
@@ -51,23 +56,36 @@ class Client(httpx2.AsyncClient):
         )
         self._name = context.name
         self._given = settings.headers
+        self._listen_at = 0.0
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """What is called for every request."""
         if request.method == "DELETE":
-            request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), _GOODBYE)
+            with anyio.fail_after(_GOODBYE):
+                request.headers.update(self._configured())
+                response = await super().send(request, **{**options, "stream": True})
+                await response.aclose()  # whatever it says, however slowly
+                return httpx2.Response(response.status_code, request=request)
         if request.method != "POST":
+            await anyio.sleep(max(0.0, self._listen_at - anyio.current_time()))  # a server may want to be asked again at once, for ever
+            self._listen_at = anyio.current_time() + _RELISTEN
             request.headers.update(self._configured())
-            return await super().send(request, **options)
+            return _bounded(self._once_encoded(await super().send(request, **options)))
         try:
             request.headers.update(self._configured())
-            return await self._answer(await super().send(request, **options))
+            return _bounded(await self._answer(self._once_encoded(await super().send(request, **options))))
         except Trouble as trouble:
             return self._instead(request, trouble)
         except DoorwardError as error:  # of the credentials
             return self._instead(request, Trouble(error.message, error.hint or "", sent=False))
         except httpx2.HTTPError as error:
             return self._instead(request, unreachable(error, request.url))
+
+    def _once_encoded(self, response: httpx2.Response) -> httpx2.Response:
+        """Raises: httpx2.DecodingError for a bomb: what is compressed twice can be a million times what arrives."""
+        if "," in response.headers.get("content-encoding", ""):
+            raise httpx2.DecodingError("its answer is compressed more than once", request=response.request)
+        return response
 
     def _configured(self) -> dict[str, str]:
         return {name: value.reveal().strip() for name, value in self._given.items()}
@@ -124,6 +142,26 @@ def refused(server: str, response: httpx2.Response, said: str = "", with_session
     return Trouble(said or f"it answered {message}", hint, passing=status in (502, 503, 504), status=status)
 
 
+def _bounded(response: httpx2.Response) -> httpx2.Response:
+    """A response whose stream of events, if it is one, ends in an error at an event of too many values."""
+    if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+        response.aiter_text = functools.partial(_of_few_values, response.aiter_text)  # type: ignore[method-assign]
+    return response
+
+
+async def _of_few_values(texts: Callable[[], AsyncIterator[str]]) -> AsyncIterator[str]:
+    values = Values()
+    async for text in texts():
+        before, end, after = text.replace("\r", "").rpartition("\n\n")
+        if values.feed(before.encode(errors="replace")):
+            raise httpx2.SSEError(TOO_MANY.message)
+        if end:
+            values = Values()
+        if values.feed(after.encode(errors="replace")):
+            raise httpx2.SSEError(TOO_MANY.message)
+        yield text
+
+
 async def _body(response: httpx2.Response) -> bytes:
     parts, size = [], 0
     async for part in response.aiter_bytes():
@@ -131,14 +169,16 @@ async def _body(response: httpx2.Response) -> bytes:
         size += len(part)
         if size > LONGEST:
             raise Trouble(f"the answer has more than {LONGEST // 2**20} MiB", "Ask for less: pages, filters.", limit=True)
-    return b"".join(parts)
+    if too_many(body := b"".join(parts)):
+        raise TOO_MANY
+    return body
 
 
 def _error_in(content: bytes) -> dict[str, Any]:
     """The error of a JSON-RPC answer; empty if it is none."""
     try:
         answer = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     error = answer.get("error") if isinstance(answer, dict) else None
     return error if isinstance(error, dict) else {}

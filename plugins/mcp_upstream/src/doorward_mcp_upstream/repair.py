@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+import anyio
 from doorward import Skipped
 from mcp.shared.inbound import find_invalid_x_mcp_header
 
+from doorward_mcp_upstream.text import line
 from doorward_mcp_upstream.troubles import Trouble
+from doorward_mcp_upstream.wire import LONGEST
 
 MOST_TOOLS = 10_000
 MOST_PAGES = 1_000
+LARGEST = 2**20
+"""Characters of a tool, but for its description, of which only the beginning is kept; all tools have `LONGEST`."""
 _NAME = 300
 """Characters of a tool's name."""
+_DESCRIPTION = 10_000
 
 
 async def read_tools(page: Callable[[str | None], Awaitable[Mapping[str, Any]]]) -> tuple[list[dict[str, Any]], list[Skipped]]:
@@ -25,6 +32,7 @@ async def read_tools(page: Callable[[str | None], Awaitable[Mapping[str, Any]]])
     skipped: list[Skipped] = []
     cursor: str | None = None
     seen: set[str] = set()
+    size = 0
     for number in range(1, MOST_PAGES + 1):
         answer = await page(cursor)
         listed = answer.get("tools")
@@ -33,13 +41,11 @@ async def read_tools(page: Callable[[str | None], Awaitable[Mapping[str, Any]]])
                 raise Trouble("it answered tools/list without a list of tools")
             skipped.append(Skipped(f"page {number}", "is no list of tools"))
             break
-        for index, tool in enumerate(listed):
-            taken = _tool(tool, tools)
-            if isinstance(taken, str):
-                skipped.append(Skipped(_place(tool, number, index), taken))
-            else:
-                tools[taken["name"]] = taken
+        size += await anyio.to_thread.run_sync(_take, listed, number, tools, skipped)
         cursor = answer.get("nextCursor")
+        if size > LONGEST:
+            skipped.append(Skipped(f"page {number}", f"more than {LONGEST // 2**20} MiB of tools; what comes after is left out"))
+            break
         if len(tools) + len(skipped) > MOST_TOOLS:
             skipped.append(Skipped(f"page {number}", f"more than {MOST_TOOLS} tools; what comes after is left out"))
             break
@@ -54,9 +60,35 @@ async def read_tools(page: Callable[[str | None], Awaitable[Mapping[str, Any]]])
     return list(tools.values())[:MOST_TOOLS], skipped[:MOST_TOOLS]
 
 
+def _take(listed: list[Any], page: int, tools: dict[str, dict[str, Any]], skipped: list[Skipped]) -> int:
+    """Take the tools of a page, and say how large they are."""
+    size = 0
+    for index, given in enumerate(listed[: MOST_TOOLS + 1]):
+        tool = _shortened(given)
+        size += (large := _size(tool))
+        taken = _tool(tool, tools) if large <= LARGEST else f"has more than {LARGEST} characters"
+        if isinstance(taken, str):
+            skipped.append(Skipped(_place(tool, page, index), taken))
+        else:
+            tools[taken["name"]] = taken
+    return size
+
+
+def _shortened(tool: Any) -> Any:
+    description = tool.get("description") if isinstance(tool, dict) else None
+    return {**tool, "description": description[:_DESCRIPTION]} if isinstance(description, str) else tool
+
+
+def _size(tool: Any) -> int:
+    try:
+        return len(json.dumps(tool))
+    except RecursionError:
+        return LARGEST + 1
+
+
 def _place(tool: Any, page: int, index: int) -> str:
     name = tool.get("name") if isinstance(tool, dict) else None
-    return name[:_NAME] if isinstance(name, str) and name else f"page {page}, tool {index + 1}"
+    return line(name, _NAME) or f"page {page}, tool {index + 1}"
 
 
 def _tool(tool: Any, taken: Mapping[str, Any]) -> dict[str, Any] | str:
@@ -79,7 +111,7 @@ def _tool(tool: Any, taken: Mapping[str, Any]) -> dict[str, Any] | str:
     if not isinstance(schema.get("properties", {}), dict):
         return "the properties of its inputSchema are no object"
     if why := _bad_header(schema):
-        return f"x-mcp-header: {why}"
+        return line(f"x-mcp-header: {why}", 500)
     fine = {key: value for key, value in tool.items() if isinstance(value, _KINDS.get(key, object))}
     return fine | {"inputSchema": {**schema, "type": "object"}}
 

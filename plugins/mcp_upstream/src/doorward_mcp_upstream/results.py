@@ -14,9 +14,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from doorward import File, ToolError
+from doorward import File, LimitExceeded, ToolError
 
 from doorward_mcp_upstream.text import line, prose
+from doorward_mcp_upstream.values import MOST_VALUES, too_many
 
 _TOLD = 4000
 """Characters of what a tool says went wrong."""
@@ -25,7 +26,7 @@ _TOLD = 4000
 def of_tool(result: Mapping[str, Any], *, wrapped: bool = False) -> Any:
     """The value of a result of `tools/call`, as on the wire.
 
-    Raises: ToolError.
+    Raises: ToolError; LimitExceeded for JSON of too many values.
     """
     structured = result.get("structuredContent")
     if result.get("isError") is True:
@@ -91,6 +92,8 @@ def _parsed(text: str) -> Any:
     """A JSON object or array that a text is; else the text. A number or `true` as a text is a text."""
     if text.lstrip()[:1] not in ("{", "["):
         return text
+    if too_many(text):
+        raise LimitExceeded(f"a text of the answer is JSON of more than {MOST_VALUES:,} values", hint="Ask for less: pages, filters.")
     try:
         return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any, TypeGuard
 
-from doorward_mcp_upstream.documents import Document, Elsewhere, Pointer
+from doorward_mcp_upstream.documents import MOST_READ, Document, Elsewhere, Pointer
 from doorward_mcp_upstream.text import line
 
 DEEPEST = 48
@@ -26,6 +26,8 @@ MOST_PROPERTIES = 1000
 _FUEL = 20_000
 """Parts of one schema that are looked at, and in `_ALTOGETHER` those of all of a server's."""
 _ALTOGETHER = 1_000_000
+_READ_ALTOGETHER = 50_000_000
+"""Characters of all of a server's that are compared."""
 
 _TYPES = {"string", "integer", "number", "boolean", "object", "array", "null"}
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
@@ -42,15 +44,17 @@ class Schemas:
         self._names: dict[str | tuple[Document, Pointer], str] = {}
         self._counts: dict[str, int] = {}
         self._left = _ALTOGETHER
+        self._unread = _READ_ALTOGETHER
 
     def convert(self, schema: Any, title: str) -> dict[str, Any]:
         """A schema, which is a document of its own; `title` is what a reference to the whole of it is called."""
-        document = Document(schema, min(_FUEL, self._left))
+        document = Document(schema, min(_FUEL, self._left), unread := min(MOST_READ, self._unread))
         before = document.fuel
         work = _Work(self, document, title)
         converted = work.convert(schema, 0)
         work.finish()
         self._left -= before - max(document.fuel, 0)
+        self._unread -= unread - document.unread
         if document.fuel < 0:
             self.warn(f"{title}: the schema is too large; of some of it nothing is known")
         return converted

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
+from anyio import to_thread
 from doorward import Call, Compiled, Function, ServerContext, ServerError, Settings, log, starts_doorward
 
 from doorward_mcp_upstream import files, functions, offers, results
@@ -38,9 +39,7 @@ class MCP:
         if self._starts_itself:
             return "itself"
         listing = await self._upstream.listing(fresh=True)
-        hashes = [functions.fingerprint(tool) for tool in listing.tools]
-        texts = [[tool.get(key) for key in ("name", "title", "description")] for tool in listing.tools]
-        return digest([hashes, texts, len(listing.skipped), listing.era, listing.instructions, listing.server, listing.capabilities])
+        return await to_thread.run_sync(_fingerprint, listing)
 
     async def compile(self) -> Compiled:
         """The tools of the server as functions. An entry that would start Doorward itself has none.
@@ -50,8 +49,8 @@ class MCP:
         if self._starts_itself:
             return self._nothing()
         listing = await self._upstream.listing()
-        made = functions.compiled(self._server.name, listing.tools, era=listing.era, skipped=listing.skipped)
-        return replace(made, description=self._about(listing))
+        compiled = partial(functions.compiled, self._server.name, listing.tools, era=listing.era, skipped=listing.skipped)
+        return replace(await to_thread.run_sync(compiled), description=self._about(listing))
 
     async def call(self, call: Call) -> Any:
         """Call a tool that is still what was compiled.
@@ -114,3 +113,9 @@ class MCP:
         error = self._refused()
         log.warning("starts_itself", server=self._server.name)
         return Compiled((), warnings=[f"{error}. {error.hint}"])
+
+
+def _fingerprint(listing: Listing) -> str:
+    hashes = [functions.fingerprint(tool) for tool in listing.tools]
+    texts = [[tool.get(key) for key in ("name", "title", "description")] for tool in listing.tools]
+    return digest([hashes, texts, len(listing.skipped), listing.era, listing.instructions, listing.server, listing.capabilities])

@@ -43,9 +43,14 @@ async def sse(context: ServerContext) -> AsyncIterator[Wire]:
         events = aiter(httpx2.EventSource(response, max_event_size=LONGEST))
         target = await _endpoint(httpx2.URL(url), events)
         arrived, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](_WAITING)
+        why: list[str] = []
+
+        async def reason() -> str:
+            return "; ".join(why)
+
         async with anyio.create_task_group() as group:
-            group.start_soon(_receive, events, arrived, ended)
-            yield Wire(incoming, _Outgoing(client, target, arrived, group), ended=ended)
+            group.start_soon(_receive, events, arrived, ended, why)
+            yield Wire(incoming, _Outgoing(client, target, arrived, group), reason, ended)
             group.cancel_scope.cancel()
 
 
@@ -60,15 +65,18 @@ async def _endpoint(url: httpx2.URL, events: Any) -> str:
     raise Trouble("its stream of events ended before it began", sent=False)
 
 
-async def _receive(events: Any, arrived: Any, ended: asyncio.Event) -> None:
+async def _receive(events: Any, arrived: Any, ended: asyncio.Event, why: list[str]) -> None:
     with arrived, contextlib.suppress(httpx2.HTTPError, anyio.BrokenResourceError):
-        async for event in events:
-            if event.event == "message" and event.data:
-                try:
-                    message: Any = SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(event.data, by_name=False))
-                except ValueError as error:
-                    message = error
-                await arrived.send(message)
+        try:
+            async for event in events:
+                if event.event == "message" and event.data:
+                    try:
+                        message: Any = SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(event.data, by_name=False))
+                    except ValueError as error:
+                        message = error
+                    await arrived.send(message)
+        except httpx2.SSEError as error:
+            why.append(str(error))
     ended.set()
 
 

@@ -20,7 +20,10 @@ _OVERLAP = 1024
 _FILE = 2**20
 """Bytes of the file, after which it begins anew; the one before is kept as `stderr.log.1`."""
 
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
+_NO_TRAP = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""The server may have put a link, or a pipe that nobody reads, in the file's place."""
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-_])")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -51,7 +54,8 @@ class StderrLog:
 
     def add(self, *lines: str) -> None:
         """Keep whole lines."""
-        clean = [line for text in lines if (line := clear(self._scrub(text))[:_LINE].strip())]
+        said = self._scrub(clear("\n".join(lines)))  # once for all of them, and a secret may lie across lines, or a colour within it
+        clean = [line for text in said.split("\n") if (line := text[:_LINE].strip())]
         if clean:
             self._lines.extend(clean)
             with contextlib.suppress(OSError):  # a log that cannot be written must not stop a call
@@ -74,7 +78,7 @@ class StderrLog:
         if self._size > _FILE:
             self._path.replace(self._path.with_name(f"{self._path.name}.1"))
             self._size = 0
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_TRAP, 0o600)
         try:
             self._size += os.write(descriptor, data[-_FILE:])
         finally:

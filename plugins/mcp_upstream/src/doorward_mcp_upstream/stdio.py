@@ -26,11 +26,15 @@ from doorward_mcp_upstream import environment
 from doorward_mcp_upstream.settings import MCPSettings
 from doorward_mcp_upstream.stderr import StderrLog
 from doorward_mcp_upstream.troubles import Trouble
+from doorward_mcp_upstream.values import too_many
 from doorward_mcp_upstream.watchdog import watchdog
-from doorward_mcp_upstream.wire import LONGEST, Incoming, Stream, Wire
+from doorward_mcp_upstream.wire import LONGEST, TOO_MANY, Incoming, Stream, Wire
 
 PATIENCE = 2.0
 """Seconds that a server has to end at the end of its input, and again at SIGTERM."""
+
+_TURN, _EACH = 2**12, 100
+"""Bytes that are read in one turn; each line counts some more for its handling."""
 
 _HEAD = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+)\s*,')
 _TAIL = re.compile(rb'"id"\s*:\s*(\d+)\s*\}\s*$')
@@ -161,22 +165,23 @@ class _Incoming(Incoming):
     def __init__(self, reader: asyncio.StreamReader, log: StderrLog) -> None:
         self._reader = reader
         self._log = log
+        self._taken = 0
 
     async def receive(self) -> SessionMessage | Exception:
         while True:
+            if self._taken > _TURN:  # to read what has arrived already lets nobody else have a turn
+                self._taken = 0
+                await asyncio.sleep(0)
             try:
                 line = await self._reader.readuntil(b"\n")
+                self._taken += len(line) + _EACH
             except asyncio.IncompleteReadError as error:
                 self._log.add(error.partial[:1000].decode(errors="replace"))
                 raise anyio.EndOfStream from None
             except asyncio.LimitOverrunError as error:
                 return await self._too_long(error.consumed)
-            if line.lstrip().startswith(b"{"):
-                try:
-                    return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
-                except ValueError:
-                    if instead := _in_place_of(line, line, Trouble("it answered with what is no JSON-RPC message")):
-                        return instead
+            if line.lstrip().startswith(b"{") and (message := _read(line)):
+                return message
             self._log.add(line[:5000].decode(errors="replace"))
 
     async def _too_long(self, consumed: int) -> SessionMessage:
@@ -196,6 +201,16 @@ class _Incoming(Incoming):
         if instead is None:
             raise anyio.EndOfStream  # who waits for it would wait for ever
         return instead
+
+
+def _read(line: bytes) -> SessionMessage | None:
+    """The message that a line is, or what is told in its place; `None` for what is none."""
+    if too_many(line):
+        return _in_place_of(line, line, TOO_MANY)
+    try:
+        return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError:
+        return _in_place_of(line, line, Trouble("it answered with what is no JSON-RPC message"))
 
 
 def _in_place_of(head: bytes, tail: bytes, trouble: Trouble) -> SessionMessage | None:

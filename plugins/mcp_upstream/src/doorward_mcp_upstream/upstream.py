@@ -27,8 +27,8 @@ __all__ = ["Listing", "Upstream"]
 
 Transport = Literal["stdio", "http", "sse"]
 
-_DEBOUNCE = 0.3
-"""Seconds that are waited for more changes, before one is told."""
+_DEBOUNCE, _LONGEST_DEBOUNCE = 0.3, 60.0
+"""Seconds that are waited for more changes, before one is told: doubled each time, until it has been quiet for the longest."""
 _ATTEMPTS = 3
 _PAUSE = 0.2
 """Seconds before the third attempt: the second may have met the same end as the first."""
@@ -60,6 +60,8 @@ class Upstream:
         self._opener: asyncio.Task[None] | None = None
         self._owners: set[asyncio.Task[None]] = set()
         self._telling: asyncio.TimerHandle | None = None
+        self._patience = _DEBOUNCE
+        self._told_at = float("-inf")
         self._transport = self._settings.transport
         self._closed = False
 
@@ -213,12 +215,14 @@ class Upstream:
             connection.ended.set()
 
     def _tell(self) -> None:
-        """Tell core that the functions are others, once for changes that come together."""
+        """Tell core that the functions are others, once for changes that come together, and ever later if they never end."""
         if self._telling is None and not self._closed:
-            self._telling = asyncio.get_running_loop().call_later(_DEBOUNCE, self._told)
+            quiet = time.monotonic() - self._told_at > _LONGEST_DEBOUNCE
+            self._patience = _DEBOUNCE if quiet else min(self._patience * 2, _LONGEST_DEBOUNCE)
+            self._telling = asyncio.get_running_loop().call_later(self._patience, self._told)
 
     def _told(self) -> None:
-        self._telling = None
+        self._telling, self._told_at = None, time.monotonic()
         self._context.changed()
 
     async def _error(self, method: str, trouble: Trouble, connection: Connection | None) -> DoorwardError:

@@ -11,8 +11,13 @@ from typing import Any
 import anyio
 from mcp.shared.message import SessionMessage
 
+from doorward_mcp_upstream.troubles import Trouble
+from doorward_mcp_upstream.values import MOST_VALUES
+
 LONGEST = 64 * 2**20
 """Bytes of one message."""
+
+TOO_MANY = Trouble(f"the answer has more than {MOST_VALUES:,} values", "Ask for less: pages, filters.", limit=True)
 
 
 async def _nothing() -> str:

@@ -65,6 +65,9 @@ def tools(message: dict[str, Any]) -> dict[str, Any]:
         return {"tools": [{"name": f"t{page}", "inputSchema": SCHEMA}]} | ({"nextCursor": str(page + 1)} if page < 4 else {})
     if MODE == "loop":
         return {"tools": [{"name": f"t{cursor}", "inputSchema": SCHEMA}], "nextCursor": "again"}
+    if MODE == "large":
+        each = [{"name": f"t{n}", "inputSchema": SCHEMA, "title": "x" * n * 10**6, "description": "y" * 10**6} for n in (0, 2)]
+        return {"tools": [*each, {"name": "\x1b[2J\u202eevil", "inputSchema": []}]}
     if MODE == "endless":
         page = int(cursor or 0)
         return {"tools": [{"name": f"t{page}-{n}", "inputSchema": SCHEMA} for n in range(100)], "nextCursor": str(page + 1)}
@@ -92,6 +95,15 @@ def call(message: dict[str, Any]) -> None:
         sys.stdout.write(json.dumps({"result": result, "jsonrpc": "2.0", "id": message["id"]}) + "\n")
         sys.stdout.flush()
         return
+    if name == "million":
+        sys.stdout.write(f'{{"jsonrpc": "2.0", "id": {message["id"]}, "result": {{"structuredContent": [{"[]," * 2_000_000}[]]}}}}\n')
+        sys.stdout.flush()
+        return
+    if name == "flood":  # what is said at once is there at once
+        Path(arguments["flag"]).touch()
+        until = time.monotonic() + 1
+        while time.monotonic() < until:
+            sys.stdout.write(arguments["line"] * 1000)
     if name == "odd":
         content = [{"type": "hologram", "data": 1}, {"type": "text", "text": "x"}]
         say({"id": message["id"], "result": {"content": content, "structuredContent": [1], "more": True}})

@@ -1,0 +1,40 @@
+"""How many values a JSON text has, found without reading it."""
+
+from __future__ import annotations
+
+MOST_VALUES = 1_000_000
+"""Of one message: to read millions takes seconds, in which nobody is served, and gigabytes."""
+
+_PIECE = 2**20
+
+
+class Values:
+    """Counts the values of a JSON text that comes in pieces: the commas and brackets outside its strings."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._quoted = False
+        self._held = b""
+
+    def feed(self, data: bytes) -> bool:
+        """Whether there are too many by now."""
+        data = self._held + data
+        backslashes = len(data) - len(data.rstrip(b"\\"))
+        self._held = b"\\" * (backslashes % 2)  # what it escapes is still to come
+        parts = data[: len(data) - len(self._held)].replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
+        self._count += _marks(b"".join(parts[self._quoted :: 2]))
+        self._quoted ^= len(parts) % 2 == 0
+        return self._count > MOST_VALUES
+
+
+def too_many(text: bytes | str) -> bool:
+    """Whether a JSON text has more than `MOST_VALUES`."""
+    data = text.encode(errors="replace") if isinstance(text, str) else text
+    if _marks(data) <= MOST_VALUES:
+        return False
+    values = Values()
+    return any(values.feed(data[start : start + _PIECE]) for start in range(0, len(data), _PIECE))
+
+
+def _marks(data: bytes) -> int:
+    return data.count(b",") + data.count(b"[") + data.count(b"{")

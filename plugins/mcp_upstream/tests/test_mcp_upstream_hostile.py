@@ -1,0 +1,189 @@
+"""Servers that mean harm: what they say costs nobody else anything."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import itertools
+import json
+import os
+import re
+import time
+from pathlib import Path
+
+import pytest
+from doorward import LimitExceeded, ServerError
+from doorward_mcp_upstream import functions
+from doorward_mcp_upstream.results import of_block
+from doorward_mcp_upstream.stderr import StderrLog
+from doorward_mcp_upstream.upstream import Upstream
+from doorward_mcp_upstream.values import MOST_VALUES, Values, too_many
+
+from .conftest import Upstreams
+
+
+@pytest.mark.anyio
+async def test_an_answer_of_millions_of_values_is_refused_before_it_is_read(upstreams: Upstreams) -> None:
+    """Read, twenty million empty lists took 22 seconds, in which nobody was served, and 7 GB."""
+    upstream = upstreams.raw("plain")
+    await upstream.listing()
+    with pytest.raises(LimitExceeded, match="more than 1,000,000 values"):
+        await upstream.request("tools/call", {"name": "million", "arguments": {}})
+    assert (await upstream.request("tools/call", {"name": "echo", "arguments": {}}))["content"]
+
+
+async def _raw_http(on: dict[bytes, bytes], seen: list[bytes]) -> asyncio.Server:
+    """A server of 2025-11-25 that says just what is given for a method, of HTTP or of the protocol; "drip" never ends."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = re.search(rb"content-length: (\d+)", head.lower())
+                body = await reader.readexactly(int(length[1]) if length else 0)
+                message = json.loads(body) if body else {}
+                method = message.get("method", "").encode() or head.split()[0]
+                seen.append(method)
+                if on.get(method) == b"drip":
+                    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+                    while True:
+                        writer.write(b"x")
+                        await writer.drain()
+                        await asyncio.sleep(0.1)
+                if method in on:
+                    writer.write(on[method])
+                elif "id" in message:
+                    info = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
+                    content = {"result": info} if method == b"initialize" else {"error": {"code": -32601, "message": "no"}}
+                    said = json.dumps({"jsonrpc": "2.0", "id": message["id"], **content}).encode()
+                    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nMcp-Session-Id: 1\r\n")
+                    writer.write(b"Content-Length: %d\r\n\r\n%s" % (len(said), said))
+                else:
+                    writer.write(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
+                await writer.drain()
+        writer.close()
+
+    return await asyncio.start_server(serve, "127.0.0.1", 0)
+
+
+@pytest.mark.anyio
+async def test_a_session_ends_however_slowly_its_server_says_goodbye(upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that drips held up the end of the gateway for ever; an empty stream of events was asked for in a tight loop."""
+    monkeypatch.setattr("doorward_mcp_upstream.http._GOODBYE", 0.3)
+    stream = b"retry: 0\n\nid: 1\ndata: \n\n"
+    events = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n%s" % (len(stream), stream)
+    seen: list[bytes] = []
+    server = await _raw_http({b"DELETE": b"drip", b"GET": events}, seen)
+    upstream = upstreams(url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp", transport="http")
+    with pytest.raises(ServerError):
+        await upstream.listing()
+    await asyncio.sleep(0.3)
+    await asyncio.wait_for(upstream.close(), 3)
+    assert seen.count(b"GET") == 1
+    assert seen[-1] == b"DELETE"
+    server.close()
+
+
+@pytest.mark.anyio
+async def test_what_is_compressed_twice_or_nested_without_end_is_not_taken(upstreams: Upstreams) -> None:
+    bomb = gzip.compress(gzip.compress(b"x" * 1000))
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip, gzip\r\nContent-Length: %d\r\n\r\n%s"
+    deep = b"HTTP/1.1 400 No\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n" + b"[" * 100_000
+    server = await _raw_http({b"prompts/list": head % (len(bomb), bomb), b"resources/list": deep}, [])
+    upstream = upstreams(url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp", transport="http")
+    with pytest.raises(ServerError, match="compressed more than once"):
+        await upstream.request("prompts/list", {})
+    with pytest.raises(ServerError, match="HTTP 400"):
+        await upstream.request("resources/list", {})
+    await upstream.close()
+    server.close()
+
+
+def test_values_are_counted_outside_of_strings_only() -> None:
+    assert too_many("[" + "[]," * MOST_VALUES + "[]]")
+    assert not too_many(json.dumps({"csv": ",[{\\" * MOST_VALUES, 'a"b\\': "," * MOST_VALUES}))
+    pieces = Values()
+    text = (json.dumps(["\\", '\\"', "a,b" * 1000]) * 300).encode()
+    for start in range(0, len(text), 7):
+        assert not pieces.feed(text[start : start + 7])
+    assert pieces._count == 300 * 3
+
+
+def test_a_text_of_millions_of_values_is_not_parsed() -> None:
+    with pytest.raises(LimitExceeded, match="more than 1,000,000 values"):
+        of_block({"type": "text", "text": "[" + "[]," * MOST_VALUES + "[]]"})
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "line", ["x\n", "{}\n", '{"jsonrpc":"2.0","id":"p","method":"ping"}\n', '{"jsonrpc":"2.0","method":"notifications/message"}\n']
+)
+async def test_a_flood_leaves_others_their_turn(upstreams: Upstreams, tmp_path: Path, line: str) -> None:
+    """Nobody had a turn until all that had arrived was worked through: 1.5 seconds and more, again and again."""
+    upstream, flag = upstreams.raw("plain", timeout=1.2), tmp_path / "flag"
+    await upstream.listing()
+    flood = asyncio.create_task(upstream.request("tools/call", {"name": "flood", "arguments": {"line": line, "flag": str(flag)}}))
+    turns: list[float] = []
+    while not flag.exists():
+        await asyncio.sleep(0.01)
+    while not flood.done():
+        turns.append(time.monotonic())
+        await asyncio.sleep(0.001)
+    flood.exception()
+    assert len(turns) > 30
+    assert sorted(b - a for a, b in itertools.pairwise(turns))[-3] < 0.25
+
+
+@pytest.mark.anyio
+async def test_a_tool_that_is_too_large_is_left_out_and_named_plainly(upstreams: Upstreams) -> None:
+    listing = await upstreams.raw("large").listing()
+    assert [tool["name"] for tool in listing.tools] == ["t0"]
+    assert len(listing.tools[0]["description"]) == 10_000
+    assert [(s.where, s.why) for s in listing.skipped] == [
+        ("t2", "has more than 1048576 characters"),
+        ("evil", "its inputSchema is no object"),
+    ]
+
+
+def test_references_to_one_large_schema_cost_little() -> None:
+    """Each of many references to the same place was compared anew, as a whole: a minute, in which nobody was served."""
+    properties = {f"p{i}": {"$ref": f"#/$defs/a/{'0' * i}"} for i in range(1, 400)}
+    schema = {"type": "object", "properties": properties, "$defs": {"a": [{"enum": list(range(100_000))}]}}
+    started = time.process_time()
+    made = functions.compiled("x", [{"name": "t", "inputSchema": schema}])
+    assert len(made.functions) == 1
+    assert time.process_time() - started < 3
+
+
+@pytest.mark.anyio
+async def test_changes_without_end_are_told_ever_later(upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is compiled, and every client's cache is void: 3 times a second, for ever."""
+    monkeypatch.setattr("doorward_mcp_upstream.upstream._DEBOUNCE", 0.01)
+    upstream: Upstream = upstreams.raw("plain")
+    until = time.monotonic() + 0.7
+    while time.monotonic() < until:
+        upstream._tell()
+        await asyncio.sleep(0.001)
+    assert 3 <= upstreams.changes <= 6
+    upstream._told_at -= 100
+    upstream._telling = None
+    upstream._tell()
+    await asyncio.sleep(0.1)
+    assert upstreams.changes <= 7
+    assert upstream._patience == 0.01
+
+
+def test_a_pipe_in_place_of_the_log_stops_nobody(tmp_path: Path) -> None:
+    """To open one for writing waits until somebody reads."""
+    os.mkfifo(tmp_path / "stderr.log")
+    log = StderrLog(tmp_path / "stderr.log", str)
+    log.add("a line")
+    assert log.tail() == "a line"
+
+
+def test_no_colour_and_no_line_end_hides_a_secret_in_the_log(tmp_path: Path) -> None:
+    log = StderrLog(tmp_path / "stderr.log", lambda text: text.replace("s3cret-value", "[secret]").replace("two\nlines", "[secret]"))
+    log.feed(b"the token s3cret\x1b[0m-value\nkey: two\nlines\nend\x1b]0;title\nnext\n")
+    log.flush()
+    assert log.tail() == "the token [secret]\nkey: [secret]\nend\nnext"
