@@ -5,7 +5,7 @@ Importing this imports click. `doorward` itself imports it only when such a comm
 
 from __future__ import annotations
 
-from doorward.cli.common import Project, common, plain, print_json, say, table
+from doorward.cli.common import Project, common, print_json, say, table
 from doorward.cli.compile import client_command, compile_now
 from doorward.cli.project import begin
 from doorward.cli.servers import block, put_server, server_name, servers_of
@@ -21,7 +21,6 @@ __all__ = [
     "client_command",
     "common",
     "compile_now",
-    "plain",
     "print_json",
     "put_server",
     "say",
