@@ -237,3 +237,14 @@ async def test_hostile_listings_compile(wire: Wire) -> None:
         assert report.functions == 302
         assert [s["where"] for s in report.skipped] == ["many"]
         assert await gate.call("w.__proto__") == {}
+
+
+@pytest.mark.anyio
+async def test_no_tool_takes_the_place_of_a_resource(wire: Wire) -> None:
+    """`doorward.read_resource` called the tool of a server that had named one `resources/read`."""
+    wire.says({"name": "resources/read"}, {"name": "read_resource"}, capabilities={"tools": {}, "resources": {}},
+              answers={"resources/read": {"contents": [{"uri": "a", "text": "the resource"}]}})  # fmt: skip
+    async with wire.gateway() as gate:
+        assert await gate.call("w.resources/read", {"uri": "a"}) == "the resource"
+        assert await gate.call("w.resources_read") == {}
+        assert await gate.call("w.read_resource") == {}
