@@ -65,6 +65,14 @@ def rows(page: str, heading: str) -> dict[str, list[str]]:
     return {first.strip("`"): rest for first, *rest in reversed(cells)}
 
 
+def test_the_layout_has_every_part() -> None:
+    """CONTRIBUTING.md says where to look: it names each distribution and each module at the top of core."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    modules = [file.name for file in (ROOT / "core/src/doorward").glob("[!_]*.py")]
+    plugins = [f"plugins/{file.parent.name}/" for file in (ROOT / "plugins").glob("*/pyproject.toml")]
+    assert [part for part in (*modules, *plugins) if f"`{part}`" not in text] == []
+
+
 def test_the_pages_are_there() -> None:
     """What a project is expected to say of itself is said. CONTRACT: TST-05, SEC-12."""
     for page in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "LICENSE", "docs/contract.md", "docs/configuration.md"):

@@ -49,7 +49,8 @@ class Box:
 
     async def compile(self) -> Compiled:
         open_it = {"type": "object", "properties": {"per_page": {"type": "integer"}}, "required": ["per_page"]}
-        functions = [Function(self.name, "open_it", "open-it", "Open the box", parameters=open_it), Function(self.name, "jam", "jamNow")]
+        opened = Function(self.name, "open_it", "open-it", "Open the box", parameters=open_it, names={"per_page": "perPage"})
+        functions = [opened, Function(self.name, "jam", "jamNow")]
         many = [Function(self.name, f"spare_{n}", summary="One of many") for n in range(600)]
         return Compiled([*functions, *many], description="A box of things")
 
@@ -145,7 +146,7 @@ try:
     tool_box.jam()
 except doorward.ToolError as e:
     caught = [str(e), isinstance(e, doorward.DoorwardError), isinstance(e, doorward.ApiError)]
-result = [caught, mcp_tool_box.open_it(per_page=1), call_mcp_tool("mcp__tool-box__open-it", {"per-page": 2}),
+result = [caught, mcp_tool_box.open_it(per_page=1), call_mcp_tool("mcp__tool-box__open-it", {"perPage": 2}),
     doorward.call("tool_box.open-it", {"perPage": 3}), sorted(mcp_servers), doorward.server("tool-box") is tool_box]"""
         outcome = await gate.execute(code)
         assert outcome.error is None, outcome.error

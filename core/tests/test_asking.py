@@ -6,6 +6,7 @@ import asyncio
 import gc
 import time
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import mcp_types as t
@@ -312,6 +313,17 @@ async def test_an_answer_that_is_none(gateway: Any) -> None:
         asked = await first(client, "await weather.colour()")
         answer = await first(client, "await weather.colour()", input_responses=wrong, request_state=asked.request_state)
         assert "what is no answer to it" in answer.content[0].text
+
+
+async def test_an_answer_that_comes_too_late() -> None:
+    """Whoever asked has just stopped waiting, and has not noticed yet: the answer is dropped."""
+    asked = t.ElicitRequest(params=t.ElicitRequestFormParams(message="?", requested_schema={"type": "object", "properties": {}}))
+    run = parked.Asking(SimpleNamespace(params={"inputResponses": {"1": {"action": "accept"}}}), lambda: False)
+    waited: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
+    run.open["1"] = asked, waited
+    waited.cancel()
+    run.answered(run.ctx)
+    assert not run.open
 
 
 async def test_parked_runs_are_bounded(gateway: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,6 +159,14 @@ def test_defects_tell_no_secret(project: Cli, monkeypatch: pytest.MonkeyPatch) -
 # init, add
 
 
+def test_a_folder_that_is_a_file(cli: Cli, doorward_host: Any) -> None:
+    """It is said so, and is no defect."""
+    (doorward_host.folder / "file").write_text("")
+    ended = cli("init", "--config", "file/below/doorward.toml", "--json")
+    assert ended.code == 2
+    assert "cannot be written" in ended.json["error"]["message"]
+
+
 def test_init_writes_what_can_be_used(cli: Cli, doorward_host: Any) -> None:
     """`init` writes a configuration that loads, a private .env, and keeps that out of git; it overwrites nothing. CONTRACT: CLI-06."""
     (doorward_host.folder / ".gitignore").write_text("dist")

@@ -20,11 +20,10 @@ OURS = [
     "python3.13 -I -m doorward serve",
     "python -Xutf8 -Im doorward.cli serve",
     "python /opt/venv/bin/doorward serve",
-    'python -c "from doorward.cli import main; main()"',
     "uvx doorward serve",
     "uvx doorward@latest serve",
     "uvx --from 'doorward[all]==0.1' doorward serve",
-    "uvx --python=3.13 --with doorward-openapi -q doorward",
+    "uvx --python=3.13 --with doorward-openapi -q doorward serve",
     "uvx git+https://git.example.org/x/doorward.git@main serve",
     "uv run doorward serve",
     "uv --directory /x run --with doorward -- doorward serve",
@@ -58,7 +57,6 @@ OURS = [
     "conda run -n base doorward serve",
     "docker run -i --rm -v /data:/data registry.example.org/x/doorward:1.2 serve",
     "docker run -i --rm python:3.13 doorward serve",
-    "docker run -it --entrypoint doorward image serve",
     "docker exec -i box doorward serve",
     "podman run -i --rm python:3.13 uvx doorward serve",
     """sh -c 'env A=1 sh -c "uvx doorward serve"'""",
@@ -88,6 +86,8 @@ OTHERS = [
     "cmd /c npx -y server doorward",
     "grep doorward file",
     "doorward-proxy serve",
+    "uvx --from doorward-proxy proxy serve",
+    "serve doorward",
     "npx doorwards",
     "timeout 30 server doorward",
 ]
@@ -118,20 +118,16 @@ def test_a_link_to_it_is_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert starts_doorward(["gate", "serve"])
 
 
-def test_commands_within_commands_end() -> None:
-    line = "doorward"
+def test_it_answers_at_once_however_long_the_line_is() -> None:
+    line = "doorward serve"
     for _ in range(5):
         line = f"sh -c {shlex.quote(line)}"
     assert starts_doorward(shlex.split(line))
     assert not starts_doorward(["env"] * 100_000)
-    assert not starts_doorward(["sh", "-c", "sh;" * 100_000])
-    assert not starts_doorward(["\0", "x" * 10**6, "é\udcff"])
+    assert not starts_doorward(["sh", "-c", "sh serve;" * 100_000])
+    assert not starts_doorward(["\0", "serve", "x" * 10**6, "é\udcff", "serve"])
 
 
-@given(
-    st.lists(
-        st.sampled_from(["env", "sh", "-c", "docker", "run", "uv", "-m", "--", "x", "'", "$(", "cmd", "/c", "a=b"]) | st.text(max_size=20)
-    )
-)
+@given(st.lists(st.sampled_from(["sh", "-c", "x", "'", "$(", "serve", "doorward-x"]) | st.text(max_size=20)))
 def test_it_answers_whatever_the_words(words: list[str]) -> None:
     assert starts_doorward(words) in (True, False)

@@ -287,8 +287,11 @@ async def test_a_jail_that_dies_is_replaced(mode: Any) -> None:
     """A run in it fails; the next one is served."""
     async with executor(pool=2, **mode) as made:
         assert await value(made, "1") == 1
-        running = asyncio.ensure_future(run(made, "import time\ntime.sleep(20)"))
-        await asyncio.sleep(0.5)
+        door = Door()
+        running = asyncio.ensure_future(run(made, "import calc, time\ncalc.add(1)\ntime.sleep(20)", door))
+        with anyio.fail_after(20):
+            while not door.made:
+                await asyncio.sleep(0.01)
         for jail in list(made._pool._jails):
             await jail._isolated.kill()
         with pytest.raises(SandboxDied):

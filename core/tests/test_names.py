@@ -96,9 +96,9 @@ def test_thousands_of_clashes() -> None:
 
 def test_huge_ids_are_cheap() -> None:
     """An id of a megabyte takes no time that could be noticed."""
-    started = time.perf_counter()
+    started = time.process_time()
     assert len(python_name("A" * 10**6)) <= 101
-    assert time.perf_counter() - started < 0.1
+    assert time.process_time() - started < 0.1
 
 
 @pytest.mark.parametrize(

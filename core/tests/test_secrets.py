@@ -12,7 +12,8 @@ from urllib.parse import quote, quote_plus
 import pytest
 from doorward.config import Settings, validate
 from doorward.errors import ConfigError, MissingSecret
-from doorward.secrets import REDACTED, SHORTEST, Secret, Secrets, Template
+from doorward.scrubber import REDACTED, SHORTEST
+from doorward.secrets import Secret, Secrets, Template
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,6 +1,7 @@
 """Real MCP servers, from npm and PyPI: how each starts, a program that calls it, and what that is worth.
 
-`.ci/peers` installs what `.ci/mcp-servers-npm.txt` and `.ci/mcp-servers-pypi.txt` say. Some want the network for every call: they are only listed.
+`.ci/peers` installs what `.ci/mcp-servers-npm.txt` and `.ci/mcp-servers-pypi.txt` say. Some want the network for every call: they are
+only listed.
 """
 
 from __future__ import annotations

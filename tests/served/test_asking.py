@@ -109,6 +109,14 @@ async def test_a_person_is_asked(client: Agent, upstream: str) -> None:
     assert value[1:] == ["Hello!", {"text": "and on"}]
 
 
+async def test_calls_at_once_ask_at_once(client: Agent) -> None:
+    """A server of the older era does not say for which call it asks; those of one run have one client."""
+    code = (
+        "import asyncio, stdio_legacy as it\nfound = await asyncio.gather(it.ask(), it.ask(), it.ask())\n[who['action'] for who in found]"
+    )
+    assert (await client.run(code))["value"] == ["accept"] * 3
+
+
 @pytest.mark.parametrize("upstream", UPSTREAMS[:2])
 async def test_a_direct_tool_asks(client: Agent, upstream: str) -> None:
     """CONTRACT: TLF-03."""

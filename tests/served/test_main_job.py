@@ -89,7 +89,7 @@ async def test_list_servers_prompt_and_resources(agent: Agent) -> None:
 async def test_a_function_is_shown_with_what_it_answers(stdio: Agent) -> None:
     """Signature, TypedDict of the response in its own field names, import line and example; Any where nothing is known, and the
     original id is accepted. CONTRACT: SRC-01, SRC-03, SRC-04, SRC-09, SRC-10, SRC-11, SRC-20, DIS-02, DIS-03."""
-    await stdio.call("get_functions", functions=["shelf.listItems", "shelf.slow", "shelf.create_item"])
+    await stdio.call("get_functions", functions=["shelf.listItems", "shelf.drop", "shelf.create_item"])
     assert "def list_items(" in stdio.text
     assert "page: int" in stdio.text
     assert "TypedDict" in stdio.text

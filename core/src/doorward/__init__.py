@@ -37,6 +37,7 @@ _EXPORTS = {
         "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "Ended", "Failure", "File", "Finding", "Frame", "Function",
         "Limits", "Outcome", "Program", "Reply", "Schema", "Skipped",
     ),
+    "watchdog": ("Watchdog",),
 }  # fmt: skip
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 __all__ = ["PLUGIN_API", "__version__", *_HOME]
@@ -87,3 +88,4 @@ if TYPE_CHECKING:
     from doorward.secrets import Template as Template
     from doorward.signatures import signature as signature
     from doorward.types import *  # noqa: F403
+    from doorward.watchdog import Watchdog as Watchdog

@@ -51,7 +51,7 @@ class Discovery:
         self._skills = skills
         self.capabilities = capabilities
         self._members: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {}
-        self.helpers: Mapping[str, Helper] = Helpers(self, servers, broker, skills).all
+        self.helpers: Mapping[str, Helper] = Helpers(self, servers, skills).all
         self._of_others: Mapping[str, Helper] = Runtime(self, catalog, servers, broker).all
 
     def servers(self) -> list[dict[str, Any]]:

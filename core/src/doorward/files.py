@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
@@ -27,7 +28,8 @@ def write(file: Path, content: bytes, *, private: bool = False) -> None:
             shutil.copymode(file, new)
         new.replace(file)
     except OSError as error:
-        new.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            new.unlink()
         raise ConfigError(f"cannot be written: {error.strerror}", place=str(file)) from None
 
 

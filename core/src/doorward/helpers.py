@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.config import module_name
 from doorward.errors import InvalidArguments, UnknownName
-from doorward.names import python_name
 from doorward.pages import MOST_PAGES, pages
 
 if TYPE_CHECKING:
-    from doorward.broker import Broker
     from doorward.discovery import Discovery
     from doorward.door import RunDoor
     from doorward.servers import Servers
@@ -23,10 +21,9 @@ Helper = Callable[..., Awaitable[Any]]
 class Helpers:
     """`all` by name."""
 
-    def __init__(self, discovery: Discovery, servers: Servers, broker: Broker, skills: Skills) -> None:
+    def __init__(self, discovery: Discovery, servers: Servers, skills: Skills) -> None:
         self._discovery = discovery
         self._servers = servers
-        self._broker = broker
         self._skills = skills
         self.all: dict[str, Helper] = {
             "servers": self._list_servers,
@@ -63,7 +60,7 @@ class Helpers:
         return "\n\n".join(card.get("text") or f"{card['function']}: {card['error']}" for card in self._discovery.describe(flat))
 
     async def _call(self, run: RunDoor, function: str, arguments: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
-        return await call(self._broker, run, function, {**(arguments or {}), **kwargs})
+        return await call(run, function, {**(arguments or {}), **kwargs})
 
     async def _pages(
         self, run: RunDoor, function: str, arguments: Mapping[str, Any] | None = None, *, most: int = MOST_PAGES, **kwargs: Any
@@ -92,8 +89,7 @@ class Helpers:
         if self._servers.offered(module, id) is None:
             hint = "MCP servers have them, where `include`, `exclude` and `read_only` of the configuration leave them."
             raise UnknownName(f"the server {module!r} has no {id.partition('/')[0]}", hint=hint)
-        run.made -= 1
-        return await run.call(f"{module}.{id}", (), arguments)
+        return await call(run, f"{module}.{id}", arguments)
 
     async def _capabilities(self, run: RunDoor) -> Any:
         return self._discovery.capabilities()
@@ -107,12 +103,7 @@ class Helpers:
         run.session.dead = True  # it ends with this run
 
 
-async def call(broker: Broker, run: RunDoor, name: str, arguments: Mapping[str, Any]) -> Any:
-    """One call for a helper: that is counted, not the asking for it. Parameters may go by the upstream's own names."""
+async def call(run: RunDoor, name: str, arguments: Mapping[str, Any]) -> Any:
+    """One call for a helper: that is counted, not the asking for it."""
     run.made -= 1
-    try:
-        known = broker.find(name, near=False).parameters.get("properties", {})
-    except UnknownName:
-        known = arguments  # the call itself says what is wrong
-    ours = {key: python_name(str(key)) for key in arguments if key not in known}
-    return await run.call(name, (), {ours[key] if ours.get(key) in known else key: value for key, value in arguments.items()})
+    return await run.call(name, (), arguments)

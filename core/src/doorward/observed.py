@@ -14,8 +14,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from doorward.logs import log
 from doorward.programs import digest
 from doorward.types import Function, Schema
 
@@ -109,10 +112,15 @@ class Observed:
         due = {n: s for n, (_, s) in [*self._known.items()] if s and s.new and (s.changed or everything)}
         if not due:
             return
-        with contextlib.suppress(sqlite3.OperationalError), contextlib.closing(sqlite3.connect(self._catalog.path, timeout=5)) as db, db:
-            db.execute("BEGIN IMMEDIATE")
-            for qualified, seen in due.items():
-                _store(db, qualified, seen)
+        try:
+            with contextlib.closing(sqlite3.connect(self._catalog.path, timeout=5)) as db, db:
+                db.execute("BEGIN IMMEDIATE")
+                for qualified, seen in due.items():
+                    _store(db, qualified, seen)
+        except sqlite3.Error as error:  # tried again the next time
+            log.warning("observed_not_stored", error=str(error))
+            for seen in due.values():
+                seen.new, seen.changed = max(1, seen.new), True
 
     def _remember(self, function: Function, seen: Observation | None) -> None:
         self._known[function.qualified] = function, seen
@@ -126,14 +134,16 @@ class Observed:
 
 
 def _store(db: sqlite3.Connection, qualified: str, seen: Observation) -> None:
-    """Write one, with what another process has seen meanwhile."""
+    """Write one, with what another process has seen meanwhile. What is learnt while this goes on is stored the next time."""
+    new, seen.changed = seen.new, False
+    whole, times = seen.shape, seen.times
     server, _, name = qualified.partition(".")
     row = db.execute("SELECT digest, shape, times FROM observed WHERE server = ? AND name = ?", (server, name)).fetchone()
     if row and row[0] == seen.promise:
-        seen.shape, seen.times = bounded(merge(json.loads(row[1]), seen.shape)), row[2] + seen.new
-    values = (server, name, seen.promise, json.dumps(seen.shape), seen.times, seen.last)
+        whole, times = bounded(merge(json.loads(row[1]), whole)), row[2] + new
+    values = (server, name, seen.promise, json.dumps(whole), times, seen.last)
     db.execute("INSERT OR REPLACE INTO observed VALUES (?, ?, ?, ?, ?, ?)", values)
-    seen.new, seen.changed = 0, False
+    seen.new -= new
 
 
 def forget_changed(db: sqlite3.Connection, server: str, functions: Iterable[Function]) -> None:
@@ -161,17 +171,11 @@ def _shape(value: Any, depth: int, left: list[int]) -> Shape:
     if depth == 0 or left[0] < 0:
         return {}
     if isinstance(value, list):
-        items: Shape = {}
-        for item in value[:MOST_ITEMS]:
-            items = merge(items, _shape(item, depth - 1, left))
-        return {"array": items}
+        return {"array": _together(_shape(item, depth - 1, left) for item in value[:MOST_ITEMS])}
     if not isinstance(value, Mapping):
         return {}
     if len(value) > MOST_KEYS or not all(map(_is_name, value)):
-        every: Shape = {}
-        for _, item in zip(range(MOST_ITEMS), value.values(), strict=False):
-            every = merge(every, _shape(item, depth - 1, left))
-        return {"map": every}
+        return {"map": _together(_shape(item, depth - 1, left) for item in islice(value.values(), MOST_ITEMS))}
     return {"object": {key: _shape(item, depth - 1, left) for key, item in value.items()}}
 
 
@@ -210,10 +214,7 @@ def _unlike(one: Shape | None, other: Shape | None) -> bool:
 
 
 def _together(shapes: Iterable[Shape]) -> Shape:
-    every: Shape = {}
-    for each in shapes:
-        every = merge(every, each)
-    return every
+    return reduce(merge, shapes, {})
 
 
 def bounded(whole: Shape) -> Shape:

@@ -109,10 +109,10 @@ class Runtime:
     # Calls
 
     async def _call_tool(self, run: RunDoor, server: str, tool: str, arguments: Mapping[str, Any] | None = None, **more: Any) -> Any:
-        return await call(self._broker, run, f"{self._discovery.module(server)}.{tool}", {**(arguments or {}), **more})
+        return await call(run, f"{self._discovery.module(server)}.{tool}", {**(arguments or {}), **more})
 
     async def _call_mcp_tool(self, run: RunDoor, name: str, arguments: Mapping[str, Any] | None = None, **more: Any) -> Any:
-        return await call(self._broker, run, self._qualified(name), {**(arguments or {}), **more})
+        return await call(run, self._qualified(name), {**(arguments or {}), **more})
 
     def _qualified(self, name: str) -> str:
         """`mcp__server__tool` or `server__tool` as `server.tool`; both parts may hold two underscores themselves."""

@@ -63,9 +63,11 @@ class Scrubber:
 
     def _forget(self, text: str) -> None:
         self._fetched[text] -= 1
-        if not self._fetched[text] and text not in self._forever:
-            self._variants.pop(text, None)
-            self._sort()
+        if not self._fetched[text]:
+            del self._fetched[text]
+            if text not in self._forever:
+                self._variants.pop(text, None)
+                self._sort()
 
     def _sort(self) -> None:
         # The longest first: a secret that is the beginning of another one must not save the rest of it.

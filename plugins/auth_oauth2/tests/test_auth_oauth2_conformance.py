@@ -44,6 +44,8 @@ def test_is_light() -> None:
         ({"authorization_url": TOKEN, "token_url": TOKEN}, "needs a client_id"),
         ({"issuer": "https://login.example.com", "token_url": TOKEN}, "an issuer tells its token_url"),
         ({"issuer": "login.example.com"}, "must be an https URL"),
+        ({"issuer": "https://me:pw@login.example.com"}, "must be an https URL"),
+        ({"issuer": "https://login.example.com/a b"}, "must be an https URL"),
         ({"flow": "client_credentials", "client_id": "a", "private_key": "y", "token_url": TOKEN}, "needs an issuer"),
         ({"client_metadata_url": "http://me.example.com/client.json"}, "client_metadata_url"),
         ({"client_metadata_url": "https://me.example.com/"}, "client_metadata_url"),

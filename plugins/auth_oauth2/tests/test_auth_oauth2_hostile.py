@@ -194,6 +194,7 @@ async def test_huge_answers(victim: Doorward, liar: Liar, path: str) -> None:
         {"access_token": 7},
         {"access_token": "two words", "token_type": "Bearer"},
         {"access_token": "line\r\nX-Evil: 1", "token_type": "Bearer"},
+        {"access_token": "ends-after-the-universe", "token_type": "Bearer", "expires_in": int("9" * 400)},
         {"access_token": "fine-but-of-another-type", "token_type": "mac"},
         {"refresh_token": "half-of-an-answer-and-quite-long-too", "token_type": "Bearer"},
     ],
@@ -299,3 +300,7 @@ async def test_hostile_challenges(victim: Doorward, liar: Liar) -> None:
     liar.says("/api", b"", 401, **{"WWW-Authenticate": 'Bearer resource_metadata="http://metadata.example.com/x"'})
     with pytest.raises(ServerError, match="was not asked"):
         await victim.auth().login(Code())
+    for nonsense in ("http://[", "nowhere", "/relative", "http://x:99999/", "http://%zz/", "https://", "https://xn--\x80"):
+        liar.says("/api", b"", 401, **{"WWW-Authenticate": f'Bearer resource_metadata="{nonsense}"'})
+        with pytest.raises(ServerError, match=r"was not asked|is no URL"):
+            await victim.auth().login(Code())

@@ -59,7 +59,9 @@ async def test_margin(home: Doorward, provider: Provider, monkeypatch: pytest.Mo
     provider.expires_in = 3600
     await anyio.sleep(0.6 if life == 1 else 0)
     async with home.http(auth) as client:
-        assert (await client.get("/me")).status_code == 200
+        for _ in range(3):
+            assert (await client.get("/me")).status_code == 200
+            await anyio.sleep(0.1)  # nobody waits for it
     assert await refreshes(provider) == renewed
 
 

@@ -216,6 +216,22 @@ def test_folders_of_projects(home: Home) -> None:
     assert (home.folder / "other/doorward.toml").is_file()
 
 
+def test_a_changed_server_replaces_its_own(home: Home) -> None:
+    """Of two servers of one name, the one whose token was changed is the one that `--force` replaces, in whatever order they are found."""
+    for client in ("cursor", "gemini"):
+        file = ".cursor/mcp.json" if client == "cursor" else ".gemini/settings.json"
+        home.write(file, {"mcpServers": {"x": {"command": client, "env": {"A_TOKEN": client}}}})
+    home.run("import")
+    assert {name: table["command"] for name, table in servers(home).items()} == {"x": ["cursor"], "x-gemini-cli": ["gemini"]}
+    home.write(".gemini/settings.json", {"mcpServers": {"x": {"command": "gemini", "env": {"A_TOKEN": "rotated"}}}})
+    assert "differs from [servers.x-gemini-cli]" in home.run("import").out
+    home.run("import", "--force")
+    assert {name: table["env"]["A_TOKEN"] for name, table in servers(home).items()} == {"x": "${A_TOKEN}", "x-gemini-cli": "${A_TOKEN_2}"}
+    home.write(".claude.json", {"mcpServers": {"x": {"command": "claude"}}})
+    assert "is added as x-claude-code" in home.run("import", "--force").out
+    assert set(servers(home)) == {"x", "x-gemini-cli", "x-claude-code"}
+
+
 def test_codex_names_variables(home: Home) -> None:
     """Variables that Codex passes on: the bearer's, those of headers, and those of the environment, which may be missing."""
     home.write(

@@ -149,7 +149,7 @@ def comments(text: str) -> list[str]:
 def test_a_large_file_is_quick() -> None:
     """Thousands of projects of Claude Code's own file are no matter; nor is what is made to be slow."""
     text = json.dumps({"projects": {f"/p/{n}": {"history": ["x" * 100] * 5} for n in range(3_000)}, "mcpServers": {}}, indent=2)
-    began = time.perf_counter()
+    began = time.process_time()
     assert jsonc.loads(jsonc.put(text, ["mcpServers", "doorward"], {}))["mcpServers"] == {"doorward": {}}
     for hostile in (
         "/*" * 200_000,
@@ -162,4 +162,4 @@ def test_a_large_file_is_quick() -> None:
     ):
         with pytest.raises(ValueError, match=r"."):
             jsonc.loads(hostile)
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10

@@ -110,7 +110,7 @@ def test_an_option_and_its_value_are_two_words() -> None:
 
 def test_hostile_texts_take_no_time() -> None:
     """Long texts that are made to be looked at again and again."""
-    began = time.perf_counter()
+    began = time.process_time()
     for text in (
         "a" * 60_000,
         "${" * 30_000,
@@ -121,7 +121,7 @@ def test_hostile_texts_take_no_time() -> None:
         "sk-" * 20_000,
     ):
         hide(translate(text, Path("/h"), Path("/p"), lambda name, was: None), kept)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize(

@@ -300,7 +300,7 @@ def test_any_text_has_an_answer(code: str) -> None:
     ids=lambda code: code[:8].encode("unicode_escape").decode(),
 )
 def test_hostile_text_takes_no_time(code: str) -> None:
-    """64 KiB that were made to be slow or deep are answered in moments (the bound here is wide, for busy machines)."""
-    start = time.perf_counter()
+    """64 KiB that were made to be slow or deep are answered in moments of the processor."""
+    start = time.process_time()
     check(code)
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3

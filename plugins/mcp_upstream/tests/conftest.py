@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,13 @@ def anyio_backend() -> str:
 
 
 class Person:
-    """The client that asked for a call: it answers at once, or after `seconds`, and remembers what it heard."""
+    """The client that asked for a run: it answers at once, or after `seconds`, while the run's clock stands still, and remembers
+    what it heard."""
 
     def __init__(self, answer: Mapping[str, Any] | Exception | None = None, seconds: float = 0.0) -> None:
         self.answer = answer if answer is not None else {"action": "accept", "content": {"name": "Ann"}}
         self.seconds = seconds
+        self.clock = Call(Function("x", "f"), {}).clock
         self.asked: list[tuple[str, Any]] = []
         self.progressed: list[tuple[float, float | None, str]] = []
 
@@ -42,14 +45,16 @@ class Person:
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         self.asked.append((method, params))
-        await asyncio.sleep(self.seconds)
+        with self.clock.still():
+            await asyncio.sleep(self.seconds)
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
 
 
 def call_of(client: Person | None, seconds: float = 60.0) -> Call:
-    return Call(Function("x", "f"), {}, run="r", deadline=time.monotonic() + seconds, client=client)
+    call = Call(Function("x", "f"), {}, run=f"run of {id(client)}", deadline=time.monotonic() + seconds, client=client)
+    return replace(call, clock=client.clock, deadline=client.clock.now() + seconds) if client else call
 
 
 class Upstreams:

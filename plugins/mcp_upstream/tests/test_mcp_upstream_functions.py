@@ -244,10 +244,10 @@ def test_hostile_schemas_end_soon() -> None:
     circle = {"type": "object", "$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}}}
     nested = {"type": "object", "properties": {"a": {"enum": ["x" * 500] * 1000, "default": [[[[[[]]]]]], "pattern": "(a+)+$"}}}
     long = {"type": "object", "properties": {"a": {"properties": {"k" * 100_000: {"description": "d" * 10**6}}}}}
-    started = time.perf_counter()
+    started = time.process_time()
     made = compiled("s", [tool(f"t{i}", s) for i, s in enumerate([wide, bomb, circle, nested, long] * 5)])
     sound(made)
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
     assert len(made.functions) == 25
 
 

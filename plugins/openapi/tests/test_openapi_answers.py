@@ -104,7 +104,7 @@ async def test_openapi_files_have_type_and_name(api, operation, upstream):
 @pytest.mark.parametrize(
     ("coding", "body", "value"),
     [
-        ("gzip", gzip.compress(b'{"a":1}'), {"a": 1}),
+        ("gzip", gzip.compress(b'{"a":1}', mtime=0), {"a": 1}),
         ("deflate", zlib.compress(b'{"a":1}'), {"a": 1}),
         ("identity", b'{"a":1}', {"a": 1}),
         ("compress", b"\x1f\x9d", Reply(b"\x1f\x9d", type="application/compress")),

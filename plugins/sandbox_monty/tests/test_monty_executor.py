@@ -256,39 +256,6 @@ async def test_a_file_as_a_parameter_is_its_uri(host: Any) -> None:
         assert outcome.value == [kept.uri] * 2
 
 
-def test_the_watchdog_kills_what_is_left() -> None:
-    """At the end of its pipe it kills the workers in its charge, and no other; when it is closed or killed itself it kills none."""
-    import subprocess
-
-    from doorward_sandbox_monty.watchdog import Watchdog
-
-    sleeping = [subprocess.Popen(["sleep", "60"]) for _ in range(5)]
-    pids = [process.pid for process in sleeping]
-    try:
-        dog = Watchdog()
-        for pid in pids:
-            dog.guard(pid)
-        dog.close()
-        dog.release(pids[0])  # starts another, which is told of the others
-        assert dog._shell is not None
-        dog._shell.kill()
-        dog._shell.wait()
-        dog.guard(pids[0])  # finds it dead
-        for pid in (pids[2], pids[0], pids[0], pids[4], 99999999):
-            dog.release(pid)
-        time.sleep(0.2)
-        assert [process.poll() for process in sleeping] == [None] * 5
-        assert dog._shell.stdin is not None
-        dog._shell.stdin.close()  # as when this process is gone
-        assert [sleeping[i].wait(2) for i in (1, 3)] == [-9, -9]
-        assert [sleeping[i].poll() for i in (0, 2, 4)] == [None] * 3
-        dog._shell.wait(2)
-    finally:
-        for process in sleeping:
-            process.kill()
-            process.wait()
-
-
 def test_is_installed_and_light() -> None:
     """The driver is found under its name, and importing it costs no interpreter."""
     assert check_driver("executor", "monty") is MontyExecutor

@@ -67,7 +67,7 @@ class Project:
                         tell(name)
                         await gate.servers.compile_one(name)
             for name, error in gate.servers.broken.items() if ready and warn else ():
-                say(f"warning: server {name} is broken: {error}", err=True)
+                say(f"warning: server {name} is broken: {error}" + (f"\n    {error.hint}" if error.hint else ""), err=True)
             yield gate
 
 

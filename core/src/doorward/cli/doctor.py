@@ -107,9 +107,22 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
         count = f"server {name}: {reports[module_name(name)].functions} functions"
         behind = gate.servers.behind.get(name)
         yield Check(count, True) if behind is None else _wrong(f"{count} of the last compile", behind)
+        async for check in _login(gate, name):
+            yield check
     for name, error in gate.servers.broken.items():
         if (wrong := _wrong(f"server {name}", error)).check not in told:
             yield wrong
+
+
+async def _login(gate: Gateway, name: str) -> AsyncIterator[Check]:
+    """What the auth of a server says of itself, where it is one with a login."""
+    if gate.servers.configured[name].settings.auth is None:
+        return
+    try:
+        if check := getattr(gate.servers.auth_of(name), "check", None):
+            yield Check(f"server {name}: {await check()}", True)
+    except DoorwardError as error:
+        yield _wrong(f"server {name}", error)
 
 
 def _secrets(server: str, settings: Iterable[Any]) -> Iterator[Check]:

@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import click
 
+from doorward.cli import logs
 from doorward.cli.common import Project, common, print_json, say
 from doorward.errors import ConfigError
 
@@ -33,7 +34,7 @@ async def _login(project: Project, server: str, terminal: Terminal, remove: bool
             raise ConfigError(
                 "this type of auth has no login", place=f"[servers.{server}] auth", hint="Its credentials stand in the settings."
             )
-        said: str = await (method() if remove else method(terminal))
+        said = logs.scrub(await (method() if remove else method(terminal)))
     if project.json:
         print_json({"server": server, "message": said})
     else:
@@ -48,7 +49,7 @@ class Terminal:
         self._paste = paste
 
     def tell(self, text: str) -> None:
-        say(text, err=True)
+        say(logs.scrub(text), err=True)
 
     async def open(self, url: str) -> None:
         import webbrowser

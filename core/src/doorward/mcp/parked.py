@@ -80,6 +80,8 @@ class Asking(Progress):
         given = (ctx.params or {}).get("inputResponses") or {}
         for key in [key for key in self.open if key in given]:
             asked, future = self.open.pop(key)
+            if future.done():  # it is not waited for any more
+                continue
             try:
                 future.set_result(asking.answer(asked, given[key]))
             except ServerError as error:

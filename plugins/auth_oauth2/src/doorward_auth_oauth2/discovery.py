@@ -43,7 +43,7 @@ async def _resource(challenged: httpx2.Response | None, url: str, wire: Wire) ->
     """The metadata of the protected resource (RFC 9728), if it publishes any."""
     named = utils.extract_resource_metadata_from_www_auth(challenged) if challenged is not None else None
     for at in utils.build_protected_resource_metadata_discovery_urls(named, url):
-        found = await utils.handle_protected_resource_response(await wire.send(utils.create_oauth_metadata_request(at)))
+        found = await utils.handle_protected_resource_response(await wire.get(at))
         if found is None:
             continue
         if not check_resource_allowed(requested_resource=resource_url_from_server_url(url), configured_resource=str(found.resource)):
@@ -66,7 +66,7 @@ async def _provider(
             )
     expected = issuer or str(httpx2.URL(url).copy_with(path="", query=None, fragment=None, userinfo=b""))
     for at in utils.build_oauth_authorization_server_metadata_discovery_urls(issuer or None, url):
-        ok, found = await utils.handle_auth_metadata_response(await wire.send(utils.create_oauth_metadata_request(at)))
+        ok, found = await utils.handle_auth_metadata_response(await wire.get(at))
         if found is not None:
             if not utils.issuers_match(str(found.issuer), expected):
                 raise ServerError(f"{at} is the metadata of {found.issuer}, not of {expected}: nobody was asked for tokens")

@@ -148,7 +148,12 @@ async def _drive(provider: OAuthClientProvider, request: httpx2.Request, wire: W
             outgoing = await flow.asend(told)  # type: ignore[arg-type]  # the first of a generator is None
             while outgoing is not request:
                 outgoing = await flow.asend(await wire.send(outgoing))
-    except (OAuthTokenError, OAuthRegistrationError, ValidationError):  # their texts quote answers, cut, where no scrubber knows a token
+    except (
+        OAuthTokenError,
+        OAuthRegistrationError,
+        ValueError,
+        OverflowError,
+    ):  # their texts quote answers, cut, where no scrubber knows a token
         raise ServerError(f"{provider.context.auth_server_url or 'the provider'} gave no usable answer") from None
     except OAuthFlowError as error:
         raise ServerError(f"the login failed: {str(error)[:300]}") from None

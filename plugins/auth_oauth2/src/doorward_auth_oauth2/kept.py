@@ -21,6 +21,8 @@ SERVICE = "doorward"
 """The service under which entries stand in a keyring."""
 MARGIN = 30.0
 """Seconds before its end from which on a token is renewed; half of its life, if that is less."""
+_YEARS = 10**9
+"""Seconds after which nobody cares any more; some say more than a float can hold."""
 PATIENCE = 60.0
 """Seconds to wait for another process that renews the same token."""
 
@@ -52,7 +54,7 @@ class Login:
     def ends(self) -> float:
         """When the token ends, in seconds since the epoch; infinity if nobody said."""
         life = self.tokens.get("expires_in")
-        return float("inf") if life is None else self.got + float(life)
+        return float("inf") if life is None else self.got + float(min(life, _YEARS))
 
     @property
     def renewal(self) -> float:

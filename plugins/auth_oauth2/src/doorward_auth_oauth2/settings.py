@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from doorward import Secret, Settings
@@ -30,7 +31,7 @@ class OAuth2Settings(Settings):
     @field_validator("issuer", "authorization_url", "token_url")
     @classmethod
     def _web(cls, value: str) -> str:
-        if value and not value.startswith(("https://", "http://")):
+        if value and not re.fullmatch(r"https?://[^\s/?#@]+([/?][^\s#]*)?", value):
             raise ValueError("must be an https URL")
         return value
 

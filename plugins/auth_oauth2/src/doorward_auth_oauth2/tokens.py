@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 import httpx2
-from doorward import DoorwardError, PluginContext, ServerError
+from doorward import DoorwardError, PluginContext, ServerError, log
 
 from doorward_auth_oauth2.kept import Login, Store
 from doorward_auth_oauth2.wire import Capped, Refused, Wire, require_private
@@ -71,6 +71,8 @@ class Tokens:
                 # A task of its own: who asked first may be gone before the answer, with which the old refresh token ends.
                 self._renewal = asyncio.ensure_future(self._renew(refused))
                 self._renewal.add_done_callback(lambda done: done.cancelled() or done.exception())
+            if login is not None and login.token != refused and time.time() < login.ends:
+                return login.token  # nobody has to wait for its successor
             try:
                 login = await asyncio.shield(self._renewal)
             except DoorwardError as error:
@@ -108,7 +110,7 @@ class Tokens:
 
     def _advice(self) -> str:
         if self._settings.flow == "client_credentials":
-            return "Then ask its provider what the client may have."
+            return "Ask the provider whether this client may still use it."
         return f"Log in: doorward login {self._name}"
 
     async def _renew(self, refused: str) -> Login:
@@ -170,6 +172,8 @@ class Tokens:
             async with Wire(self._context.conceal, self._settings.urls(self._url)) as wire:
                 return await work(wire)
         except ServerError as error:
+            # Without the error's text: it may quote a token, and not every log is scrubbed.
+            log.warning("no_new_token", server=self._name, refused=isinstance(error, Refused))
             pause = AGAIN_REFUSED if isinstance(error, Refused) else AGAIN
             self._failed = (what, time.monotonic() + pause, error)
             raise

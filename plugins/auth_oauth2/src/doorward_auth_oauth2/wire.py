@@ -36,7 +36,7 @@ class Wire:
 
     def __init__(self, conceal: Callable[[str], None], named: Iterable[str]) -> None:
         self._conceal = conceal
-        self._loopback = any(is_loopback(httpx2.URL(url)) for url in named)
+        self._loopback = any(is_loopback(parsed(url)) for url in named)
         self._client = httpx2.AsyncClient(follow_redirects=False, timeout=PATIENCE, headers={"User-Agent": "doorward"})
 
     async def __aenter__(self) -> Wire:
@@ -47,11 +47,16 @@ class Wire:
 
     def check(self, url: str) -> None:
         """Whether a URL that somebody names may be used. Raises: ServerError."""
-        at = httpx2.URL(url)
-        if at.scheme == "https" and not at.userinfo and (self._loopback or not is_loopback(at)):
+        at = parsed(url)
+        if at.scheme == "https" and at.host and not at.userinfo and (self._loopback or not is_loopback(at)):
             return
         if at.scheme != "http" or at.userinfo or not self._loopback or not is_loopback(at):
             raise ServerError(f"{place(url)} was not asked: only https is, and loopback if the server is there too")
+
+    async def get(self, url: str) -> httpx2.Response:
+        """The metadata at a URL that somebody names, if it is there. Raises: ServerError."""
+        self.check(url)
+        return await self.send(httpx2.Request("GET", url, headers={"Accept": "application/json"}))
 
     async def send(self, request: httpx2.Request) -> httpx2.Response:
         """One exchange; redirects of a GET are followed within their origin. An answer below 500 comes back as it is.
@@ -153,6 +158,14 @@ class Capped(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
+def parsed(url: str) -> httpx2.URL:
+    """Raises: ServerError."""
+    try:
+        return httpx2.URL(url)
+    except httpx2.InvalidURL:
+        raise ServerError(f"{url[:100]!r} is no URL") from None
+
+
 def is_loopback(url: httpx2.URL) -> bool:
     if url.host == "localhost":
         return True
@@ -164,7 +177,7 @@ def is_loopback(url: httpx2.URL) -> bool:
 
 def require_private(url: str, server: str) -> None:
     """Whether tokens may be sent there. Raises: ConfigError."""
-    at = httpx2.URL(url)
+    at = parsed(url)
     if not url or not at.host:
         raise ConfigError(f"{server}: it is not known where tokens may go", hint="Set `url` or `base_url` of the server.")
     if at.scheme != "https" and not (at.scheme == "http" and is_loopback(at)):

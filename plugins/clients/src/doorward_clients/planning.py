@@ -49,12 +49,13 @@ class Plan:
         self._home, self._force = home, force
         self._modules = {module_name(name) for name in self.there}
         self._names: set[tuple[str, str]] = set()
+        self._known: set[str] = set()
 
     @property
     def wanted(self) -> dict[str, str]:
         """Variables that somebody must set: name → what the client had in its place."""
         used = self._used()
-        return {name: was for name, was in self._tables.wanted.items() if any(f"${{{name}" in text for text in used)}
+        return {name: was for name, was in self._tables.wanted.items() if any(f"${{{name}}}" in text for text in used)}
 
     @property
     def written(self) -> list[Step]:
@@ -65,45 +66,49 @@ class Plan:
         return self.variables.used(self._used())
 
     def add(self, found: Sequence[Found]) -> None:
-        """Decide on these, too."""
-        for each in found:
-            self.steps.append(self._decide(each))
+        """Decide on these, too. What is there already is recognised first: no other of its name takes its place."""
+        understood = [self._understood(each) for each in found]
+        self._known |= {name for step in understood if step.table for name in self._there(step.table)}
+        for step in understood:
+            self.steps.append(self._decided(step, step.table) if step.table else step)
 
-    def _decide(self, found: Found) -> Step:
+    def _understood(self, found: Found) -> Step:
+        """The server as a table, if it has to be one; else why not."""
+        if (found.client, found.name) in self._names and found.scope == "global":
+            return Step(found, "hidden", "the project has one of this name, which wins")
+        self._names.add((found.client, found.name))
         try:
-            if (found.client, found.name) in self._names and found.scope == "global":
-                return Step(found, "hidden", "the project has one of this name, which wins")
-            self._names.add((found.client, found.name))
             entry = found.raw if isinstance(found.raw, mce.Swagger) else parse(found.raw)
             if isinstance(entry, Entry) and _is_own(found.name, entry):
                 return Step(found, "own", "is Doorward itself")
-            return self._compared(found, entry)
+            notes = tuple(f"{key} is not taken over" for key in entry.left_out) if isinstance(entry, Entry) else ()
+            name = server_name(found.name)
+            return Step(found, "add", "is added", name, self._table(name, found, entry), notes)
         except ValueError as error:
             return Step(found, "unusable", f"cannot be used: {error}")
 
-    def _compared(self, found: Found, entry: Entry | mce.Swagger) -> Step:
-        """Is it there already, or has it been found before? Raises: ValueError."""
-        plain = server_name(found.name)
-        table = self._table(plain, found, entry)
-        notes = tuple(f"{key} is not taken over" for key in entry.left_out) if isinstance(entry, Entry) else ()
-        for name, other in self.there.items():
-            if same_connection(table, other) and (table["source"] == "mcp" or name == plain):
-                return Step(found, "there", f"is there already: [servers.{name}]", name)
-        for step in self.written:
-            if step.table is not None and same_connection(table, step.table) and table["source"] == "mcp":
-                return Step(found, "same", f"is the same as {printable(step.found.name)} of {step.found.what}", step.name)
-        if plain in self.there:
-            if not self._force:
-                return Step(found, "differs", f"differs from [servers.{plain}]; --force replaces that")
-            if plain not in {step.name for step in self.written}:
-                return Step(found, "replace", f"replaces [servers.{plain}]", plain, table, notes)
-        name = self._free(plain, found)
+    def _decided(self, step: Step, table: Mapping[str, Any]) -> Step:
+        """Is it there already, or has it been found before, and what will it be called?"""
+        found, plain = step.found, step.name
+        if known := self._there(table):
+            return Step(found, "there", f"is there already: [servers.{known[0]}]", known[0])
+        for other in self.written:
+            if other.table is not None and same_connection(table, other.table):
+                return Step(found, "same", f"is the same as {printable(other.found.name)} of {other.found.what}", other.name)
+        longer = f"{plain}-{found.client.lower()}"
+        for name in (plain, server_name(longer)):
+            if name in self.there and name not in self._known:
+                if not self._force:
+                    return Step(found, "differs", f"differs from [servers.{name}]; --force replaces that")
+                del self.there[name]
+                return replace(step, action="replace", why=f"replaces [servers.{name}]", name=name)
+        name = plain if module_name(plain) not in self._modules else server_name(longer, self._modules)
         self._modules.add(module_name(name))
-        return Step(found, "add", "is added" if name == found.name else f"is added as {name}", name, table, notes)
+        return replace(step, why="is added" if name == found.name else f"is added as {name}", name=name)
 
-    def _free(self, plain: str, found: Found) -> str:
-        """A name that no other server has: with the client's behind it, if the plain one is taken."""
-        return plain if module_name(plain) not in self._modules else server_name(f"{plain}-{found.client.lower()}", self._modules)
+    def _there(self, table: Mapping[str, Any]) -> list[str]:
+        """The servers of the configuration that are this one, whatever else is said of them."""
+        return [name for name, other in self.there.items() if same_connection(table, other)]
 
     def _table(self, name: str, found: Found, entry: Entry | mce.Swagger) -> dict[str, Any]:
         """Raises: ValueError."""

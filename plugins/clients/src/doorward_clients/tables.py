@@ -13,7 +13,7 @@ from doorward_clients.hiding import hide, hide_arguments
 from doorward_clients.references import translate
 from doorward_clients.variables import Variables
 
-CONNECTION = ("command", "url", "transport", "env", "headers", "auth", "cwd")
+_CONNECTION = ("source", "command", "url", "transport", "env", "headers", "auth", "cwd", "spec", "base_url")
 """The keys that say which server it is. Two servers that agree in these are one."""
 
 
@@ -66,7 +66,7 @@ class Tables:
 
 def same_connection(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two tables are of one server."""
-    return all(one.get(key) == other.get(key) for key in ("source", *CONNECTION))
+    return all(one.get(key) == other.get(key) for key in _CONNECTION)
 
 
 def _authorization(headers: dict[str, str], keep: Any) -> dict[str, str] | None:

@@ -1,12 +1,12 @@
-"""The calls that are under way to one server: their clocks, and whom the server asks when it asks."""
+"""The calls that are under way to one server: how long they may take, and whom the server asks when it asks."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -24,36 +24,24 @@ class Flight:
     """A request under way. `call` is `None` for what we ask on our own account."""
 
     call: Call | None
-    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     asked: int = 0
-    asking: int = 0
-    left: float = 0.0
 
     @property
     def client(self) -> Client | None:
         return self.call.client if self.call else None
 
-    @contextlib.contextmanager
-    def clock_stopped(self) -> Iterator[None]:
-        """While a person is asked, no time passes for the call."""
-        if self.asking == 0:
-            self.left = self.scope.deadline - anyio.current_time()
-            self.scope.deadline = float("inf")
-        self.asking += 1
-        try:
-            yield
-        finally:
-            self.asking -= 1
-            if self.asking == 0:
-                self.scope.deadline = anyio.current_time() + self.left
+    @property
+    def run(self) -> str:
+        """Whose client may be asked; empty if there is none. Each call of a run has its own `Client`, but they are one."""
+        return self.call.run if self.call and self.call.client else ""
 
 
 class Flights:
     """All of them.
 
     A server of an older protocol asks without saying on behalf of which call. Then the client is asked whose calls are
-    under way, if they are of one client. If not, the server is told so; and from then on, calls of different clients to
-    this server take turns, so that it cannot happen again.
+    under way, if they are of one run. If not, the server is told so; and from then on, calls of different runs to this server
+    take turns, so that it cannot happen again.
     """
 
     def __init__(self) -> None:
@@ -68,7 +56,7 @@ class Flights:
 
     @contextlib.asynccontextmanager
     async def one(self, call: Call | None, seconds: float) -> AsyncIterator[Flight]:
-        """A request that may take so many seconds, and no longer than its run has.
+        """A request that may take so many seconds, and no longer than its run has. While the client is asked, none pass.
 
         Raises: Trouble if it takes longer.
         """
@@ -77,15 +65,14 @@ class Flights:
         self._under_way.add(flight)
         left = min(seconds, call.time_left) if call else seconds
         try:
-            with flight.scope:
-                flight.scope.deadline = anyio.current_time() + left
+            with call.clock.until(call.clock.now() + left) if call else anyio.move_on_after(left) as scope:
                 yield flight
         finally:
             self._under_way.discard(flight)
             self.last = time.monotonic()
             if self._waiting:
                 self._changed.set()
-        if flight.scope.cancelled_caught:
+        if scope.cancelled_caught:
             raise Trouble(f"it did not answer within {left:.3g} seconds", limit=left < seconds)
 
     async def _turn(self, flight: Flight) -> None:
@@ -93,7 +80,7 @@ class Flights:
             return
         self._waiting[flight] = None
         try:
-            while any(other.call and other.client is not flight.client for other in (*self._under_way, *self._before(flight))):
+            while any(other.call and other.run != flight.run for other in (*self._under_way, *self._before(flight))):
                 self._changed.clear()
                 await self._changed.wait()
         finally:
@@ -110,7 +97,7 @@ class Flights:
         Raises: Refusal, which is the answer then.
         """
         flights = [flight] if flight else [f for f in self._under_way if f.call]
-        clients = {id(f.client): f.client for f in flights}
+        clients = {f.run: f.client for f in flights}
         if len(clients) > 1:
             self._turns = True
             raise Refusal(_INVALID_REQUEST, "Calls of several clients are under way, and this does not say whom to ask. Try again.")
@@ -121,13 +108,10 @@ class Flights:
             each.asked += 1
         if any(each.asked > MOST_QUESTIONS for each in flights):
             return _nobody(method, f"A call may ask {MOST_QUESTIONS} times.")
-        with contextlib.ExitStack() as stopped:
-            for each in flights:
-                stopped.enter_context(each.clock_stopped())
-            try:
-                return await client.ask(method, params)
-            except DoorwardError as error:
-                return _nobody(method, error.message)
+        try:
+            return await client.ask(method, params)
+        except DoorwardError as error:
+            return _nobody(method, error.message)
 
 
 def _nobody(method: str, why: str) -> Mapping[str, Any]:

@@ -132,7 +132,7 @@ def refused(server: str, response: httpx2.Response, said: str = "", with_session
     status = response.status_code
     message = f"HTTP {status} {response.reason_phrase}".strip() + (f": {said}" if said else "")
     if status == 401:
-        hint = f"Set `auth` of [servers.{server}]; for OAuth, run `doorward login {server}`."
+        hint = f'Set auth of [servers.{server}]; for OAuth that is {{ type = "oauth2" }}, and then `doorward login {server}`.'
         return Trouble(f"it wants other credentials than it was given ({message})", hint, status=status)
     if status == 403:
         return Trouble(f"it does not allow this ({message})", "Check what the credentials may do.", status=status)

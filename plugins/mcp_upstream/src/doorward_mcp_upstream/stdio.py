@@ -82,6 +82,7 @@ async def stdio(context: ServerContext, log: StderrLog) -> AsyncIterator[Wire]:
             finally:
                 _signal(process.pid, signal.SIGKILL)
                 watchdog.release(process.pid)
+                watchdog.rest()
                 listener.cancel()
                 log.flush()
                 process._transport.close()  # type: ignore[attr-defined]  # a child of it may hold the pipes open

@@ -40,6 +40,7 @@ async def list_tools(ctx: Any, params: Any) -> t.ListToolsResult:
         tool("steps"),
         tool("change", False),
         tool("environment"),
+        tool("headers"),
         tool("cancelled"),
         tool("fail"),
         tool("pid"),
@@ -82,6 +83,8 @@ async def call_tool(ctx: Any, params: Any) -> Any:
             return text("changed")
         case "environment":
             return text({**os.environ, "cwd": os.getcwd()})
+        case "headers":
+            return text(dict(ctx.request.headers))
         case "cancelled":
             return text(cancelled)
         case "pid":

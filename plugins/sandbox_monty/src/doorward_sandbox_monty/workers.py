@@ -18,10 +18,9 @@ from typing import Any
 
 import anyio
 import pydantic_monty as monty
-from doorward import ExecutorError, Limits
+from doorward import ExecutorError, Limits, Watchdog
 
 from doorward_sandbox_monty.modules import Modules
-from doorward_sandbox_monty.watchdog import Watchdog
 
 _AFTER = 0.001
 """Seconds to let the answer out first."""
@@ -97,7 +96,7 @@ class Workers:
         self._settings = settings
         self._pool: monty.AsyncMonty | None = None
         self._starting = anyio.Lock()
-        self._watchdog = Watchdog()
+        self._watchdog = Watchdog("kill -9 $left")
         self._ahead: asyncio.Task[Worker] | None = None
         self._behind: set[asyncio.Task[None]] = set()
 
