@@ -256,8 +256,13 @@ async def test_a_server_that_says_its_secret_everywhere_does_not_get_it_into_the
     (host.folder / ".env").write_text(f"CANARY={secret}\n")
     schema = {"type": "object", "properties": {"a": {"$ref": f"#/$defs/{secret}"}, "b": {"enum": [secret], "default": secret}},
               "$defs": {secret: {"type": "string", "description": secret}}}  # fmt: skip
-    wire.says({"name": "a", "title": secret, "description": secret, "inputSchema": schema}, {"name": f"{secret}!", "inputSchema": 5},
-              {"name": f"x{secret}", "inputSchema": {"$ref": f"http://{secret}"}}, instructions=secret, info={"name": secret, "version": secret})  # fmt: skip
+    wire.says(
+        {"name": "a", "title": secret, "description": secret, "inputSchema": schema},
+        {"name": f"{secret}!", "inputSchema": 5},
+        {"name": f"x{secret}", "inputSchema": {"$ref": f"http://{secret}"}},
+        instructions=secret,
+        info={"name": secret, "version": secret},
+    )
     async with wire.gateway('env = { CANARY = "${CANARY}" }') as gate:
         (card,) = await gate.get_functions(["w.a"])
         assert "a: str = ..." in card["text"]
