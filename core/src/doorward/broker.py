@@ -58,7 +58,10 @@ class Broker:
         text = qualified(str(name)[:2200])  # an id may be a route
         server, _, bare = text.partition(".")
         usable = self._servers.names()
-        function = (self._catalog.function(server, bare) or self._servers.offered(server, bare)) if server in usable else None
+        function = None
+        if server in usable:  # no tool takes the place of what a server offers: `resources/read` is a method, not a tool's name
+            offered = self._servers.offered(server, bare) if "/" in bare else None
+            function = offered or self._catalog.function(server, bare) or self._servers.offered(server, bare)
         if function is None:
             likely = self._catalog.near(text, usable) if near else []
             hint = f"Near: {', '.join(likely)}." if likely else "Use search_functions to find one."

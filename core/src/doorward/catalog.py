@@ -271,7 +271,8 @@ class Catalog:
                 ((i, *texts) for i, texts in enumerate(documents, first)),
             )
             db.executemany(
-                "INSERT INTO definitions VALUES (?, ?, ?)", ((server, n, scrub(as_json(s))) for n, s in compiled.definitions.items())
+                "INSERT INTO definitions VALUES (?, ?, ?)",
+                ((server, n, scrub(as_json(s))) for n, s in {scrub(n): s for n, s in compiled.definitions.items()}.items()),
             )
             known = dict(words.most_common(MOST_WORDS))
             db.execute("INSERT INTO servers VALUES (?, ?, ?)", (server, scrub(as_json(asdict(report))), as_json(known)))

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from doorward import LimitExceeded, ServerError
 from doorward_mcp_upstream import functions
-from doorward_mcp_upstream.results import of_block
+from doorward_mcp_upstream.results import of_block, of_tool
 from doorward_mcp_upstream.stderr import StderrLog
 from doorward_mcp_upstream.upstream import Upstream
 from doorward_mcp_upstream.values import MOST_VALUES, Values, too_many
@@ -133,6 +133,11 @@ async def test_a_flood_leaves_others_their_turn(upstreams: Upstreams, tmp_path: 
     flood.exception()
     assert len(turns) > 30
     assert sorted(b - a for a, b in itertools.pairwise(turns))[-3] < 0.25
+
+
+def test_an_answer_of_too_many_blocks_is_not_decoded() -> None:
+    with pytest.raises(LimitExceeded, match="20000 blocks"):
+        of_tool({"content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}] * 20_000})
 
 
 @pytest.mark.anyio

@@ -237,3 +237,35 @@ async def test_hostile_listings_compile(wire: Wire) -> None:
         assert report.functions == 302
         assert [s["where"] for s in report.skipped] == ["many"]
         assert await gate.call("w.__proto__") == {}
+
+
+@pytest.mark.anyio
+async def test_no_tool_takes_the_place_of_a_resource(wire: Wire) -> None:
+    """`doorward.read_resource` called the tool of a server that had named one `resources/read`."""
+    wire.says({"name": "resources/read"}, {"name": "read_resource"}, capabilities={"tools": {}, "resources": {}},
+              answers={"resources/read": {"contents": [{"uri": "a", "text": "the resource"}]}})  # fmt: skip
+    async with wire.gateway() as gate:
+        assert await gate.call("w.resources/read", {"uri": "a"}) == "the resource"
+        assert await gate.call("w.resources_read") == {}
+        assert await gate.call("w.read_resource") == {}
+
+
+@pytest.mark.anyio
+async def test_a_server_that_says_its_secret_everywhere_does_not_get_it_into_the_catalog(wire: Wire, host: Host) -> None:
+    secret = "canary-secret-abcdef"
+    (host.folder / ".env").write_text(f"CANARY={secret}\n")
+    schema = {"type": "object", "properties": {"a": {"$ref": f"#/$defs/{secret}"}, "b": {"enum": [secret], "default": secret}},
+              "$defs": {secret: {"type": "string", "description": secret}}}  # fmt: skip
+    wire.says(
+        {"name": "a", "title": secret, "description": secret, "inputSchema": schema},
+        {"name": f"{secret}!", "inputSchema": 5},
+        {"name": f"x{secret}", "inputSchema": {"$ref": f"http://{secret}"}},
+        instructions=secret,
+        info={"name": secret, "version": secret},
+    )
+    async with wire.gateway('env = { CANARY = "${CANARY}" }') as gate:
+        (card,) = await gate.get_functions(["w.a"])
+        assert "a: str = ..." in card["text"]
+        assert secret not in json.dumps([card, await gate.list_servers()])
+    found = [file for file in host.folder.rglob("*") if file.is_file() and secret.encode() in file.read_bytes()]
+    assert {file.name for file in found} == {".env", "wire.json"}

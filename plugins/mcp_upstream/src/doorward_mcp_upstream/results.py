@@ -19,6 +19,7 @@ from doorward import File, LimitExceeded, ToolError
 from doorward_mcp_upstream.text import line, prose
 from doorward_mcp_upstream.values import MOST_VALUES, too_many
 
+MOST_BLOCKS = 10_000
 _TOLD = 4000
 """Characters of what a tool says went wrong."""
 
@@ -32,7 +33,10 @@ def of_tool(result: Mapping[str, Any], *, wrapped: bool = False) -> Any:
     if result.get("isError") is True:
         raise ToolError(_texts(result) or prose(json.dumps(structured), _TOLD) if structured else _texts(result) or "it failed")
     if structured is None:
-        return _one([of_block(block) for block in _list(result.get("content"))])
+        blocks = _list(result.get("content"))
+        if len(blocks) > MOST_BLOCKS:
+            raise LimitExceeded(f"the answer has {len(blocks)} blocks, more than {MOST_BLOCKS}", hint="Ask for less: pages, filters.")
+        return _one([of_block(block) for block in blocks])
     if wrapped and isinstance(structured, Mapping) and list(structured) == ["result"]:
         return structured["result"]
     return structured
