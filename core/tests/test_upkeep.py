@@ -82,6 +82,17 @@ async def test_what_it_tells_is_compiled(host: Host, telling: type[Telling]) -> 
         assert "get_forecast" not in gate.catalog.names("weather")
 
 
+async def test_who_tells_without_end_is_not_compiled_without_end(host: Host, telling: type[Telling]) -> None:
+    """Changes that come together are one."""
+    async with host.gateway(CONFIG) as gate:
+        await gate.ready()
+        assert telling.open is not None
+        for _ in range(50):
+            telling.open.server.changed()
+            await anyio.sleep(0.01)
+    assert telling.asked <= 3
+
+
 async def test_what_is_offered_is_called_and_not_listed(host: Host, telling: type[Telling]) -> None:
     """By name and by id, within what the server's configuration leaves."""
     async with host.gateway(CONFIG + "read_only = true\n") as gate:

@@ -13,6 +13,9 @@ from doorward.errors import DoorwardError
 if TYPE_CHECKING:
     from doorward.servers import Servers
 
+PAUSE = 1.0
+"""Seconds between two compiles of one server, which may say without end that it has changed."""
+
 
 class Upkeep:
     """Compiles the servers of one gateway in the background."""
@@ -49,8 +52,10 @@ class Upkeep:
             self._changed.clear()
             if anyio.current_time() >= again:
                 again, due = anyio.current_time() + self._refresh, [*self._servers.configured]
-            for name in due:
-                await self._servers.compile_one(name)
+            async with anyio.create_task_group() as group:
+                for name in due:
+                    group.start_soon(self._servers.compile_one, name)
+            await anyio.sleep(PAUSE)
 
     def _tells_changes(self, name: str) -> bool:
         """Whether the source needs no asking. One that cannot be had is asked, and that tells what is wrong."""
