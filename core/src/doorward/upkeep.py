@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from doorward.servers import Servers
 
 PAUSE = 1.0
-"""Seconds between two compiles of one server, which may say without end that it has changed."""
+"""Seconds between two rounds of compiles: a server may say without end that it has changed."""
 
 
 class Upkeep:
