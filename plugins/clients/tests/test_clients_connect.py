@@ -177,7 +177,7 @@ def test_clients_are_listed(ready: Home) -> None:
     ready.run("connect", "cursor")
     ready.write(".gemini/settings.json", "{")
     listed = {each["client"]: each["state"] for each in ready.run("connect", "--json").json["clients"]}
-    assert listed.pop("gemini").endswith("line 1 column 2 (char 1)")
+    assert "Expecting property name" in listed.pop("gemini")
     assert listed == {"cursor": "yes", "codex": "no"}
     assert "claude-code" in Home(ready.folder / "new", ready.project).run("connect").out
 
