@@ -7,11 +7,13 @@ import logging
 import os
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio
 import jsonschema_rs
 import pytest
 import structlog
@@ -464,6 +466,30 @@ def test_list(project: Cli, doorward_host: Any) -> None:
     assert (len(listed), listed[0]["function"]) == (8, "weather.get_forecast")
     assert project("list", "nope").code == 1
     assert "warning: server other is broken: " in project("search", "city").err
+
+
+def test_a_command_about_one_server_leaves_the_others_alone(project: Cli, doorward_host: Any) -> None:
+    """A server that is broken is neither asked again nor told by what does not concern it; the others are asked side by side."""
+    asked: list[str] = []
+
+    class Slow(Weather):
+        async def fingerprint(self) -> str:
+            asked.append(self.name)
+            await anyio.sleep(0.5)
+            raise ServerError("does not answer")
+
+    doorward_host.install("source", "slow", Slow)
+    project("compile")
+    doorward_host.write(CONFIG + "".join(f'[servers.slow-{n}]\nsource = "slow"\n' for n in range(8)))
+    for words in (["call", "weather.get_forecast", "city=Oslo"], ["show", "weather.get_forecast"], ["list", "weather"]):
+        ended = project(*words)
+        assert (ended.code, ended.err, asked) == (0, "", [])
+    began = time.monotonic()
+    assert project("search", "city").err.count("is broken") == 8
+    assert time.monotonic() - began < 3
+    ended = project("call", "slow-1.get_forecast", "city=Oslo")
+    assert "the server 'slow_1' is broken: does not answer" in ended.err
+    assert asked.count("slow_1") == 2
 
 
 def test_search_and_show(project: Cli) -> None:

@@ -26,7 +26,7 @@ def list(project: Project, server: str | None) -> None:
 
 
 async def _list(project: Project, server: str | None) -> None:
-    async with project.gateway(warn=server is not None) as gate:
+    async with project.gateway(warn=server is not None, only=[server] if server else None) as gate:
         if server is not None:
             _tell_functions(project, {"functions": await _functions(gate, server)})
             return
@@ -94,7 +94,7 @@ def show(project: Project, functions: tuple[str, ...]) -> int:
 
 
 async def _show(project: Project, functions: tuple[str, ...]) -> int:
-    async with project.gateway() as gate:
+    async with project.gateway(only=functions) as gate:
         cards = await gate.get_functions(functions)
     unknown = [card for card in cards if "error" in card]
     if project.json:
@@ -132,7 +132,7 @@ def call(project: Project, function: str, arguments: tuple[str, ...], table_: st
 
 async def _call(project: Project, name: str, given: dict[str, Any], texts: dict[str, str], whole: bool) -> tuple[Any, bytes]:
     """The result, and if `whole` is wanted, all its bytes."""
-    async with project.gateway() as gate:
+    async with project.gateway(only=[name]) as gate:
         from doorward.arguments import fits, takes_file
 
         function = gate.broker.find(name)
