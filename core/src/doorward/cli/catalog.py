@@ -34,7 +34,7 @@ async def _list(project: Project, server: str | None) -> None:
     if project.json:
         print_json(found)
     elif not found["servers"]:
-        say("no server is configured; for example: doorward add openapi NAME SPEC")
+        say("no server is configured; for example: doorward add openapi NAME SPEC, or doorward add mcp NAME -- COMMAND")
     else:
         table(
             ["server", "functions", ""],
