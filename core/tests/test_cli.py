@@ -577,6 +577,15 @@ def test_call_for_bytes(project: Cli, doorward_host: Any) -> None:
     assert "--output" in project("call", "weather.raw").err
 
 
+def test_call_saves_the_files_within_a_result(project: Cli, doorward_host: Any) -> None:
+    """Tools of MCP servers answer with a text and an image: `--artefacts` saves the image, and without it that is said."""
+    assert "--artefacts FOLDER saves them" in project("call", "weather.raw", "listed=true").err
+    ended = project("call", "weather.raw", "listed=true", "--artefacts", "maps")
+    assert json.loads(ended.out)[1]["artefact"] in ended.err
+    assert [file.read_bytes() for file in (doorward_host.folder / "maps").iterdir()] == [b"\x00\x01"]
+    assert project("call", "weather.raw", "--artefacts", "/proc/here").code == 2
+
+
 def test_env_file(project: Cli, doorward_host: Any) -> None:
     """Values come from --env-file, or from .env beside the configuration, and are scrubbed. CONTRACT: CLI-03."""
     doorward_host.write(f'{CONFIG}token = "${{WEATHER}}"')
@@ -721,6 +730,22 @@ def test_doctor_when_all_is_well(project: Cli) -> None:
     ):
         assert f"✓ {what}" in ended.out.replace("✓ server ", "✓ ")
     assert "! no cache" in ended.out
+
+
+def test_doctor_says_why_a_server_has_nothing(project: Cli, doorward_host: Any) -> None:
+    """A server without functions is no mistake, but never without the reason that its source gave."""
+
+    class Empty(Weather):
+        async def compile(self) -> Compiled:
+            return Compiled([], warnings=["this entry would start Doorward itself"])
+
+    doorward_host.install("source", "empty", Empty)
+    doorward_host.write(CONFIG + '[servers.self]\nsource = "empty"\n')
+    assert "! server self: 0 functions\n    this entry would start Doorward itself" in project("doctor").out
+
+
+def test_a_name_that_is_taken_gets_another(project: Cli) -> None:
+    assert "time-mcp, for example" in project("add", "fake", "time").err
 
 
 def test_doctor_when_not(project: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,7 +99,7 @@ async def test_a_server_that_comes_late_is_compiled(host: Host, telling: type[Te
 
 
 async def test_what_another_process_compiled_is_used(host: Host, telling: type[Telling]) -> None:
-    """After `doorward login` or `compile` beside it, a gateway that had given a server up uses it at once."""
+    """After `doorward compile` beside it, a gateway that had given a server up uses it at once."""
     telling.absent = True
     async with host.gateway(CONFIG) as gate:
         assert "broken" in (await gate.list_servers())["servers"][0]

@@ -26,7 +26,7 @@ def given_up(servers: Servers) -> list[str]:
 
 
 def recover(servers: Servers, catalog: Catalog) -> None:
-    """Use those that were given up here and that another process (`doorward login`, `compile`) has compiled since."""
+    """Use those that were given up here and that another process (`doorward compile`, after a login) has compiled since."""
     if failed := given_up(servers):
         reports = catalog.reports()
         for name in failed:
