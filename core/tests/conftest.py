@@ -92,6 +92,8 @@ class Weather:
                 return [{"id": i, "name": "x" * 50} for i in range(2000)]
             case "raw":
                 raw = b"\x00\x01" + token.encode()
+                if call.arguments.get("listed"):
+                    return ["a map:", raw]
                 return Reply(raw, type="image/png", name=f"map-{token}.png") if call.arguments.get("map") else raw
         return {"city": call.arguments["city"], "high": 20.5}
 

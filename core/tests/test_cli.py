@@ -7,11 +7,13 @@ import logging
 import os
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio
 import jsonschema_rs
 import pytest
 import structlog
@@ -466,6 +468,30 @@ def test_list(project: Cli, doorward_host: Any) -> None:
     assert "warning: server other is broken: " in project("search", "city").err
 
 
+def test_a_command_about_one_server_leaves_the_others_alone(project: Cli, doorward_host: Any) -> None:
+    """A server that is broken is neither asked again nor told by what does not concern it; the others are asked side by side."""
+    asked: list[str] = []
+
+    class Slow(Weather):
+        async def fingerprint(self) -> str:
+            asked.append(self.name)
+            await anyio.sleep(0.5)
+            raise ServerError("does not answer")
+
+    doorward_host.install("source", "slow", Slow)
+    project("compile")
+    doorward_host.write(CONFIG + "".join(f'[servers.slow-{n}]\nsource = "slow"\n' for n in range(8)))
+    for words in (["call", "weather.get_forecast", "city=Oslo"], ["show", "weather.get_forecast"], ["list", "weather"]):
+        ended = project(*words)
+        assert (ended.code, ended.err, asked) == (0, "", [])
+    began = time.monotonic()
+    assert project("search", "city").err.count("is broken") == 8
+    assert time.monotonic() - began < 3
+    ended = project("call", "slow-1.get_forecast", "city=Oslo")
+    assert "the server 'slow_1' is broken: does not answer" in ended.err
+    assert asked.count("slow_1") == 2
+
+
 def test_search_and_show(project: Cli) -> None:
     """Words find functions; the card of one, also by its original id, and what is not there costs exit code 1."""
     found = project("search", "forecast", "city", "--json", "--limit", "1").json
@@ -549,6 +575,15 @@ def test_call_for_bytes(project: Cli, doorward_host: Any) -> None:
     project("call", "weather.big", "--output", "big.json")
     assert len(json.loads((doorward_host.folder / "big.json").read_text())) == 2000
     assert "--output" in project("call", "weather.raw").err
+
+
+def test_call_saves_the_files_within_a_result(project: Cli, doorward_host: Any) -> None:
+    """Tools of MCP servers answer with a text and an image: `--artefacts` saves the image, and without it that is said."""
+    assert "--artefacts FOLDER saves them" in project("call", "weather.raw", "listed=true").err
+    ended = project("call", "weather.raw", "listed=true", "--artefacts", "maps")
+    assert json.loads(ended.out)[1]["artefact"] in ended.err
+    assert [file.read_bytes() for file in (doorward_host.folder / "maps").iterdir()] == [b"\x00\x01"]
+    assert project("call", "weather.raw", "--artefacts", "/proc/here").code == 2
 
 
 def test_env_file(project: Cli, doorward_host: Any) -> None:
@@ -695,6 +730,22 @@ def test_doctor_when_all_is_well(project: Cli) -> None:
     ):
         assert f"✓ {what}" in ended.out.replace("✓ server ", "✓ ")
     assert "! no cache" in ended.out
+
+
+def test_doctor_says_why_a_server_has_nothing(project: Cli, doorward_host: Any) -> None:
+    """A server without functions is no mistake, but never without the reason that its source gave."""
+
+    class Empty(Weather):
+        async def compile(self) -> Compiled:
+            return Compiled([], warnings=["this entry would start Doorward itself"])
+
+    doorward_host.install("source", "empty", Empty)
+    doorward_host.write(CONFIG + '[servers.self]\nsource = "empty"\n')
+    assert "! server self: 0 functions\n    this entry would start Doorward itself" in project("doctor").out
+
+
+def test_a_name_that_is_taken_gets_another(project: Cli) -> None:
+    assert "time-mcp, for example" in project("add", "fake", "time").err
 
 
 def test_doctor_when_not(project: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,3 +110,19 @@ async def test_executors_say_what_they_can(jail: Any) -> None:
         assert line.endswith("with network")
         about = (await client.read_resource("doorward://capabilities")).contents[0].text
         assert "jail: CPython 3.13, packages: package0" in about
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [
+        ("import doorward\ndoorward.parallel([])", "It has call, capabilities, "),
+        ("import doorward\ndoorward.serch('x')", "Near: search."),
+        ("mcp__weather__get_forecast(city='Oslo')", "Write `from weather import get_forecast` and call it so."),
+    ],
+)
+async def test_names_that_are_not_there(doorward_host: Any, code: str, hint: str) -> None:
+    """What `doorward` has is listed, not looked for in the catalog; a client's name of a tool is told in Python."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        error = (await gate.execute(code)).error
+        assert error is not None
+        assert hint in (error.hint or ""), error

@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
-from doorward import Call, Client, Compiled, DoorwardError, Function, ServerContext, UnknownName
+from doorward import Call, Client, Compiled, DoorwardError, Function, ServerContext, ServerError, UnknownName
 from doorward.testing import Host
 
 from .conftest import Weather
@@ -23,6 +23,7 @@ class Telling(Weather):
     tells_changes = True
     asked = 0
     renamed = False
+    absent = False
     open: Telling | None = None
     offers = (Function("", "read_notes", "notes/read", read_only=True), Function("", "write_notes", "notes/write"))
 
@@ -33,6 +34,8 @@ class Telling(Weather):
 
     async def fingerprint(self) -> str:
         type(self).asked += 1
+        if self.absent:
+            raise ServerError("weather is not there yet")
         return f"renamed: {self.renamed}"
 
     async def compile(self) -> Compiled:
@@ -91,6 +94,40 @@ async def test_who_tells_without_end_is_not_compiled_without_end(host: Host, tel
             telling.open.server.changed()
             await anyio.sleep(0.01)
     assert telling.asked <= 3
+
+
+async def test_a_server_that_comes_late_is_compiled(host: Host, telling: type[Telling], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that could not be reached when we started is tried again, though nobody restarts us."""
+    monkeypatch.setattr("doorward.upkeep.PAUSE", 0.05)
+    telling.absent = True
+    async with host.gateway(CONFIG) as gate:
+        assert "not there yet" in (await gate.list_servers())["servers"][0]["broken"]
+        telling.absent = False
+        with anyio.fail_after(5):
+            while "broken" in (await gate.list_servers())["servers"][0]:
+                await anyio.sleep(0.01)
+        assert await gate.call("weather.get_forecast", {"city": "Oslo"})
+
+
+async def test_what_another_process_compiled_is_used(host: Host, telling: type[Telling]) -> None:
+    """After `doorward compile` beside it, a gateway that had given a server up uses it at once."""
+    telling.absent = True
+    async with host.gateway(CONFIG) as gate:
+        assert "broken" in (await gate.list_servers())["servers"][0]
+        telling.absent = False
+        async with host.gateway(CONFIG) as other:
+            assert "broken" not in (await other.list_servers())["servers"][0]
+        assert [s["functions"] for s in (await gate.list_servers())["servers"]] == [8]
+
+
+async def test_what_only_the_operator_can_mend_is_not_tried_again(host: Host, telling: type[Telling]) -> None:
+    """A wrong configuration stays broken, even if there is a compile of before."""
+    async with host.gateway(CONFIG) as gate:
+        await gate.ready()
+    host.entries.clear()
+    async with host.gateway(CONFIG) as gate:
+        for _ in range(2):
+            assert "no source named" in (await gate.list_servers())["servers"][0]["broken"]
 
 
 async def test_what_is_offered_is_called_and_not_listed(host: Host, telling: type[Telling]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward import arguments
 from doorward.artefacts import base_name
+from doorward.config import module_name
 from doorward.door import MOST_FILES
 from doorward.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, ServerError, UnknownName
 from doorward.logs import log
@@ -63,6 +64,8 @@ class Broker:
             offered = self._servers.offered(server, bare) if "/" in bare else None
             function = offered or self._catalog.function(server, bare) or self._servers.offered(server, bare)
         if function is None:
+            if broken := next((e for name, e in self._servers.broken.items() if module_name(name) == server), None):
+                raise UnknownName(f"the server {server!r} is broken: {broken}", hint=broken.hint)
             likely = self._catalog.near(text, usable) if near else []
             hint = f"Near: {', '.join(likely)}." if likely else "Use search_functions to find one."
             raise UnknownName(f"there is no function {text[:300]!r}", hint=hint)

@@ -226,8 +226,9 @@ def _server(name: str, table: Mapping[str, Any], file: Path, secrets: Secrets) -
     place = f"{file.name} [servers.{name}]"
     module = module_name(name)
     if not module.isidentifier() or not name.isascii() or keyword.iskeyword(module) or module in RESERVED:
+        hint = "Use letters, digits, - and _, and no name of a standard module"
         raise ConfigError(
-            f"{name!r} cannot name a server", place=place, hint="Use letters, digits, - and _, and no name of a standard module."
+            f"{name!r} cannot name a server", place=place, hint=f"{hint}: {name}-mcp, for example." if module in RESERVED else f"{hint}."
         )
     known = {k: v for k, v in table.items() if k in ServerSettings.model_fields}
     options = {k: v for k, v in table.items() if k not in known}

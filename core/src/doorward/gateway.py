@@ -38,7 +38,7 @@ from doorward.servers import Servers
 from doorward.sessions import Session, Sessions
 from doorward.skills import Skills
 from doorward.types import LOCAL, File, Limits, Outcome, Program
-from doorward.upkeep import Upkeep
+from doorward.upkeep import Upkeep, recover
 from doorward.values import dump
 
 PATIENCE = 10.0
@@ -291,6 +291,7 @@ class Gateway:
             with anyio.move_on_after(PATIENCE):
                 await self._compiled.wait()
         self.catalog.refresh()
+        recover(self.servers, self.catalog)
 
     async def _sweep(self) -> None:
         while True:

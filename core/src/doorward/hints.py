@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from doorward.aliases import server_meant
 from doorward.config import module_name
+from doorward.names import qualified
 from doorward.types import Failure, Frame, Program
 
 if TYPE_CHECKING:
@@ -91,6 +92,9 @@ def _hint(error: Failure, door: RunDoor) -> str | None:
     if error.type == "NameError" and (match := _NO_NAME.search(text)):
         if door.members(match[1]) is not None:
             return f"Write `import {match[1]}` first."
+        server, _, name = qualified(match[1]).partition(".")
+        if name in (door.members(server) or ()):
+            return f"Write `from {server} import {name}` and call it so."
         return _unavailable(match[1], door) if match[1].startswith("mcp_") else None
     if error.type == "KeyError" and error.frames and "mcp_servers" in error.frames[-1].source:
         return _unavailable("mcp_" + module_name(text.strip("'")), door)
@@ -123,6 +127,9 @@ def _near(door: RunDoor, server: str, name: str) -> str | None:
     import difflib
 
     members = door.members(server)
+    if members is not None and server == "doorward":
+        near = difflib.get_close_matches(name, members, n=3)
+        return f"Near: {', '.join(near)}." if near else f"It has {', '.join(sorted(members))}."
     if members is None:
         server = server_meant(server)
         members = door.members(server)

@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import anyio
 
 from doorward.config import module_name
-from doorward.errors import DoorwardError
+from doorward.errors import ConfigError, DoorwardError
 
 if TYPE_CHECKING:
+    from doorward.catalog import Catalog
     from doorward.servers import Servers
 
-PAUSE = 1.0
+ROUND = 1.0
 """Seconds between two rounds of compiles: a server may say without end that it has changed."""
+
+PAUSE = 5.0
+"""Seconds until servers that could not be compiled are tried again; twice as many after each time."""
+
+MOST_PAUSE = 600.0
+
+
+def given_up(servers: Servers) -> list[str]:
+    """Servers that failed by themselves: what only the operator can mend is not among them."""
+    return [name for name in servers.configured if name in servers.broken and not isinstance(servers.broken[name], ConfigError)]
+
+
+def recover(servers: Servers, catalog: Catalog) -> None:
+    """Use those that were given up here and that another process (`doorward compile`, after a login) has compiled since."""
+    if failed := given_up(servers):
+        reports = catalog.reports()
+        for name in failed:
+            if (report := reports.get(module_name(name))) and report.settings == servers.fingerprint(name):
+                del servers.broken[name]
 
 
 class Upkeep:
@@ -33,7 +53,7 @@ class Upkeep:
 
     async def run(self, done: Callable[[], None]) -> None:
         """Compile what has no compile under this configuration, which callers wait for until `done` is called; then what may
-        have changed; then what a source says has changed, and everything again every `refresh` seconds (0: never)."""
+        have changed; then what a source says has changed, what failed, and everything again every `refresh` seconds (0: never)."""
         stale = self._servers.stale()
         try:
             async with anyio.create_task_group() as group:
@@ -41,7 +61,23 @@ class Upkeep:
                     group.start_soon(self._servers.compile_one, name)
         finally:
             done()
-        for name in self._servers.configured.keys() - set(stale):
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._try_again)
+            await self._follow(stale)
+
+    async def _try_again(self) -> None:
+        """A server that was not there when it was asked for may come up later."""
+        pause = PAUSE
+        while True:
+            await anyio.sleep(pause)
+            failed = given_up(self._servers)
+            pause = min(2 * pause, MOST_PAUSE) if failed else PAUSE
+            async with anyio.create_task_group() as group:
+                for name in failed:
+                    group.start_soon(self._servers.compile_one, name)
+
+    async def _follow(self, compiled: Sequence[str]) -> None:
+        for name in self._servers.configured.keys() - set(compiled):
             if not self._tells_changes(name):
                 await self._servers.compile_one(name)
         again = anyio.current_time() + self._refresh
@@ -55,7 +91,7 @@ class Upkeep:
             async with anyio.create_task_group() as group:
                 for name in due:
                     group.start_soon(self._servers.compile_one, name)
-            await anyio.sleep(PAUSE)
+            await anyio.sleep(ROUND)
 
     def _tells_changes(self, name: str) -> bool:
         """Whether the source needs no asking. One that cannot be had is asked, and that tells what is wrong."""

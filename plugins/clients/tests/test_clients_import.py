@@ -113,7 +113,7 @@ def test_a_second_time_changes_nothing(full: Home) -> None:
     full.write("project/.mcp.json", {"mcpServers": {"shared": {"command": "changed"}}})
     assert actions(full.run("import", "--json"))["Claude Code: shared"] == "hidden"
     told = full.run("import")
-    assert "differs from [servers.shared]; --force replaces that" in told.out
+    assert "differs from [servers.shared]; `doorward import --force` replaces that" in told.out
     assert (file.read_text(), env.read_text()) == before
     assert "replaces [servers.shared]" in full.run("import", "--force").out
     assert servers(full)["shared"] == {"source": "mcp", "command": ["changed"]}

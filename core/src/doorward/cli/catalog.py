@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from doorward.cli.common import Project, common, pairs, parsed, plain, print_jso
 
 if TYPE_CHECKING:
     from doorward.gateway import Gateway
+    from doorward.types import Artefact
 
 
 @click.command()
@@ -26,7 +28,7 @@ def list(project: Project, server: str | None) -> None:
 
 
 async def _list(project: Project, server: str | None) -> None:
-    async with project.gateway(warn=server is not None) as gate:
+    async with project.gateway(warn=server is not None, only=[server] if server else None) as gate:
         if server is not None:
             _tell_functions(project, {"functions": await _functions(gate, server)})
             return
@@ -34,7 +36,7 @@ async def _list(project: Project, server: str | None) -> None:
     if project.json:
         print_json(found)
     elif not found["servers"]:
-        say("no server is configured; for example: doorward add openapi NAME SPEC")
+        say("no server is configured; for example: doorward add openapi NAME SPEC, or doorward add mcp NAME -- COMMAND")
     else:
         table(
             ["server", "functions", ""],
@@ -94,7 +96,7 @@ def show(project: Project, functions: tuple[str, ...]) -> int:
 
 
 async def _show(project: Project, functions: tuple[str, ...]) -> int:
-    async with project.gateway() as gate:
+    async with project.gateway(only=functions) as gate:
         cards = await gate.get_functions(functions)
     unknown = [card for card in cards if "error" in card]
     if project.json:
@@ -115,24 +117,32 @@ async def _show(project: Project, functions: tuple[str, ...]) -> int:
 @click.option(
     "--output", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write the result here: for files and images."
 )
-def call(project: Project, function: str, arguments: tuple[str, ...], table_: str, output: Path | None) -> None:
+@click.option("--artefacts", metavar="FOLDER", type=click.Path(path_type=Path, file_okay=False), help="Save the files within the result.")
+def call(project: Project, function: str, arguments: tuple[str, ...], table_: str, output: Path | None, artefacts: Path | None) -> None:
     """Call one function through the door: credentials, policy, guards and limits apply.
 
     A VALUE is JSON if it parses as such and fits the parameter, else text; @FILE is the content of a file, whatever it holds where
     the function takes a file. The result is printed as JSON.
     """
-    result, content = anyio.run(_call, project, function, _object(table_), pairs(arguments), output is not None)
+    from doorward.cli.run import made
+
+    made(artefacts)
+    result, content, notes = anyio.run(_call, project, function, _object(table_), pairs(arguments), output is not None, artefacts)
+    for note in notes:
+        say(f"note: {note}", err=True)
     if output is not None:
         output.write_bytes(content)
         return
     print_json(result)
-    if isinstance(result, dict) and "artefact" in result:
+    if isinstance(result, dict) and "artefact" in result and artefacts is None:
         say("hint: --output FILE keeps the bytes", err=True)
 
 
-async def _call(project: Project, name: str, given: dict[str, Any], texts: dict[str, str], whole: bool) -> tuple[Any, bytes]:
-    """The result, and if `whole` is wanted, all its bytes."""
-    async with project.gateway() as gate:
+async def _call(
+    project: Project, name: str, given: dict[str, Any], texts: dict[str, str], whole: bool, folder: Path | None
+) -> tuple[Any, bytes, Sequence[str]]:
+    """The result; if `whole` is wanted, all its bytes; and notes of the files within it, which are saved in `folder`."""
+    async with project.gateway(only=[name]) as gate:
         from doorward.arguments import fits, takes_file
 
         function = gate.broker.find(name)
@@ -143,7 +153,23 @@ async def _call(project: Project, name: str, given: dict[str, Any], texts: dict[
             for key, text in texts.items()
         }
         result = await gate.call(function.qualified, given | values)
-        return result, _content(gate, result) if whole else b""
+        from doorward.artefacts import handle
+        from doorward.cli.run import saved
+
+        alone = handle(result) is not None and folder is None
+        return result, _content(gate, result) if whole else b"", [] if alone else [*saved(gate, [*_within(result)], folder)]
+
+
+def _within(value: Any) -> Iterator[Artefact]:
+    """The artefacts in a result."""
+    from doorward.artefacts import handle
+    from doorward.types import Artefact
+
+    if uri := handle(value):
+        yield Artefact(uri, value.get("type", ""), value.get("bytes", 0), value.get("name", ""))
+    elif isinstance(value, (dict, Sequence)) and not isinstance(value, str):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _within(part)
 
 
 def _file(name: str) -> dict[str, str]:

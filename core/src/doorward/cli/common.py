@@ -50,25 +50,45 @@ class Project:
         return loaded
 
     @contextlib.asynccontextmanager
-    async def gateway(self, loaded: Loaded | None = None, *, ready: bool = True, warn: bool = True) -> AsyncIterator[Gateway]:
+    async def gateway(
+        self, loaded: Loaded | None = None, *, ready: bool = True, warn: bool = True, only: Iterable[str] | None = None
+    ) -> AsyncIterator[Gateway]:
         """The gateway, to be asked one thing.
 
-        `ready`: servers that have no compile under this configuration get one; `warn`: those that are broken are told.
+        `ready`: servers that have no compile under this configuration get one; `warn`: those that are broken are told; both hold for
+        those alone that `only` names, by their functions or as a whole, if it is given.
         """
+        from doorward.config import module_name
         from doorward.gateway import Gateway
+        from doorward.names import qualified
 
+        asked = None if only is None else {module_name(qualified(name).partition(".")[0]) for name in only}
         async with Gateway.open(loaded or self.load(), compile=False) as gate:
-            stale = gate.servers.stale() if ready else []
+            stale = [name for name in gate.servers.stale() if asked is None or module_name(name) in asked] if ready else []
             if stale:
-                from doorward.cli.progress import progress
-
-                with progress(len(stale)) as tell:
-                    for name in stale:
-                        tell(name)
-                        await gate.servers.compile_one(name)
+                await _compile(gate, stale)
             for name, error in gate.servers.broken.items() if ready and warn else ():
+                if asked is not None and module_name(name) not in asked:
+                    continue
                 say(f"warning: server {name} is broken: {error}" + (f"\n    {error.hint}" if error.hint else ""), err=True)
             yield gate
+
+
+async def _compile(gate: Gateway, names: Sequence[str]) -> None:
+    """Side by side: one that does not answer must not keep the others, nor the time that each takes add up."""
+    import anyio
+
+    from doorward.cli.progress import progress
+
+    with progress(len(names)) as tell:
+
+        async def compile_one(name: str) -> None:
+            tell(name)
+            await gate.servers.compile_one(name)
+
+        async with anyio.create_task_group() as group:
+            for name in names:
+                group.start_soon(compile_one, name)
 
 
 def common(command: Callable[..., Any]) -> Callable[..., Any]:

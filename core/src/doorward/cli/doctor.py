@@ -104,9 +104,11 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
     for name in gate.servers.configured:
         if name in gate.servers.broken:
             continue
-        count = f"server {name}: {reports[module_name(name)].functions} functions"
+        report = reports[module_name(name)]
+        count = f"server {name}: {report.functions} functions"
         behind = gate.servers.behind.get(name)
-        yield Check(count, True) if behind is None else _wrong(f"{count} of the last compile", behind)
+        why = "" if report.functions else " ".join(report.warnings[:1])  # an entry that would start us, for example
+        yield Check(count, True, why) if behind is None else _wrong(f"{count} of the last compile", behind)
         async for check in _login(gate, name):
             yield check
     for name, error in gate.servers.broken.items():

@@ -28,7 +28,7 @@ def init(project: Project, force: bool) -> None:
         print_json({"written": [str(file) for file in written]})
     else:
         say("\n".join(f"wrote {file}" for file in written))
-        say("\nNext: doorward add openapi NAME SPEC, or doorward import (it takes over the servers of your MCP clients)")
+        say("\nNext: doorward add openapi NAME SPEC, doorward add mcp NAME -- COMMAND, or doorward import (what MCP clients have)")
 
 
 def begin(project: Project) -> list[Path]:

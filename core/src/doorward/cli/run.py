@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from doorward.cli.common import EXIT, Project, common, pairs, parsed, print_json
 
 if TYPE_CHECKING:
     from doorward.gateway import Gateway
-    from doorward.types import Outcome
+    from doorward.types import Artefact
 
 
 @click.command()
@@ -40,11 +40,7 @@ def run(project: Project, file: str, artefacts: Path | None, **options: Any) -> 
 
     Ends with 0 if it succeeded, 1 if it failed, 2 if the configuration is wrong, 3 if policy, a guard or a limit stopped it.
     """
-    if artefacts is not None:
-        try:
-            artefacts.mkdir(parents=True, exist_ok=True)
-        except OSError as error:  # before the program runs, or what it leaves would be lost
-            raise click.BadParameter(f"{artefacts}: {error.strerror}", param_hint="--artefacts") from None
+    made(artefacts)
     return anyio.run(partial(_run, project, _read(file), artefacts, **options))
 
 
@@ -60,7 +56,7 @@ async def _run(
         loaded = replace(loaded, config=loaded.config.model_copy(update={"limits": whole}))
     async with project.gateway(loaded) as gate:
         outcome = await gate.execute(code, params=_values(code, params), functions=functions or None, timeout=timeout)
-        outcome = replace(outcome, notes=(*outcome.notes, *_saved(gate, outcome, folder)))
+        outcome = replace(outcome, notes=(*outcome.notes, *saved(gate, outcome.artefacts, folder)))
     if project.json:
         print_json(results.as_dict(outcome))
     else:
@@ -68,10 +64,19 @@ async def _run(
     return 0 if outcome.error is None else EXIT.get(outcome.error.kind, 1)
 
 
-def _saved(gate: Gateway, outcome: Outcome, folder: Path | None) -> Iterator[str]:
-    """Save the artefacts of an outcome, which are gone with this process. Yields: notes of where they are."""
+def made(artefacts: Path | None) -> None:
+    """Make the folder that `--artefacts` names: before anything runs, or what it leaves would be lost."""
+    if artefacts is not None:
+        try:
+            artefacts.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise click.BadParameter(f"{artefacts}: {error.strerror}", param_hint="--artefacts") from None
+
+
+def saved(gate: Gateway, artefacts: Sequence[Artefact], folder: Path | None) -> Iterator[str]:
+    """Save artefacts, which are gone with this process. Yields: notes of where they are."""
     if folder is None:
-        if count := len(outcome.artefacts):
+        if count := len(artefacts):
             yield f"{count} {'artefact is' if count == 1 else 'artefacts are'} not kept; --artefacts FOLDER saves them"
         return
     import mimetypes
@@ -79,11 +84,11 @@ def _saved(gate: Gateway, outcome: Outcome, folder: Path | None) -> Iterator[str
     from doorward.errors import UnknownName
 
     try:
-        for number, artefact in enumerate(outcome.artefacts, 1):
+        for number, artefact in enumerate(artefacts, 1):
             name = artefact.name.lstrip(".") or f"artefact{mimetypes.guess_extension(artefact.type.partition(';')[0]) or ''}"
-            with _new(folder, name, number) as saved:
-                saved.write(gate.file(artefact.uri).content)
-            yield f"{artefact.uri} is {saved.name}"
+            with _new(folder, name, number) as file:
+                file.write(gate.file(artefact.uri).content)
+            yield f"{artefact.uri} is {file.name}"
     except (OSError, UnknownName) as error:
         yield f"the artefacts cannot be saved: {error}"
 

@@ -26,7 +26,7 @@ _OURS = {"command", "args", "url", "httpUrl", "serverUrl", "type", "transport", 
 
 @click.command()
 @common
-@click.argument("client", required=False, type=click.Choice(list(CLIENTS)))
+@click.argument("client", required=False, metavar="[CLIENT]", type=click.Choice(list(CLIENTS)))
 @click.option("--project", "scope", flag_value="project", help="In the client's configuration of the current folder.")
 @click.option(
     "--global", "scope", flag_value="global", default="global", help="In its configuration for all folders, which is the default."

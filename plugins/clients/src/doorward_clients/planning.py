@@ -99,7 +99,7 @@ class Plan:
         for name in (plain, server_name(longer)):
             if name in self.there and name not in self._known:
                 if not self._force:
-                    return Step(found, "differs", f"differs from [servers.{name}]; --force replaces that")
+                    return Step(found, "differs", f"differs from [servers.{name}]; `doorward import --force` replaces that")
                 del self.there[name]
                 return replace(step, action="replace", why=f"replaces [servers.{name}]", name=name)
         name = plain if module_name(plain) not in self._modules else server_name(longer, self._modules)

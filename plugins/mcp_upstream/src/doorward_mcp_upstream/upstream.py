@@ -233,7 +233,7 @@ class Upstream:
             message += f": {why}"
         if trouble.limit:
             return LimitExceeded(message, hint=hint or "Ask for less, or give the run more time.")
-        if trouble.sent and trouble.passing:
+        if trouble.sent and trouble.passing and method == "tools/call":  # nothing else changes anything
             hint = f"{hint} It may have been done or not; it is not repeated unless the function is known to be safe to repeat.".strip()
         if said := self._log.tail():
             message += f". Its standard error said last:\n{said}"
