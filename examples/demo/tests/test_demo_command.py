@@ -66,8 +66,11 @@ def test_every_step_does_what_it_should(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("ending", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGKILL", -9)])
 def test_an_interrupted_demo_leaves_no_process(tmp_path: Path, ending: str, code: int) -> None:
     """However it is ended, its processes end, too; and unless it is killed, its folder goes."""
+    import fcntl
+
     demo = subprocess.Popen(COMMAND, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert demo.stdout is not None
+    fcntl.fcntl(demo.stdout, fcntl.F_SETPIPE_SZ, 4096)  # it cannot come to its end while nobody reads
     assert any("library.list_loans: " in line for line in demo.stdout)  # the API and the server are at work
     demo.send_signal(signal.SIGSTOP)  # or it could be over before it is interrupted
     assert len(processes(tmp_path)) >= 3
