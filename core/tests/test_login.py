@@ -87,10 +87,10 @@ auth = {{ type = "none-such" }}
 def test_log_in_without_a_display(project: Cli) -> None:
     """The address is printed for the person; the answer of the command goes to standard output, without what was fetched."""
     ran = project("login", "weather")
-    assert (ran.code, ran.out) == (0, "weather: logged in with [secret]\n")
+    assert (ran.code, ran.out) == (0, "weather: logged in with [secret]\nweather: 8 functions\n")
     assert ran.err == "Be quick.\nVisit:\nhttps://login.example.com/?a=1&b=2\n"
     assert Keyed.kept == {"weather": "None  fake"}
-    assert project("login", "weather", "--json").json == {"server": "weather", "message": "logged in with [secret]"}
+    assert project("login", "weather", "--json").json == {"server": "weather", "message": "logged in with [secret]", "functions": 8}
     assert project("login", "weather", "--remove").out == "weather: logged out\n"
     assert project("login", "weather", "--remove").out == "weather: nobody was logged in\n"
 

@@ -148,7 +148,7 @@ def _tell(name: str, result: _Result, verbose: bool, began: float) -> None:
     report = result.report
     unchanged = 0 < report.compiled < began
     skipped = f", {len(report.skipped)} skipped" if report.skipped else ""
-    say(f"{name}: {_functions(report.functions)}{skipped}, {'unchanged' if unchanged else f'{report.ms:.0f} ms'}")
+    say(f"{name}: {counted(report.functions)}{skipped}, {'unchanged' if unchanged else f'{report.ms:.0f} ms'}")
     shown = report.skipped if verbose else report.skipped[:SHOWN]
     for one in shown:
         say(f"  skipped {one['where']}: {one['why']}")
@@ -164,12 +164,12 @@ def _tell(name: str, result: _Result, verbose: bool, began: float) -> None:
 def _tell_all(results: dict[str, _Result], config: Path, dry_run: bool) -> None:
     compiled = {name: result.report for name, result in results.items() if result.report}
     total = sum(report.functions for report in compiled.values())
-    say(f"{'Would compile' if dry_run else 'Compiled'}: {', '.join(compiled) or 'nothing'} ({_functions(total)})")
+    say(f"{'Would compile' if dry_run else 'Compiled'}: {', '.join(compiled) or 'nothing'} ({counted(total)})")
     if compiled and not dry_run:
         say(f"\nFor the configuration of an MCP client:\n{client_snippet(config)}")
 
 
-def _functions(count: int) -> str:
+def counted(count: int) -> str:
     return f"{count} function{'' if count == 1 else 's'}"
 
 

@@ -12,6 +12,7 @@ import click
 
 from doorward.cli import logs
 from doorward.cli.common import Project, common, print_json, say
+from doorward.cli.compile import counted
 from doorward.errors import ConfigError
 
 
@@ -22,7 +23,7 @@ from doorward.errors import ConfigError
 @click.option("--paste", is_flag=True, help="The browser is on another machine: paste the address at which it ends.")
 @click.option("--remove", is_flag=True, help="Log out: forget what was kept of the login.")
 def login(project: Project, server: str, no_browser: bool, paste: bool, remove: bool) -> None:
-    """Log in to SERVER, in a browser. What is got is kept for this user and configuration, and renewed by itself."""
+    """Log in to SERVER, in a browser, and compile it. What is got is kept for this user and configuration, and renewed by itself."""
     anyio.run(_login, project, server, Terminal(browser=not (no_browser or paste), paste=paste), remove)
 
 
@@ -35,10 +36,17 @@ async def _login(project: Project, server: str, terminal: Terminal, remove: bool
                 "this type of auth has no login", place=f"[servers.{server}] auth", hint="Its credentials stand in the settings."
             )
         said = logs.scrub(await (method() if remove else method(terminal)))
+        report = None if remove else await gate.servers.compile_one(server)
+        wrong = gate.servers.broken.get(server) if not (remove or report) else None
     if project.json:
-        print_json({"server": server, "message": said})
-    else:
-        say(f"{server}: {said}")
+        compiled = {"functions": report.functions} if report else {"error": str(wrong)} if wrong else {}
+        print_json({"server": server, "message": said, **compiled})
+        return
+    say(f"{server}: {said}")
+    if report:
+        say(f"{server}: {counted(report.functions)}")
+    if wrong:
+        say(f"warning: {server} could not be compiled: {wrong}", err=True)
 
 
 class Terminal:
