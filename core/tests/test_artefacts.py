@@ -157,7 +157,7 @@ async def test_images_are_shown_to_the_client(files: Any) -> None:
 def test_the_command_line_saves_files(tmp_path: Path) -> None:
     """`--artefacts` saves under harmless names, replaces nothing and follows no link."""
     from doorward.artefacts import Artefacts
-    from doorward.cli.run import _saved
+    from doorward.cli.run import saved
 
     class Gate:
         store = Artefacts(most=1000, seconds=60)
@@ -172,14 +172,13 @@ def test_the_command_line_saves_files(tmp_path: Path) -> None:
     folder = tmp_path / "saved"
     folder.mkdir()
     (folder / "bashrc").symlink_to(tmp_path / "elsewhere")
-    outcome = Outcome(True, artefacts=tuple(kept))
-    notes = list(_saved(gate, outcome, folder))
+    notes = list(saved(gate, kept, folder))
     assert notes[0] == f"{kept[0].uri} is {folder / 'a.csv'}"
     found = {p.name: p.read_bytes() for p in folder.iterdir() if not p.is_symlink()}
     assert found == {"a.csv": b"one", "a-2.csv": b"two", "bashrc-3": b"three", "artefact.png": b"four"}
     assert not (tmp_path / "elsewhere").exists()
-    assert list(_saved(gate, outcome, None)) == ["4 artefacts are not kept; --artefacts FOLDER saves them"]
-    assert list(_saved(gate, Outcome(True), None)) == []
-    assert "cannot be saved" in next(iter(_saved(gate, outcome, folder / "a.csv")))
-    gone = Outcome(True, artefacts=(kept[0].__class__(PREFIX + "nope", "text/csv", 1),))
-    assert "cannot be saved" in next(iter(_saved(gate, gone, folder)))
+    assert list(saved(gate, kept, None)) == ["4 artefacts are not kept; --artefacts FOLDER saves them"]
+    assert list(saved(gate, [], None)) == []
+    assert "cannot be saved" in next(iter(saved(gate, kept, folder / "a.csv")))
+    gone = [kept[0].__class__(PREFIX + "nope", "text/csv", 1)]
+    assert "cannot be saved" in next(iter(saved(gate, gone, folder)))
