@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward import Ended, Failure, Outcome, Program
+from doorward import Ended, Failure, Program
 from doorward.artefacts import PREFIX, base_name
 from doorward.errors import DoorwardError
 from doorward.mcp.server import build
