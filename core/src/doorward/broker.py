@@ -78,13 +78,13 @@ class Broker:
         Raises: DoorwardError; what an upstream says in it is scrubbed.
         """
         function = self.find(name, near=len(run.failures) < _HELPED)
-        self._same(function, run)
         started = time.perf_counter()
         client = run.client.of_call(function.server, self._secrets.scrub_value) if run.client else None
         call = Call(function, {}, run.program.run, run.program.principal, run.program.deadline, client, run.clock)
         error: BaseException | None = None
         sent = received = 0
         try:
+            self._same(function, run)
             bound = arguments.bind(function, args, kwargs, self._catalog)
             call = replace(call, arguments=bound)
             sent = len(dump(bound))
