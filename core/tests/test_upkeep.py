@@ -130,6 +130,25 @@ async def test_what_only_the_operator_can_mend_is_not_tried_again(host: Host, te
             assert "no source named" in (await gate.list_servers())["servers"][0]["broken"]
 
 
+async def test_servers_are_compiled_side_by_side(host: Host) -> None:
+    """The time that each takes to answer does not add up: these two wait for each other."""
+    both = anyio.Event()
+    here: list[str] = []
+
+    class Waiting(Weather):
+        async def fingerprint(self) -> str:
+            here.append(self.name)
+            if len(here) == 2:
+                both.set()
+            await both.wait()
+            return "it"
+
+    host.install("source", "waiting", Waiting)
+    async with host.gateway('[servers.a]\nsource = "waiting"\n[servers.b]\nsource = "waiting"\n', compile=False) as gate:
+        with anyio.fail_after(5):
+            assert list(await gate.compile()) == ["a", "b"]
+
+
 async def test_what_is_offered_is_called_and_not_listed(host: Host, telling: type[Telling]) -> None:
     """By name and by id, within what the server's configuration leaves."""
     async with host.gateway(CONFIG + "read_only = true\n") as gate:

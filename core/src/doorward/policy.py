@@ -6,9 +6,13 @@ import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from doorward.names import qualified
 from doorward.types import Function, Program
+
+if TYPE_CHECKING:
+    from doorward.config import ServerSettings
 
 _ROUTE = re.compile(r"[A-Z*]+ +(?:/|\*)")
 _WILD = {"/**": r"(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
@@ -66,3 +70,12 @@ def _selects(pattern: str, function: Function) -> bool:
 def _glob(pattern: str) -> re.Pattern[str]:
     """A path with wildcards: `*` stays within a segment, `**` does not, and `/a/**` is `/a` and all below."""
     return re.compile("".join(_WILD.get(part, re.escape(part)) for part in re.split(r"(/\*\*$|\*\*|[*?])", pattern)))
+
+
+def wanted(function: Function, settings: ServerSettings) -> bool:
+    """Whether the configuration of its server leaves a function."""
+    if settings.read_only and not function.read_only:
+        return False
+    if settings.include is not None and not selected(function, settings.include):
+        return False
+    return not selected(function, settings.exclude)

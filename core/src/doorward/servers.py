@@ -21,10 +21,13 @@ from doorward.exposed import ADVISED as ADVISED_TOOLS
 from doorward.logs import log
 from doorward.names import Named, kept_names
 from doorward.plugins import Plugins
-from doorward.policy import selected
+from doorward.policy import selected, wanted
 from doorward.programs import digest
 from doorward.skills import Skills
 from doorward.types import Compiled, Function, Skipped
+
+AT_ONCE = 8
+"""Servers that are compiled at once: most of the time is spent waiting for them."""
 
 
 class Servers:
@@ -90,7 +93,7 @@ class Servers:
     def offered(self, module: str, name: str) -> Function | None:
         """The function of this name or id that every server of the source has, if this server's configuration leaves it."""
         for function in cast("Sequence[Function]", getattr(self.source(module), "offers", ())):
-            if name in (function.name, function.id) and _wanted(function, self.configured[self._modules[module]].settings):
+            if name in (function.name, function.id) and wanted(function, self.configured[self._modules[module]].settings):
                 return replace(function, server=module)
         return None
 
@@ -173,13 +176,18 @@ class Servers:
         """
         if only is None and not dry_run:
             self._catalog.drop(self._catalog.reports().keys() - {module_name(n) for n in self.configured})
-        reports = {}
-        for name in [n for n in self.configured if only is None or n in only]:
-            tell(name)
-            report = await self.compile_one(name, force=force, dry_run=dry_run)
-            if report is not None:
-                reports[name] = report
-        return reports
+        reports: dict[str, Report | None] = dict.fromkeys(n for n in self.configured if only is None or n in only)
+        turn = anyio.Semaphore(AT_ONCE)
+
+        async def compile_one(name: str) -> None:
+            async with turn:
+                tell(name)
+                reports[name] = await self.compile_one(name, force=force, dry_run=dry_run)
+
+        async with anyio.create_task_group() as group:
+            for name in reports:
+                group.start_soon(compile_one, name)
+        return {name: report for name, report in reports.items() if report is not None}
 
     async def compile_one(self, name: str, *, force: bool = False, dry_run: bool = False) -> Report | None:
         """Compile one server if its document or its configuration has changed, and see to its guide in any case.
@@ -258,7 +266,7 @@ class Servers:
         functions = self._with_kept_names(module_name(name), compiled.functions)
         self._plugins.hook.source_compiled(server=name, functions=functions)
         warnings = list(compiled.warnings)
-        kept = [f for f in functions if _wanted(f, settings)]
+        kept = [f for f in functions if wanted(f, settings)]
         for key, patterns, among in (
             ("include", settings.include or (), functions),
             ("exclude", settings.exclude, functions),
@@ -290,11 +298,3 @@ class Servers:
                 await source.close()
             except Exception:  # the others must be closed as well
                 log.exception("close_failed", server=name)
-
-
-def _wanted(function: Function, settings: Any) -> bool:
-    if settings.read_only and not function.read_only:
-        return False
-    if settings.include is not None and not selected(function, settings.include):
-        return False
-    return not selected(function, settings.exclude)

@@ -66,29 +66,15 @@ class Project:
         async with Gateway.open(loaded or self.load(), compile=False) as gate:
             stale = [name for name in gate.servers.stale() if asked is None or module_name(name) in asked] if ready else []
             if stale:
-                await _compile(gate, stale)
+                from doorward.cli.progress import progress
+
+                with progress(len(stale)) as tell:
+                    await gate.servers.compile(stale, tell=tell)
             for name, error in gate.servers.broken.items() if ready and warn else ():
                 if asked is not None and module_name(name) not in asked:
                     continue
                 say(f"warning: server {name} is broken: {error}" + (f"\n    {error.hint}" if error.hint else ""), err=True)
             yield gate
-
-
-async def _compile(gate: Gateway, names: Sequence[str]) -> None:
-    """Side by side: one that does not answer must not keep the others, nor the time that each takes add up."""
-    import anyio
-
-    from doorward.cli.progress import progress
-
-    with progress(len(names)) as tell:
-
-        async def compile_one(name: str) -> None:
-            tell(name)
-            await gate.servers.compile_one(name)
-
-        async with anyio.create_task_group() as group:
-            for name in names:
-                group.start_soon(compile_one, name)
 
 
 def common(command: Callable[..., Any]) -> Callable[..., Any]:
