@@ -42,7 +42,9 @@ class Real:
         """Its entry in a configuration of Doorward."""
         words = [self._filled(word, folder, web) for word in self.words]
         env = {key: self._filled(value, folder, web) for key, value in self.env.items()}
-        return {"source": "mcp", "command": [*self._program(words[0]), *words[1:]], "cwd": str(folder)} | ({"env": env} if env else {})
+        return {"source": "mcp", "command": [*self._program(words[0]), *words[1:]], "cwd": str(folder), "start_timeout": 120} | (
+            {"env": env} if env else {}
+        )
 
     def program(self, folder: Path, web: str) -> str:
         return self._filled(f"import {self.name}\n{self.code}", folder, web)
@@ -122,7 +124,7 @@ memory.search_nodes(query="Ada")["entities"]""",
     Real(
         "fetch",
         ("mcp-server-fetch", "--ignore-robots-txt", "--allow-private-ips"),
-        code='"Tide at 42." in fetch.fetch(url="{web}/page")',
+        code='"Tide at 42." in fetch.fetch(url="{web}/page", raw=True)',  # else it asks npm for a reader of pages
         value=True,
     ),
     Real(
