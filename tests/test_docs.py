@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, get_args
 import anyio
 import pytest
 from doorward import Gateway, config, drivers, hookspecs
+from doorward import settings as models
 from doorward.cli import COMMANDS
 from doorward.index import GROUPS, installed
 from doorward.mcp import guides
@@ -187,11 +188,11 @@ def test_tools_of_the_readme_are_those_served() -> None:
 
 
 SECTIONS = {
-    "## The top": (config.Config, "DOORWARD_"),
-    "## `[servers.NAME]`": (config.ServerSettings, "DOORWARD_SERVERS__NAME__"),
-    "## `[policy]`": (config.PolicySettings, "DOORWARD_POLICY__"),
-    "## `[limits]`": (config.LimitSettings, "DOORWARD_LIMITS__"),
-    "## `[http]`": (config.HttpSettings, "DOORWARD_HTTP__"),
+    "## The top": (models.Config, "DOORWARD_"),
+    "## `[servers.NAME]`": (models.ServerSettings, "DOORWARD_SERVERS__NAME__"),
+    "## `[policy]`": (models.PolicySettings, "DOORWARD_POLICY__"),
+    "## `[limits]`": (models.LimitSettings, "DOORWARD_LIMITS__"),
+    "## `[http]`": (models.HttpSettings, "DOORWARD_HTTP__"),
 }
 
 
@@ -208,16 +209,16 @@ def test_every_key_is_documented(heading: str) -> None:
         assert len(meaning) > 10
         assert variable.strip("`") == ("DOORWARD_STATE_DIR" if key == "state" else f"{prefix}{key.upper()}")
         if key != "state":
-            value = core[key] if model is config.Config and key in core else None if field.is_required() else field.get_default()
+            value = core[key] if model is models.Config and key in core else None if field.is_required() else field.get_default()
             assert default == ("–" if value is None else f"`{_written(value)}`"), key
-    if model is config.Config:
+    if model is models.Config:
         tables = model.model_fields.keys() - fields.keys()
         assert [key for key in tables if f"`{key}`" not in text_of("docs/configuration.md")] == []
 
 
 def _is_table(annotation: Any) -> bool:
     """Whether a key has a section of its own."""
-    return (isinstance(annotation, type) and issubclass(annotation, config.Settings)) or get_args(annotation)[1:] == (dict[str, Any],)
+    return (isinstance(annotation, type) and issubclass(annotation, models.Settings)) or get_args(annotation)[1:] == (dict[str, Any],)
 
 
 def _written(value: Any) -> str:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward.config import Config, LimitSettings, Loaded, Settings, load, module_name, validate
+from doorward.config import Loaded, load, module_name, validate
 from doorward.distribution import find_index, merge
 from doorward.environment import from_environment
 from doorward.errors import ConfigError
 from doorward.secrets import Secret, Secrets
+from doorward.settings import Config, LimitSettings, Settings
 from pydantic import BaseModel
 
 Loader = Callable[..., Loaded]
@@ -71,7 +72,7 @@ def test_a_server_and_its_options(loaded: Loader) -> None:
     [
         ('executer = "monty"', r"unknown key 'executer'; did you mean 'executor'\?"),
         ("[limits]\ntimout = 3", r"unknown key 'limits.timout'; did you mean 'timeout'\?"),
-        ("[http]\nzzzzzz = 3", "unknown key 'http.zzzzzz'; known: host, path, port"),
+        ("[http]\nzzzzzz = 3", "unknown key 'http.zzzzzz'; known: certificate, host, key, oauth, origins, path, port, url"),
         ("zzzzzz = 3", "unknown key 'zzzzzz'; known: cache, caches, executor"),
         ("[limits]\ntimeout = -1", "limits.timeout: Input should be greater than 0"),
         ('surface = "huge"', "surface: Input should be 'standard' or 'minimal'"),

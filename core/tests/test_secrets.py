@@ -10,10 +10,11 @@ from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 import pytest
-from doorward.config import Settings, validate
+from doorward.config import validate
 from doorward.errors import ConfigError, MissingSecret
 from doorward.scrubber import REDACTED, SHORTEST
 from doorward.secrets import Secret, Secrets, Template
+from doorward.settings import Settings
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -71,7 +71,7 @@ async def scenario(name: str, url: str, context: Mapping[str, Any]) -> None:
                 print(said)
                 if "doorward login upstream" not in said:
                     break
-                print(await gate.servers.auth_of("upstream").login(Person()))
+                print(await gate.servers.auths_of("upstream")[0].login(Person()))
             raise SystemExit(said)
 
 

@@ -16,13 +16,14 @@ __version__ = "0.1.0"
 
 _EXPORTS = {
     "aliases": ("Aliases",),
-    "config": ("Config", "Settings", "module_name"),
+    "config": ("module_name",),
     "drivers": (
         "Auth", "Cache", "Capabilities", "Client", "Door", "Executor", "Person", "PluginContext", "Sandbox", "ServerContext", "Source",
     ),
     "errors": (
         "ApiError", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused", "InvalidArguments", "InvalidProgram",
-        "LimitExceeded", "MissingSecret", "PluginError", "Refused", "SandboxDied", "ServerError", "ToolError", "UnknownName", "Unsupported",
+        "LimitExceeded", "LoginRefused", "MissingSecret", "PluginError", "Refused", "SandboxDied", "ServerError", "ToolError", "UnknownName",
+        "Unsupported",
     ),
     "gateway": ("Gateway",),
     "hookspecs": ("hookimpl",),
@@ -32,6 +33,7 @@ _EXPORTS = {
     "names": ("is_plain", "python_name", "unique_names"),
     "programs": ("awaited", "bind", "parameters", "sets_result"),
     "secrets": ("Secret", "Template"),
+    "settings": ("Config", "Settings"),
     "signatures": ("signature",),
     "types": (
         "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "Ended", "Failure", "File", "Finding", "Frame", "Function",
@@ -55,8 +57,6 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from doorward.aliases import Aliases as Aliases
-    from doorward.config import Config as Config
-    from doorward.config import Settings as Settings
     from doorward.config import module_name as module_name
     from doorward.drivers import Auth as Auth
     from doorward.drivers import Cache as Cache
@@ -86,6 +86,8 @@ if TYPE_CHECKING:
     from doorward.programs import sets_result as sets_result
     from doorward.secrets import Secret as Secret
     from doorward.secrets import Template as Template
+    from doorward.settings import Config as Config
+    from doorward.settings import Settings as Settings
     from doorward.signatures import signature as signature
     from doorward.types import *  # noqa: F403
     from doorward.watchdog import Watchdog as Watchdog

@@ -158,7 +158,7 @@ class Broker:
         return replace(call, arguments=arguments.opened(call, open))
 
     async def _perform(self, call: Call) -> Any:
-        source = self._servers.source(call.function.server)
+        source = self._servers.source(call.function.server, call.principal)
         with call.clock.until(call.deadline):
             return await source.call(call)
         raise LimitExceeded(f"{call.function.qualified} did not answer before the run's time was over")

@@ -1,4 +1,4 @@
-"""`doorward.toml` and the environment as pydantic models.
+"""`doorward.toml` and the environment, read and checked; `settings` has the models.
 
 Order, weakest first: core's `defaults.toml`, an installed curated distribution, the file, `DOORWARD_*`. What
 is wrong with one server is kept in `Config.broken`, and the other servers still serve.
@@ -14,137 +14,19 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ByteSize, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError, field_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ValidationError
 
-from doorward import types
-from doorward.errors import ConfigError, MissingSecret
-from doorward.secrets import Secrets, Template
+from doorward.errors import ConfigError
+from doorward.secrets import Secrets
+from doorward.settings import Config, ServerSettings, Settings
 
 T = TypeVar("T", bound="Settings")
 
 DEFAULT_FILE = "doorward.toml"
 RESERVED = {"doorward", "asyncio", "json", "re", "math", "datetime", "sys", "os", "typing", "time", "random", "builtins"}
 """Server names that would hide a module that programs need."""
-
-
-class Settings(BaseModel):
-    """The base of every part of the configuration, plugins' `Settings` included.
-
-    Unknown keys are refused. `${…}` in strings is expanded while reading, but for fields of type `Template` and
-    `Secret`, which are resolved when used.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, arbitrary_types_allowed=True)
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _expand(cls, value: Any, info: Any) -> Any:
-        secrets = (info.context or {}).get("secrets")
-        if secrets is None or _resolved_later(cls.model_fields[info.field_name].annotation):
-            return value
-        try:
-            return expand(value, secrets)
-        except MissingSecret as error:
-            raise PydanticCustomError("missing_variable", "{why}. {hint}", {"why": str(error), "hint": error.hint}) from None
-
-
-def expand(value: Any, secrets: Secrets) -> Any:
-    """A value of the file with its references replaced. Raises: MissingSecret."""
-    match value:
-        case str():
-            return secrets.expand(value)
-        case list():
-            return [expand(v, secrets) for v in value]
-        case dict():
-            return {k: expand(v, secrets) for k, v in value.items()}
-        case _:
-            return value
-
-
-def _resolved_later(annotation: Any) -> bool:
-    """Whether a field's strings are somebody else's to expand: templates, nested settings, plugins' parts."""
-    if annotation is Any or (isinstance(annotation, type) and issubclass(annotation, (Template, Settings))):
-        return True
-    return any(_resolved_later(part) for part in get_args(annotation))
-
-
-class LimitSettings(Settings):
-    """`[limits]`: what one run may use, and what the gateway keeps."""
-
-    timeout: PositiveFloat = Field(30.0, description="Seconds a run may take, if the caller does not say")
-    max_timeout: PositiveFloat = Field(300.0, description="The most seconds that a caller may ask for")
-    memory: ByteSize = Field(ByteSize(512 * 2**20), description="Memory of one run")
-    output: ByteSize = Field(ByteSize(2**20), description="Printed output of one run")
-    code: ByteSize = Field(ByteSize(64 * 2**10), description="Source text of a program")
-    calls: PositiveInt = Field(1000, description="Calls of one run")
-    processes: PositiveInt = Field(128, description="Processes of one run, where the executor has processes")
-    rate: PositiveInt = Field(60, description="Runs a minute for one principal")
-    result: ByteSize = Field(ByteSize(50 * 2**20), description="One result of a call")
-    inline: ByteSize = Field(ByteSize(16 * 2**10), description="A value shown whole; larger ones are cut, with a handle to the rest")
-    asking: PositiveFloat = Field(600.0, description="Seconds that a run may wait, in all, for answers of its client")
-    kept: ByteSize = Field(ByteSize(256 * 2**20), description="All artefacts kept together")
-    kept_seconds: PositiveFloat = Field(3600.0, description="How long an artefact is kept")
-    sessions: PositiveInt = Field(8, description="Open sessions of one principal")
-    session_idle: PositiveFloat = Field(600.0, description="Seconds after which an unused session ends")
-
-    def of_run(self) -> types.Limits:
-        """The part that concerns one run."""
-        return types.Limits(**{f: getattr(self, f) for f in types.Limits.__dataclass_fields__})
-
-
-class PolicySettings(Settings):
-    """`[policy]`: what programs may call, as patterns of `server.function`; `deny` wins."""
-
-    allow: list[str] = ["*"]
-    deny: list[str] = []
-
-
-class HttpSettings(Settings):
-    """`[http]`: where `serve --transport http` listens."""
-
-    host: str = "127.0.0.1"
-    port: int = Field(8000, ge=0, le=65535)
-    path: str = "/mcp"
-
-
-class ServerSettings(Settings):
-    """The keys of `[servers.NAME]` that core understands, whatever the source."""
-
-    source: str
-    auth: dict[str, Any] | None = Field(None, description="Credentials: a table with the key `type`")
-    read_only: bool = Field(False, description="Leave out every function that may change something")
-    include: list[str] | None = Field(None, description='Names, original ids, "tag:…" or "GET /path/**"; wildcards work')
-    exclude: list[str] = Field([], description="What to leave out, in the same words")
-    expose: list[str] = Field([], description="Functions that are MCP tools of their own as well; each costs every client tokens")
-    skills: str | None = Field(None, description="A Markdown guide for agents: a path, relative to the configuration file, or a URL")
-    disabled: bool = False
-
-
-class Config(Settings):
-    """The whole file."""
-
-    surface: Literal["standard", "minimal"] = "standard"
-    executor: list[str] = []
-    cache: str | None = None
-    plugins: list[str] = []
-    state: Path = Path()
-    log_level: Literal["debug", "info", "warning", "error"] = "warning"
-    refresh: NonNegativeFloat = Field(86400.0, description="Seconds after which a gateway that is open compiles what has changed; 0: never")
-    limits: LimitSettings = LimitSettings()
-    policy: PolicySettings = PolicySettings()
-    http: HttpSettings = HttpSettings()
-    servers: dict[str, dict[str, Any]] = {}
-    executors: dict[str, dict[str, Any]] = {}
-    caches: dict[str, dict[str, Any]] = {}
-    hooks: dict[str, dict[str, Any]] = {}
-
-    @field_validator("executor", mode="before")
-    @classmethod
-    def _one_executor(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +114,10 @@ def _server(name: str, table: Mapping[str, Any], file: Path, secrets: Secrets) -
         )
     known = {k: v for k, v in table.items() if k in ServerSettings.model_fields}
     options = {k: v for k, v in table.items() if k not in known}
-    return Server(name, validate(ServerSettings, known, secrets=secrets, place=place), options, place)
+    settings = validate(ServerSettings, known, secrets=secrets, place=place)
+    if "${principal:" in repr([settings.auth, options]):
+        settings = settings.model_copy(update={"per_principal": True})
+    return Server(name, settings, options, place)
 
 
 def _read(file: Path) -> tuple[dict[str, Any], dict[str, ConfigError]]:

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from doorward.types import Artefact, CachedProgram, Call, Compiled, Ended, File, Program
+from doorward.types import LOCAL, Artefact, CachedProgram, Call, Compiled, Ended, File, Program
 
 if TYPE_CHECKING:
     import httpx2
 
     from doorward.aliases import Aliases
-    from doorward.config import Settings
+    from doorward.credentials.vault import Vault
+    from doorward.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,9 @@ class PluginContext:
     for whom they work (`name`: the server for auth, else the plugin's own name). `url` is where that server is, as its
     source's settings say (`url`, else `base_url`), and `source` the type of that; empty where they do not. `conceal` has a value that was
     fetched (a token) scrubbed from every output; tell it every time that one comes or goes, for only the latest are kept in mind.
+
+    `principal` is whose credentials an auth is for: `local`, unless the server is `per_principal`; `presented` is the access token that
+    they brought last over HTTP, to be exchanged (RFC 8693), if they brought one. `vault` is where an auth may keep what it has fetched.
     """
 
     name: str
@@ -56,6 +60,15 @@ class PluginContext:
     url: str = ""
     source: str = ""
     conceal: Callable[[str], None] = lambda value: None
+    principal: str = LOCAL
+    presented: Callable[[], str | None] = lambda: None
+    vault_key: Callable[[], str] | None = None
+
+    @property
+    def vault(self) -> Vault:
+        from doorward.credentials.vault import Vault
+
+        return Vault(self.state / "credentials", self.vault_key)
 
 
 class Person(Protocol):
@@ -137,9 +150,10 @@ class Source(Protocol):
 class Auth(Protocol):
     """Adds credentials to outgoing requests. Lives on the host; nothing of it ever enters a sandbox.
 
-    Three more methods may be there. `async def login(self, person: Person) -> str` logs a person in, for `doorward login SERVER`;
+    Four more methods may be there. `async def login(self, person: Person) -> str` logs a person in, for `doorward login SERVER`;
     `async def logout(self) -> str` forgets that again; `async def check(self) -> str` looks what is there, for `doorward doctor`. Each
-    returns a sentence about what is there now. Raises: ConfigError, ServerError.
+    returns a sentence about what is there now. `async def close(self) -> None`, called once, gives back what `create_auth` has opened.
+    Raises: ConfigError, ServerError.
     """
 
     Settings: ClassVar[type[Settings]]

@@ -103,6 +103,10 @@ class ServerError(DoorwardError):
     kind = "server"
 
 
+class LoginRefused(ServerError):
+    """Whoever gives credentials says no: asking again with the same secrets will not help."""
+
+
 class ToolError(ServerError):
     """A tool of an upstream MCP server says that it failed (`isError`); the message is its text."""
 

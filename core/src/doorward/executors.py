@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from doorward.config import Config, Loaded, validate
+from doorward.config import Loaded, validate
 from doorward.drivers import Executor, PluginContext
 from doorward.errors import ConfigError, DoorwardError, ExecutorError, PluginError
 from doorward.logs import log
 from doorward.plugins import to_install
+from doorward.settings import Config
 
 if TYPE_CHECKING:
     from doorward.plugins import Plugins

@@ -32,6 +32,7 @@ from doorward.index import Index
 from doorward.kept import Kept, again
 from doorward.plugins import Plugins
 from doorward.policy import Policy
+from doorward.principals import Principals
 from doorward.rate import Rate
 from doorward.runs import Runs, failure, succeeded
 from doorward.servers import Servers
@@ -65,7 +66,8 @@ class Gateway:
         plugins.load_configured(loaded, self.state)
         self.catalog = Catalog(self.state / "catalog.db")
         self.skills = Skills(loaded, self.state)
-        self.servers = Servers(loaded, plugins, self.catalog, self.skills, self.state)
+        self.principals = Principals(loaded)
+        self.servers = Servers(loaded, plugins, self.catalog, self.skills, self.principals, self.state)
         self.executors = Executors(loaded, plugins, self.state)
         self.broker = Broker(self.catalog, self.servers, Policy(self.config.policy.allow, self.config.policy.deny), plugins, self.secrets)
         self.discovery = Discovery(self.catalog, self.servers, self.broker, self.skills, self.capabilities)
@@ -125,24 +127,31 @@ class Gateway:
 
     # Discovery
 
-    async def list_servers(self) -> dict[str, Any]:
+    async def list_servers(self, *, principal: str = LOCAL) -> dict[str, Any]:
         """The servers with their functions (some names, the count) or what is wrong with them, and the executors."""
         await self.ready()
         return {"servers": self.discovery.servers(), "executors": self.executors.describe()}
 
     async def search_functions(
-        self, query: str, *, server: str | None = None, read_only: bool | None = None, limit: int = 10, cursor: str | None = None
+        self,
+        query: str,
+        *,
+        server: str | None = None,
+        read_only: bool | None = None,
+        limit: int = 10,
+        cursor: str | None = None,
+        principal: str = LOCAL,
     ) -> dict[str, Any]:
         """Functions that fit the words, best first. Raises: UnknownName, InvalidArguments."""
         await self.ready()
         return self.discovery.search(query, server=server, read_only=read_only, limit=limit, cursor=cursor)
 
-    async def get_functions(self, names: Sequence[str]) -> list[dict[str, Any]]:
+    async def get_functions(self, names: Sequence[str], *, principal: str = LOCAL) -> list[dict[str, Any]]:
         """One to five functions in full. Raises: InvalidArguments."""
         await self.ready()
         return self.discovery.describe(names)
 
-    def capabilities(self) -> str:
+    def capabilities(self, principal: str = LOCAL) -> str:
         """What can be done here, in a paragraph."""
         servers = self.servers.names()
         listed = ", ".join(servers[:20]) + (f" and {len(servers) - 20} more" if len(servers) > 20 else "")

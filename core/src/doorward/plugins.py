@@ -83,7 +83,8 @@ class Plugins:
 
         Raises: PluginError, ConfigError.
         """
-        from doorward.config import Settings, validate
+        from doorward.config import validate
+        from doorward.settings import Settings
 
         def made(name: str, plugin: Any) -> Any:
             if not isinstance(plugin, type):

@@ -12,7 +12,7 @@ from doorward.names import qualified
 from doorward.types import Function, Program
 
 if TYPE_CHECKING:
-    from doorward.config import ServerSettings
+    from doorward.settings import ServerSettings
 
 _ROUTE = re.compile(r"[A-Z*]+ +(?:/|\*)")
 _WILD = {"/**": r"(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}

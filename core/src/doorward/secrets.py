@@ -94,10 +94,35 @@ class Secrets(Scrubber):
             self._file = (changed, {k: v for k, v in values.items() if v is not None})
         return self._file[1]
 
+    def of(self, principal: str, own: Callable[[str], str | None]) -> Secrets:
+        """These, and the principal's `own` secrets as `${principal:KEY}`."""
+        return _OfPrincipal(self, principal, own)
+
     def variables(self, prefix: str) -> dict[str, str]:
         """The variables that start with `prefix`; the real environment wins over `.env`."""
         both = {**self._dotenv_values(), **self._environ}
         return {k: v for k, v in both.items() if k.startswith(prefix)}
+
+
+class _OfPrincipal(Secrets):
+    """The secrets that one principal's settings may name. What is revealed is remembered by the scrubber of all."""
+
+    def __init__(self, shared: Secrets, principal: str, own: Callable[[str], str | None]) -> None:
+        self._shared, self._principal, self._own = shared, principal, own
+
+    def _value(self, scheme: str | None, name: str) -> str | None:
+        if scheme != "principal":
+            return self._shared._value(scheme, name)
+        if (found := self._own(name)) is None:
+            place = f"[principals.{self._principal}.secrets]"
+            raise MissingSecret(f"the principal {self._principal!r} has no {name!r}", hint=f"Set {name} in {place}.")
+        return found
+
+    def remember(self, value: str) -> None:
+        self._shared.remember(value)
+
+    def scrub(self, text: str) -> str:
+        return self._shared.scrub(text)
 
 
 class Template:

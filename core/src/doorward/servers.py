@@ -13,18 +13,21 @@ from typing import Any, cast
 
 import anyio
 
+from doorward.auths import Auths
 from doorward.catalog import Catalog, Report
-from doorward.config import Loaded, Server, ServerSettings, module_name, validate
-from doorward.drivers import PluginContext, ServerContext, Source
+from doorward.config import Loaded, Server, module_name, validate
+from doorward.drivers import ServerContext, Source
 from doorward.errors import ConfigError, DoorwardError, ServerError, UnknownName
 from doorward.exposed import ADVISED as ADVISED_TOOLS
 from doorward.logs import log
 from doorward.names import Named, kept_names
 from doorward.plugins import Plugins
 from doorward.policy import selected, wanted
+from doorward.principals import Principals
 from doorward.programs import digest
+from doorward.settings import ServerSettings
 from doorward.skills import Skills
-from doorward.types import Compiled, Function, Skipped
+from doorward.types import LOCAL, Compiled, Function, Skipped
 
 AT_ONCE = 8
 """Servers that are compiled at once: most of the time is spent waiting for them."""
@@ -34,14 +37,16 @@ class Servers:
     """Everything that is configured under `[servers]` and can be used; `broken` says what is wrong with the rest,
     `behind` why a server goes on with its last compile. `changed` is called with a server whose source says that it has changed."""
 
-    def __init__(self, loaded: Loaded, plugins: Plugins, catalog: Catalog, skills: Skills, state: Path) -> None:
+    def __init__(self, loaded: Loaded, plugins: Plugins, catalog: Catalog, skills: Skills, principals: Principals, state: Path) -> None:
         self._loaded = loaded
         self._plugins = plugins
+        self._principals = principals
+        self._auths = Auths(loaded, plugins, principals, state)
         self._catalog = catalog
         self._skills = skills
         self._state = state
-        self._sources: dict[str, Source] = {}
-        self._options: dict[str, Any] = {}
+        self._sources: dict[tuple[str, str], Source] = {}
+        self._options: dict[tuple[str, str], Any] = {}
         self._locks: dict[str, anyio.Lock] = {}
         self.changed: Callable[[str], None] = lambda name: None
         self.broken: dict[str, DoorwardError] = dict(loaded.broken)
@@ -65,30 +70,34 @@ class Servers:
         self.broken[name] = error
         log.warning("server_broken", server=name, why=str(error), hint=error.hint)
 
-    def source(self, module: str) -> Source:
-        """The source of a server, made now if need be. Imports the plugin, opens nothing.
+    def source(self, module: str, principal: str = LOCAL) -> Source:
+        """The source of a server, made now if need be: one for all, or one of each principal where they have credentials of their own.
+        Imports the plugin, opens nothing.
 
         Raises: UnknownName, PluginError, ConfigError.
         """
         name = self._modules.get(module)
         if name is None:
             raise UnknownName(f"there is no server {module!r}", hint=f"Servers: {', '.join(self.names()) or 'none'}.")
-        if name not in self._sources:
-            server = self.configured[name]
-            driver = self._plugins.driver("source", server.settings.source)
-            settings = self._validated(server, driver.Settings)
-            state = self._state / "servers" / name
+        server = self.configured[name]
+        whose = principal if server.settings.per_principal else LOCAL
+        if (name, whose) not in self._sources:
+            driver = self._driver(server)
+            settings = self._validated(server, driver.Settings, whose)
             context = ServerContext(
                 module,
                 settings,
                 self._loaded.folder,
-                state,
-                lambda: self._auth(server),
+                self._state / "servers" / name,
+                lambda: self._auths.open(server, settings, whose),
                 lambda: self.changed(name),
                 self._loaded.secrets.scrub,
             )
-            self._sources[name] = driver(context)
-        return self._sources[name]
+            self._sources[name, whose] = driver(context)
+        return self._sources[name, whose]
+
+    def _driver(self, server: Server) -> Any:
+        return self._plugins.driver("source", server.settings.source)
 
     def offered(self, module: str, name: str) -> Function | None:
         """The function of this name or id that every server of the source has, if this server's configuration leaves it."""
@@ -100,15 +109,16 @@ class Servers:
     def cwd(self, module: str) -> str:
         """The folder in which a server's process works, if its source's settings name one (`cwd`)."""
         server = self.configured[self._modules[module]]
-        cwd = getattr(self._validated(server, self._plugins.driver("source", server.settings.source).Settings), "cwd", None)
+        cwd = getattr(self._validated(server, self._driver(server).Settings), "cwd", None)
         return str(self._loaded.folder / Path(cwd).expanduser()) if cwd else ""
 
-    def _validated(self, server: Server, model: Any) -> Any:
-        if server.name not in self._options:
-            self._options[server.name] = validate(
-                model, dict(server.options), secrets=self._loaded.secrets, place=server.place, also=ServerSettings.model_fields
+    def _validated(self, server: Server, model: Any, principal: str = LOCAL) -> Any:
+        if (server.name, principal) not in self._options:
+            secrets = self._principals.secrets(principal) if server.settings.per_principal else self._loaded.secrets
+            self._options[server.name, principal] = validate(
+                model, dict(server.options), secrets=secrets, place=server.place, also=ServerSettings.model_fields
             )
-        return self._options[server.name]
+        return self._options[server.name, principal]
 
     def settings(self) -> dict[str, list[Any]]:
         """The validated settings that a server has (its source's, its auth's), for `doctor`.
@@ -118,32 +128,16 @@ class Servers:
         found: dict[str, list[Any]] = {}
         for name, server in self.configured.items():
             try:
-                parts = [self._validated(server, self._plugins.driver("source", server.settings.source).Settings)]
-                if server.settings.auth:
-                    parts.append(self._auth_driver(server)[1])
-                found[name] = parts
+                found[name] = [
+                    self._validated(server, self._driver(server).Settings),
+                    *(settings for _, settings in self._auths.drivers(server)),
+                ]
             except ConfigError as error:
                 self.broken.setdefault(name, error)
         return found
 
-    def _auth_driver(self, server: Server) -> tuple[Any, Any]:
-        options = dict(server.settings.auth or {})
-        place = f"{server.place} auth"
-        kind = options.pop("type", None)
-        if not isinstance(kind, str):
-            raise ConfigError("has no type", place=place, hint='For example: auth = { type = "jwt", token = "${TOKEN}" }')
-        driver = self._plugins.driver("auth", kind)
-        return driver, validate(driver.Settings, options, secrets=self._loaded.secrets, place=place)
-
-    def _auth(self, server: Server) -> Any:
-        """The server's `httpx2.Auth`, or `None` for a public one."""
-        if server.settings.auth is None:
-            return None
-        self._plugins.tell("auth_chosen", server=server.name, auth=server.settings.auth["type"])
-        return self.auth_of(server.name).create_auth()
-
-    def auth_of(self, name: str) -> Any:
-        """A new auth of a server, by its name or its module's.
+    def auths_of(self, name: str, principal: str = LOCAL) -> list[Any]:
+        """New auths of a server, by its name or its module's, for its logins. Never empty.
 
         Raises: UnknownName; ConfigError if it has none, or cannot be used; PluginError.
         """
@@ -155,12 +149,10 @@ class Servers:
             hint = f"Did you mean {' or '.join(near)}?" if near else f"Servers: {', '.join(self.configured) or 'none'}."
             raise UnknownName(f"there is no server {name!r}", hint=hint)
         server = self.configured[name]
-        if server.settings.auth is None:
+        made = self._auths.make(server, self._validated(server, self._driver(server).Settings, principal), principal)
+        if not made:
             raise ConfigError("has no auth", place=server.place, hint='A server with a login has, for example: auth = { type = "oauth2" }')
-        driver, settings = self._auth_driver(server)
-        source = self._validated(server, self._plugins.driver("source", server.settings.source).Settings)
-        url = getattr(source, "url", None) or getattr(source, "base_url", None) or ""
-        return driver(PluginContext(name, settings, self._state, str(url), server.settings.source, self._loaded.secrets.concealer()))
+        return made
 
     async def compile(
         self,
@@ -206,8 +198,7 @@ class Servers:
             reading = False
             try:
                 source = self.source(module)
-                if self.configured[name].settings.auth is not None:
-                    self._auth_driver(self.configured[name])  # one that cannot be had takes its server out of use, before any call
+                self._auths.drivers(self.configured[name])  # one that cannot be had takes its server out of use, before any call
                 reading = True
                 fingerprint = await source.fingerprint()
                 if before and not force and (before.fingerprint, before.settings) == (fingerprint, settings):
@@ -293,8 +284,9 @@ class Servers:
 
     async def close(self) -> None:
         """Close every source that was opened."""
-        for name, source in self._sources.items():
+        for (name, _), source in self._sources.items():
             try:
                 await source.close()
             except Exception:  # the others must be closed as well
                 log.exception("close_failed", server=name)
+        await self._auths.close()

@@ -13,7 +13,7 @@ from doorward import files
 from doorward.cli.common import Project, common, pairs, parsed
 from doorward.cli.compile import compile_now
 from doorward.cli.servers import put_server
-from doorward.config import ServerSettings
+from doorward.settings import ServerSettings
 
 
 class _Sources(click.Group):

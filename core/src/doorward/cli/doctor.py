@@ -118,11 +118,12 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
 
 async def _login(gate: Gateway, name: str) -> AsyncIterator[Check]:
     """What the auth of a server says of itself, where it is one with a login."""
-    if gate.servers.configured[name].settings.auth is None:
+    if not gate.servers.configured[name].settings.auth:
         return
     try:
-        if check := getattr(gate.servers.auth_of(name), "check", None):
-            yield Check(f"server {name}: {await check()}", True)
+        for auth in gate.servers.auths_of(name):
+            if check := getattr(auth, "check", None):
+                yield Check(f"server {name}: {await check()}", True)
     except DoorwardError as error:
         yield _wrong(f"server {name}", error)
 

@@ -14,6 +14,7 @@ from doorward.cli import logs
 from doorward.cli.common import Project, common, print_json, say
 from doorward.cli.compile import counted
 from doorward.errors import ConfigError
+from doorward.types import LOCAL
 
 
 @click.command()
@@ -21,16 +22,17 @@ from doorward.errors import ConfigError
 @click.argument("server")
 @click.option("--no-browser", is_flag=True, help="Print the address to visit, and open nothing.")
 @click.option("--paste", is_flag=True, help="The browser is on another machine: paste the address at which it ends.")
+@click.option("--principal", default=LOCAL, show_default=True, help="Whose login it is, at a server that is per_principal.")
 @click.option("--remove", is_flag=True, help="Log out: forget what was kept of the login.")
-def login(project: Project, server: str, no_browser: bool, paste: bool, remove: bool) -> None:
+def login(project: Project, server: str, no_browser: bool, paste: bool, principal: str, remove: bool) -> None:
     """Log in to SERVER, in a browser, and compile it. What is got is kept for this user and configuration, and renewed by itself."""
-    anyio.run(_login, project, server, Terminal(browser=not (no_browser or paste), paste=paste), remove)
+    anyio.run(_login, project, server, Terminal(browser=not (no_browser or paste), paste=paste), principal, remove)
 
 
-async def _login(project: Project, server: str, terminal: Terminal, remove: bool) -> None:
+async def _login(project: Project, server: str, terminal: Terminal, principal: str, remove: bool) -> None:
     async with project.gateway(ready=False) as gate:
-        auth = gate.servers.auth_of(server)
-        method = getattr(auth, "logout" if remove else "login", None)
+        wanted = "logout" if remove else "login"
+        method = next((getattr(auth, wanted) for auth in gate.servers.auths_of(server, principal) if hasattr(auth, wanted)), None)
         if method is None:
             raise ConfigError(
                 "this type of auth has no login", place=f"[servers.{server}] auth", hint="Its credentials stand in the settings."

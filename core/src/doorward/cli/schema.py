@@ -26,7 +26,7 @@ def whole(plugins: Plugins) -> dict[str, Any]:
     """The schema. A plugin that cannot be imported is left out, and told."""
     from pydantic.json_schema import models_json_schema
 
-    from doorward.config import Config, ServerSettings
+    from doorward.settings import Config, ServerSettings
 
     found = {kind: _settings(plugins, kind) for kind in ("source", "auth", "executor", "cache", "plugin")}
     models = [Config, ServerSettings, *(model for by_name in found.values() for model in by_name.values())]
@@ -62,8 +62,8 @@ def whole(plugins: Plugins) -> dict[str, Any]:
 
 def _settings(plugins: Plugins, kind: str) -> dict[str, Any]:
     """The `Settings` of each installed plugin of a kind, by name."""
-    from doorward.config import Settings
     from doorward.errors import PluginError
+    from doorward.settings import Settings
 
     found = {}
     for name in dict.fromkeys(entry.name for entry in plugins.index.of(kind)):

@@ -11,8 +11,9 @@ from typing import Any
 from doorward import files
 from doorward.cli.common import Project
 from doorward.cli.project import starter
-from doorward.config import RESERVED, ServerSettings, module_name
+from doorward.config import RESERVED, module_name
 from doorward.errors import ConfigError, MissingSecret, PluginError
+from doorward.settings import ServerSettings
 
 _NAME = r"[A-Za-z][\w-]*"
 
@@ -38,7 +39,7 @@ def put_server(project: Project, name: str, table: Mapping[str, Any], *, replace
 
 def _check(project: Project, name: str, table: Mapping[str, Any], later: bool) -> None:
     """What loading the configuration and compiling the server would find at once. Raises: ConfigError."""
-    from doorward import config
+    from doorward import config, settings
     from doorward.distribution import find_index
     from doorward.plugins import Plugins
 
@@ -49,7 +50,7 @@ def _check(project: Project, name: str, table: Mapping[str, Any], later: bool) -
     try:
         model = Plugins(find_index()).driver("source", table["source"]).Settings
         if later:
-            config.expand(options, loaded.secrets)
+            settings.expand(options, loaded.secrets)
     except (PluginError, MissingSecret):
         if not later:
             raise

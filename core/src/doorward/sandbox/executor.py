@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 from pydantic import ByteSize, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from doorward.config import Settings
 from doorward.drivers import Capabilities, PluginContext
 from doorward.sandbox.bootstrap import COMMAND
 from doorward.sandbox.jail import Isolated, Jail, zygote_config
 from doorward.sandbox.pool import Pool
 from doorward.sandbox.session import JailSandbox
+from doorward.settings import Settings
 from doorward.types import Limits, Program
 
 

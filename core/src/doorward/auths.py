@@ -1,0 +1,126 @@
+"""The auths of the configured servers: found by name, validated, made when first needed, closed at the end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from doorward.config import Loaded, Server, validate
+from doorward.drivers import PluginContext
+from doorward.errors import ConfigError
+from doorward.logs import log
+from doorward.plugins import Plugins
+from doorward.principals import Principals
+from doorward.types import LOCAL
+
+if TYPE_CHECKING:
+    import httpx2
+
+
+class Auths:
+    """Makes the auth of a server, for one principal where it is `per_principal`."""
+
+    def __init__(self, loaded: Loaded, plugins: Plugins, principals: Principals, state: Path) -> None:
+        self._loaded = loaded
+        self._plugins = plugins
+        self._principals = principals
+        self._state = state
+        self._opened: list[tuple[str, Any]] = []
+
+    def drivers(self, server: Server, principal: str = LOCAL) -> list[tuple[Any, Any]]:
+        """The driver classes and their settings, in the order of the configuration; none for a public server.
+
+        Raises: ConfigError, PluginError.
+        """
+        tables = server.settings.auth or []
+        several = isinstance(tables, list)
+        found = []
+        for number, table in enumerate(tables if isinstance(tables, list) else [tables], 1):
+            options = dict(table)
+            place = f"{server.place} auth" + (f" {number}" if several else "")
+            kind = options.pop("type", None)
+            if not isinstance(kind, str):
+                raise ConfigError("has no type", place=place, hint='For example: auth = { type = "jwt", token = "${TOKEN}" }')
+            driver = self._plugins.driver("auth", kind)
+            secrets = self._principals.secrets(principal) if server.settings.per_principal else self._loaded.secrets
+            found.append((driver, validate(driver.Settings, options, secrets=secrets, place=place)))
+        return found
+
+    def make(self, server: Server, source: Any, principal: str = LOCAL) -> list[Any]:
+        """New auths of a server, whose source has the validated settings `source`. Raises: ConfigError, PluginError."""
+        url = str(getattr(source, "url", None) or getattr(source, "base_url", None) or "")
+        conceal, key = self._loaded.secrets.concealer(), self._loaded.config.vault_key
+        context = PluginContext(
+            server.name,
+            None,
+            self._state,
+            url,
+            server.settings.source,
+            conceal,
+            principal,
+            lambda: self._principals.presented(principal),
+            key.reveal if key else None,
+        )
+        return [driver(replace(context, settings=settings)) for driver, settings in self.drivers(server, principal)]
+
+    def open(self, server: Server, source: Any, principal: str = LOCAL) -> httpx2.Auth | None:
+        """What adds the credentials of a server to its requests; `None` for a public one. Raises: ConfigError, PluginError."""
+        auths = self.make(server, source, principal)
+        if not auths:
+            return None
+        self._opened += [(server.name, auth) for auth in auths]
+        tables = server.settings.auth
+        for table in tables if isinstance(tables, list) else [tables]:
+            self._plugins.tell("auth_chosen", server=server.name, auth=(table or {})["type"])
+        made = [auth.create_auth() for auth in auths]
+        return made[0] if len(made) == 1 else _all(made)
+
+    async def close(self) -> None:
+        """Close every auth that was opened."""
+        for name, auth in self._opened:
+            try:
+                if close := getattr(auth, "close", None):
+                    await close()
+            except Exception:  # the others must be closed as well
+                log.exception("close_failed", server=name)
+        self._opened.clear()
+
+
+def _all(auths: list[httpx2.Auth]) -> httpx2.Auth:
+    """An `httpx2.Auth` that is all of these, one around the other."""
+    import httpx2
+
+    class All(httpx2.Auth):
+        def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+            return _around(auths, request)
+
+    return All()
+
+
+async def _around(auths: list[httpx2.Auth], request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+    """The requests of the first auth, each passed through the others. Those that it makes on its own account (for a token) are not:
+    they go elsewhere."""
+    first, *others = auths
+    flow = first.async_auth_flow(request)
+    response: httpx2.Response | None = None
+    try:
+        while True:
+            outgoing = await flow.asend(response)  # type: ignore[arg-type]
+            if outgoing is not request or not others:
+                response = yield outgoing
+                continue
+            inner = _around(others, outgoing)
+            try:
+                response = None
+                while True:
+                    response = yield await inner.asend(response)  # type: ignore[arg-type]
+            except StopAsyncIteration:
+                pass
+            finally:
+                await inner.aclose()
+    except StopAsyncIteration:
+        return
+    finally:
+        await flow.aclose()

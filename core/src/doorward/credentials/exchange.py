@@ -1,0 +1,45 @@
+"""One request of a login, and its answer: over TLS, of bounded size and time, never redirected."""
+
+from __future__ import annotations
+
+import contextlib
+
+import anyio
+import httpx2
+
+from doorward.errors import ServerError
+
+PATIENCE = 15.0
+"""Seconds for one exchange."""
+MOST = 256 * 2**10
+"""Bytes of one answer."""
+
+
+async def exchange(client: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Response:
+    """The answer, read to its end; a redirect is an answer too, its `next_request` the one that it asks for.
+
+    Raises: ServerError, naming the place.
+    """
+    where = place(str(request.url))
+    body = b""
+    try:
+        with anyio.fail_after(PATIENCE):
+            response = await client.send(request, stream=True, follow_redirects=False)
+            async with contextlib.aclosing(response):
+                async for part in response.aiter_bytes():
+                    body += part
+                    if len(body) > MOST:
+                        raise ServerError(f"{where} answered with more than {MOST // 1024} KiB")
+    except TimeoutError:
+        raise ServerError(f"{where} cannot be reached: no answer within {PATIENCE:.0f} seconds") from None
+    except httpx2.HTTPError as error:
+        raise ServerError(f"{where} cannot be reached: {type(error).__name__}: {error}") from None
+    headers = [(name, value) for name, value in response.headers.multi_items() if name not in ("content-encoding", "content-length")]
+    whole = httpx2.Response(response.status_code, headers=headers, content=body, request=request)
+    whole.next_request = response.next_request
+    return whole
+
+
+def place(url: str) -> str:
+    """A URL without what may be secret in it."""
+    return str(httpx2.URL(url).copy_with(userinfo=b"", query=None, fragment=None))

@@ -1,0 +1,55 @@
+"""The `httpx2.Auth` of a credential that is fetched."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import Any, Generic
+
+import httpx2
+
+from doorward.credentials.exchange import MOST
+from doorward.credentials.home import Home
+from doorward.credentials.renewal import C, Renewal
+from doorward.errors import ServerError
+
+
+class Fetched(httpx2.Auth, Generic[C]):
+    """Puts the credential into each request to its home (`put`), and another one if the server refuses it with 401, once."""
+
+    def __init__(self, server: str, home: Home, renewal: Renewal[C], put: Callable[[httpx2.Request, C], None], *, advice: str = "") -> None:
+        self._server, self._home, self._renewal, self._put, self._advice = server, home, renewal, put, advice
+
+    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        self._home.check(request)
+        credential = await self._renewal.get()
+        self._put(request, credential)
+        response = yield request
+        if (other := await self.after(response, credential)) is None:
+            return
+        response.stream = Capped(response.stream, self._server)  # httpx2 reads it to its end before it sends again
+        self._put(request, other)
+        response = yield request
+        if response.status_code == 401:
+            raise ServerError(f"{self._server} refuses the credentials that it was given", hint=self._advice or None)
+
+    async def after(self, response: httpx2.Response, credential: C) -> C | None:
+        """The credential with which the request should be made again, if it should."""
+        return await self._renewal.get(credential) if response.status_code == 401 else None
+
+
+class Capped(httpx2.AsyncByteStream):
+    """The body of an answer, up to a size."""
+
+    def __init__(self, stream: Any, who: str) -> None:
+        self._stream, self._who = stream, who
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for part in self._stream:
+            size += len(part)
+            if size > MOST:
+                raise ServerError(f"{self._who} refuses its credentials, with more than {MOST // 1024} KiB of text")
+            yield part
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

@@ -1,0 +1,51 @@
+"""Where credentials may go."""
+
+from __future__ import annotations
+
+import ipaddress
+
+import httpx2
+
+from doorward.errors import ConfigError, ServerError
+
+
+class Home:
+    """The origin of a server (RFC 6454): its credentials go there, privately, and nowhere else.
+
+    Raises: ConfigError if `url` is none, or is neither https nor on loopback.
+    """
+
+    def __init__(self, server: str, url: str) -> None:
+        at = parsed(url)
+        if not url or not at.host:
+            raise ConfigError(f"{server}: it is not known where its credentials may go", hint="Set `url` or `base_url` of the server.")
+        if at.scheme != "https" and not (at.scheme == "http" and is_loopback(at)):
+            where = at.copy_with(userinfo=b"", query=None, fragment=None)
+            raise ConfigError(f"{server}: credentials that are fetched go over https only, and its URL is {where}")
+        self._server, self.origin = server, at.origin
+
+    def check(self, request: httpx2.Request) -> None:
+        """Raises: ServerError for a request to another origin."""
+        if request.url.origin != self.origin:
+            raise ServerError(
+                f"the credentials of {self._server!r} are for {self.origin.host} and were not sent to {request.url.host}",
+                hint="Configure the other origin as a server of its own.",
+            )
+
+
+def parsed(url: str) -> httpx2.URL:
+    """Raises: ServerError."""
+    try:
+        return httpx2.URL(url)
+    except httpx2.InvalidURL:
+        raise ServerError(f"{url[:100]!r} is no URL") from None
+
+
+def is_loopback(url: httpx2.URL) -> bool:
+    """Whether it is on this machine."""
+    if url.host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(url.host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,173 @@
+"""The models of `doorward.toml`: what its keys are called, mean and may hold."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ByteSize, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt, field_validator
+from pydantic_core import PydanticCustomError
+
+from doorward import types
+from doorward.errors import MissingSecret
+from doorward.secrets import Secret, Secrets, Template
+
+
+class Settings(BaseModel):
+    """The base of every part of the configuration, plugins' `Settings` included.
+
+    Unknown keys are refused. `${…}` in strings is expanded while reading, but for fields of type `Template` and
+    `Secret`, which are resolved when used.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, arbitrary_types_allowed=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _expand(cls, value: Any, info: Any) -> Any:
+        secrets = (info.context or {}).get("secrets")
+        if secrets is None or _resolved_later(cls.model_fields[info.field_name].annotation):
+            return value
+        try:
+            return expand(value, secrets)
+        except MissingSecret as error:
+            raise PydanticCustomError("missing_variable", "{why}. {hint}", {"why": str(error), "hint": error.hint}) from None
+
+
+def expand(value: Any, secrets: Secrets) -> Any:
+    """A value of the file with its references replaced. Raises: MissingSecret."""
+    match value:
+        case str():
+            return secrets.expand(value)
+        case list():
+            return [expand(v, secrets) for v in value]
+        case dict():
+            return {k: expand(v, secrets) for k, v in value.items()}
+        case _:
+            return value
+
+
+def _resolved_later(annotation: Any) -> bool:
+    """Whether a field's strings are somebody else's to expand: templates, nested settings, plugins' parts."""
+    if annotation is Any or (isinstance(annotation, type) and issubclass(annotation, (Template, Settings))):
+        return True
+    return any(_resolved_later(part) for part in get_args(annotation))
+
+
+class LimitSettings(Settings):
+    """`[limits]`: what one run may use, and what the gateway keeps."""
+
+    timeout: PositiveFloat = Field(30.0, description="Seconds a run may take, if the caller does not say")
+    max_timeout: PositiveFloat = Field(300.0, description="The most seconds that a caller may ask for")
+    memory: ByteSize = Field(ByteSize(512 * 2**20), description="Memory of one run")
+    output: ByteSize = Field(ByteSize(2**20), description="Printed output of one run")
+    code: ByteSize = Field(ByteSize(64 * 2**10), description="Source text of a program")
+    calls: PositiveInt = Field(1000, description="Calls of one run")
+    processes: PositiveInt = Field(128, description="Processes of one run, where the executor has processes")
+    rate: PositiveInt = Field(60, description="Runs a minute for one principal")
+    result: ByteSize = Field(ByteSize(50 * 2**20), description="One result of a call")
+    inline: ByteSize = Field(ByteSize(16 * 2**10), description="A value shown whole; larger ones are cut, with a handle to the rest")
+    asking: PositiveFloat = Field(600.0, description="Seconds that a run may wait, in all, for answers of its client")
+    kept: ByteSize = Field(ByteSize(256 * 2**20), description="All artefacts kept together")
+    kept_seconds: PositiveFloat = Field(3600.0, description="How long an artefact is kept")
+    sessions: PositiveInt = Field(8, description="Open sessions of one principal")
+    session_idle: PositiveFloat = Field(600.0, description="Seconds after which an unused session ends")
+
+    def of_run(self) -> types.Limits:
+        """The part that concerns one run."""
+        return types.Limits(**{f: getattr(self, f) for f in types.Limits.__dataclass_fields__})
+
+
+class PolicySettings(Settings):
+    """`[policy]`: what programs may call, as patterns of `server.function`; `deny` wins."""
+
+    allow: list[str] = ["*"]
+    deny: list[str] = []
+
+
+class OAuthSettings(Settings):
+    """`[http.oauth]`: clients bring access tokens (JWT, RFC 9068) of an authorization server."""
+
+    issuer: str = Field(description="The authorization server; its metadata (RFC 8414, OpenID Connect Discovery) tells the rest")
+    audience: str | list[str] = Field("", description="What `aud` of a token must name; without it the URL of this endpoint")
+    scopes: list[str] = Field([], description="Scopes that each token must have")
+    principal: str = Field("sub", description="The claim that names the principal")
+    jwks_url: str = Field("", description="Where the keys are, if the issuer does not tell")
+    algorithms: list[str] = Field(["RS256", "ES256", "PS256", "EdDSA"], description="Signatures that are accepted; asymmetric ones")
+
+
+class HttpSettings(Settings):
+    """`[http]`: where `serve --transport http` listens, and who may use it."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(8000, ge=0, le=65535)
+    path: str = "/mcp"
+    url: str = Field("", description="The URL by which clients reach it, where that is another: behind a proxy, or by a name")
+    certificate: Path | None = Field(None, description="A PEM file with the certificate chain: serves https")
+    key: Path | None = Field(None, description="A PEM file with its private key")
+    origins: list[str] = Field([], description="Origins of web pages that may use it; none but loopback if not given")
+    oauth: OAuthSettings | None = None
+
+
+class TokenSettings(Settings):
+    """`[[principals.NAME.tokens]]`: one bearer token of a principal, as `doorward token new` writes it."""
+
+    id: str = Field(description="What `doorward token list` and `revoke` call it")
+    hash: str = Field(pattern=r"^sha256:[0-9a-f]{64}$", description="The hash of the token, which itself is nowhere kept")
+    expires: datetime | None = Field(None, description="When it ends; never, if not given")
+
+
+class PrincipalSettings(Settings):
+    """`[principals.NAME]`: one who asks over HTTP; `[principals."*"]`: everyone who has no table of their own; `local`: who asks over
+    stdio and on the command line."""
+
+    servers: list[str] = Field(["*"], description="The servers that they see and may use; wildcards work")
+    allow: list[str] = Field(["*"], description="What they may call, as in [policy], within what that allows")
+    deny: list[str] = Field([], description="What they may not call; wins")
+    secrets: dict[str, Secret] = Field({}, description="Their own credentials: `${principal:KEY}` in the settings of servers")
+    tokens: list[TokenSettings] = []
+
+
+class ServerSettings(Settings):
+    """The keys of `[servers.NAME]` that core understands, whatever the source."""
+
+    source: str
+    auth: dict[str, Any] | list[dict[str, Any]] | None = Field(
+        None, description="Credentials: a table with the key `type`, or a list of such tables, all of which are used"
+    )
+    per_principal: bool = Field(
+        False, description="Each principal has credentials of their own here: their own login, their own token exchanged, `${principal:…}`"
+    )
+    read_only: bool = Field(False, description="Leave out every function that may change something")
+    include: list[str] | None = Field(None, description='Names, original ids, "tag:…" or "GET /path/**"; wildcards work')
+    exclude: list[str] = Field([], description="What to leave out, in the same words")
+    expose: list[str] = Field([], description="Functions that are MCP tools of their own as well; each costs every client tokens")
+    skills: str | None = Field(None, description="A Markdown guide for agents: a path, relative to the configuration file, or a URL")
+    disabled: bool = False
+
+
+class Config(Settings):
+    """The whole file."""
+
+    surface: Literal["standard", "minimal"] = "standard"
+    executor: list[str] = []
+    cache: str | None = None
+    plugins: list[str] = []
+    state: Path = Path()
+    log_level: Literal["debug", "info", "warning", "error"] = "warning"
+    refresh: NonNegativeFloat = Field(86400.0, description="Seconds after which a gateway that is open compiles what has changed; 0: never")
+    limits: LimitSettings = LimitSettings()
+    policy: PolicySettings = PolicySettings()
+    http: HttpSettings = HttpSettings()
+    principals: dict[str, PrincipalSettings] = {}
+    vault_key: Secret | None = Field(None, description="Encrypts logins and tokens in the state folder; without it tokens stay in memory")
+    servers: dict[str, dict[str, Any]] = {}
+    executors: dict[str, dict[str, Any]] = {}
+    caches: dict[str, dict[str, Any]] = {}
+    hooks: dict[str, dict[str, Any]] = {}
+
+    @field_validator("executor", mode="before")
+    @classmethod
+    def _one_executor(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value

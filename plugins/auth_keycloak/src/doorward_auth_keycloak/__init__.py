@@ -1,0 +1,3 @@
+"""The auth type `keycloak`."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""The auth type `session`."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""The secret schemes `keyring` and `cmd`."""
+
+from __future__ import annotations
