@@ -1,22 +1,23 @@
-"""An application with logins of several kinds, on loopback: sessions by cookie or token, a form with Django's CSRF check, one that forgets."""
+"""An application with logins of several kinds, on loopback: sessions by cookie or token, a form with Django's CSRF check."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from http.cookies import SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl
 
-FORM = (
-    '<html><head><meta name="csrf-token" content="{meta}"></head><form method="post"><input type="hidden" name="csrfmiddlewaretoken" value="{field}">\
-<input name="username"><input type=password name="password"></form>'
-)
+FORM = """\
+<form method="post"><input type="hidden" name="csrfmiddlewaretoken" value="{}">
+<input name="username"><input type=password name="password"></form>
+"""
+LASTING = "Path=/; Max-Age=31449600"
 
 
 class Server(ThreadingHTTPServer):
@@ -36,7 +37,6 @@ class Application:
         self.given: list[str] = []
         self.answers: dict[str, Callable[[Handler], None]] = {}
         self.cookie = "sid={}; Path=/; HttpOnly"
-        self.locked = threading.Lock()
 
     def session(self, kind: str = "sid") -> str:
         """A new one."""
@@ -60,10 +60,10 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         self.cookies = {name: one.value for name, one in SimpleCookie(self.headers.get("Cookie", "")).items()}
-        with self.app.locked:
-            path = self.path.partition("?")[0]
-            self.app.seen.append((self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, self.body))
-            name = "page" if path.startswith("/form") else path.strip("/").replace("/", "_")
+        path = self.path.partition("?")[0]
+        self.app.seen.append((self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, self.body))
+        name = "page" if path.startswith("/form") else path.strip("/").replace("/", "_")
+        with contextlib.suppress(ConnectionError):
             (self.app.answers.get(path) or (lambda handler: getattr(handler, f"on_{name}", handler.on_nothing)()))(self)
 
     do_POST = do_DELETE = do_PUT = do_GET
@@ -105,16 +105,14 @@ class Handler(BaseHTTPRequestHandler):
         """`/form…`: Django's login, as its middleware has it."""
         if self.command == "GET":
             token = self.app.secret("csrf")
-            return self.say(
-                200, FORM.format(field=token, meta=""), ("Set-Cookie", f"csrftoken={token}; Path=/; Max-Age=31449600"), html=True
-            )
+            return self.say(200, FORM.format(token), ("Set-Cookie", f"csrftoken={token}; {LASTING}"), html=True)
         told = dict(parse_qsl(self.body.decode()))
         if not (self.cookies.get("csrftoken") == told.pop("csrfmiddlewaretoken", "none") and self.headers.get("Referer")):
             return self.say(403, "<h1>CSRF verification failed</h1>", html=True)
         token = self.app.secret("csrf")
-        again = ("Set-Cookie", f"csrftoken={token}; Path=/; Max-Age=31449600")
+        again = ("Set-Cookie", f"csrftoken={token}; {LASTING}")
         if not self._right(told):
-            return self.say(200, FORM.format(field=token, meta=""), again, html=True)
+            return self.say(200, FORM.format(token), again, html=True)
         return self.say(302, "", ("Location", "/home"), again, ("Set-Cookie", self.app.cookie.format(self.app.session())))
 
     def _user(self) -> str | None:
@@ -147,7 +145,7 @@ class Handler(BaseHTTPRequestHandler):
         self.say(204, "")
 
 
-@contextmanager
+@contextlib.contextmanager
 def running() -> Iterator[tuple[Application, str]]:
     """An application, and its URL."""
     app = Application()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,8 @@ class Doorward:
     @asynccontextmanager
     async def http(self, auth: Session | None = None, **settings: Any) -> Any:
         auth = auth or self.auth(**settings)
-        async with httpx2.AsyncClient(auth=auth.create_auth(), base_url=self.url, timeout=20) as client:
+        nothing = CookieJar(DefaultCookiePolicy(allowed_domains=[]))  # as the source openapi has it
+        async with httpx2.AsyncClient(auth=auth.create_auth(), cookies=nothing, base_url=self.url, timeout=20) as client:
             yield client
         await auth.close()
 

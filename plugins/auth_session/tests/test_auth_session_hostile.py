@@ -96,7 +96,7 @@ async def test_cookies_that_are_none_of_ours(home: Doorward, cookie: str) -> Non
     """For other domains, for TLS where there is none, ended, empty, with characters that none may have, or too long."""
     home.app.cookie = cookie
     async with home.http(cookie_name="sid") as http:
-        with pytest.raises(LoginRefused, match="set no cookie 'sid'|are not for"):
+        with pytest.raises(LoginRefused, match=r"set no cookie 'sid'|are not for"):
             await http.get("/api/me")
     assert [path for _, path, _, _ in home.app.seen] == ["/login"]
 
@@ -159,9 +159,10 @@ async def test_a_page_that_is_slow_to_read(home: Doorward) -> None:
     assert time.monotonic() - start < 3
 
 
-@pytest.mark.parametrize(
-    "answer", [b"[" * 200_000, b'{"data": [{"auth": 1}]}', b'{"data": {"auth": {"token": "a\\r\\nb"}}}', b"\xff\xfe", b"null"]
-)
+ANSWERS = [b"[" * 200_000, b'{"data": [{"auth": 1}]}', b'{"data": {"auth": {"token": "a\\r\\nb"}}}', b"\xff\xfe", b"null"]
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
 async def test_answers_that_are_no_token(home: Doorward, answer: bytes) -> None:
     """Whatever it is, it is refused in words."""
     home.app.answers["/token"] = lambda handler: handler.say(200, answer)
