@@ -1,4 +1,4 @@
-"""A person with a browser, as a program: visits a page in Chromium, logs in, agrees to what is asked, and ends where the page leads back to.
+"""A person with a browser, as a program: visits a page in Chromium, logs in, agrees to what is asked, and ends where that leads.
 
     python browse.py URL USER PASSWORD [TEXT]
 
@@ -26,6 +26,8 @@ OPTIONS = (
     "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --disable-background-networking --disable-extensions "
     "--disable-sync --disable-component-update --remote-debugging-pipe"
 )
+HOSTS = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+"""It goes nowhere but to this machine."""
 ACT = """
 (([user, password]) => {
   if (document.readyState != "complete" || window.acted) return "";
@@ -51,7 +53,15 @@ class Browser:
         program = shutil.which("chromium") or sys.exit("chromium is absent")
         (ours_in, theirs_out), (theirs_in, ours_out) = os.pipe(), os.pipe()
         # Chromium reads from 3 and writes to 4; a shell puts them there.
-        words = ["sh", "-c", f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}', program, *OPTIONS.split(), f"--user-data-dir={folder}"]
+        words = [
+            "sh",
+            "-c",
+            f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}',
+            program,
+            *OPTIONS.split(),
+            HOSTS,
+            f"--user-data-dir={folder}",
+        ]
         self._process = subprocess.Popen(
             words, pass_fds=(theirs_in, theirs_out), start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
@@ -96,7 +106,7 @@ def visit(browser: Browser, url: str, user: str, password: str, text: str) -> st
         if (redirect and address.startswith(redirect)) or (text and text in page):
             return ""
         logins += browser.value(ACT % json.dumps([user, password])) == "log in"
-        if logins > 1:
+        if logins > 1 or address.startswith("chrome-error:"):
             break
         time.sleep(0.05)
     return f"{address}: {page[:2000]}"

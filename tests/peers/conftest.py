@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from .guarded import Guarded, guarded
-from .keycloak import AUDIENCE, Keycloak, keycloak
+from .keycloak import Keycloak, keycloak
+from .oidc_provider import OidcProvider, oidc_provider
 
 
 @pytest.fixture(scope="session")
@@ -29,5 +31,19 @@ def fresh_keycloak(started_keycloak: Keycloak) -> Keycloak:
 @pytest.fixture
 def keycloak_api(keycloak: Keycloak) -> Iterator[Guarded]:
     """An API that wants tokens of Keycloak."""
-    with guarded(keycloak.issuer, keycloak.jwks_url, AUDIENCE) as api:
+    with guarded(keycloak.issuer, keycloak.jwks_url) as api:
+        yield api
+
+
+@pytest.fixture(name="oidc_provider")
+def started_oidc_provider(tmp_path: Path) -> Iterator[OidcProvider]:
+    """oidc-provider, started for one test (half a second)."""
+    with oidc_provider(tmp_path) as server:
+        yield server
+
+
+@pytest.fixture
+def oidc_provider_api(oidc_provider: OidcProvider) -> Iterator[Guarded]:
+    """An API that wants tokens of oidc-provider."""
+    with guarded(oidc_provider.issuer, oidc_provider.jwks_url) as api:
         yield api

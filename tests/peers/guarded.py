@@ -11,6 +11,9 @@ from typing import Any
 
 import jwt
 
+AUDIENCE = "https://tools.example"
+"""The `aud` that both providers put into access tokens, unless a test has them put another one."""
+
 
 class Guarded:
     """Its `url`, the OpenAPI document in `spec`, the claims of all tokens that it has accepted, and why it refused others."""
@@ -37,9 +40,11 @@ _DOCUMENT = {
     "paths": {"/me": {"get": {"operationId": "me", "summary": "The claims of the token.", "responses": _ANSWER}}},
 }
 
+_REQUIRED: Any = {"require": ["exp", "aud", "iss"]}
+
 
 @contextlib.contextmanager
-def guarded(issuer: str, jwks_url: str, audience: str) -> Iterator[Guarded]:
+def guarded(issuer: str, jwks_url: str, audience: str = AUDIENCE) -> Iterator[Guarded]:
     """An API for tokens of the issuer for this audience (RFC 9068 section 4): `/me` answers with the token's claims."""
     keys = jwt.PyJWKClient(jwks_url)
 

@@ -15,12 +15,11 @@ from typing import Any
 
 import httpx2
 
+from .guarded import AUDIENCE
 from .peer import CACHE, absent, free_port, program, running
 
 STARTED = 120.0
 """Seconds that Keycloak gets to start: at its first start it makes its tables."""
-AUDIENCE = "https://tools.example"
-"""The `aud` of every access token, for what the tokens are shown to; `audience` changes it."""
 SCOPES = ("read", "write")
 """What a client may ask for besides `openid`, `offline_access` …"""
 LIFESPAN = 300
@@ -44,16 +43,8 @@ CLIENTS: dict[str, dict[str, Any]] = {
 }
 """By client id, what is special about it. Tokens of all clients may be given to `exchange`, whose own may be for `target`."""
 
-_EVENTS = [
-    "CLIENT_LOGIN",
-    "CODE_TO_TOKEN",
-    "LOGIN",
-    "LOGOUT",
-    "OAUTH2_DEVICE_CODE_TO_TOKEN",
-    "REFRESH_TOKEN",
-    "REVOKE_GRANT",
-    "TOKEN_EXCHANGE",
-]
+_EVENTS = ["CLIENT_LOGIN", "CODE_TO_TOKEN", "LOGIN", "LOGOUT", "REFRESH_TOKEN", "REVOKE_GRANT", "TOKEN_EXCHANGE"]
+_EVENTS += ["OAUTH2_DEVICE_AUTH", "OAUTH2_DEVICE_CODE_TO_TOKEN"]
 
 
 class Keycloak:
