@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -174,6 +174,10 @@ def _explain(model: type[BaseModel], error: Mapping[str, Any], also: Iterable[st
 def known_keys(model: Any, path: Sequence[Any]) -> list[str]:
     """The keys that are allowed at a path of a model."""
     for part in path:
-        fields = getattr(model, "model_fields", {})
-        model = fields[part].annotation if part in fields else None
+        if get_origin(model) in (dict, list):
+            model = get_args(model)[-1]
+        else:
+            fields = getattr(model, "model_fields", {})
+            model = fields[part].annotation if part in fields else None
+        model = next((a for a in get_args(model) if type(None) in get_args(model) and a is not type(None)), model)
     return sorted(field.alias or name for name, field in getattr(model, "model_fields", {}).items())

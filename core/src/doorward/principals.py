@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from doorward.config import Loaded, module_name
+from doorward.logs import log
 from doorward.secrets import Secrets
 from doorward.settings import EVERYONE, PrincipalSettings
 
@@ -32,6 +33,8 @@ class Principals:
         self._servers = [*loaded.config.servers]
         self._secrets = loaded.secrets
         self._presented: OrderedDict[str, str] = OrderedDict()
+        for wrong in self.unknown():
+            log.warning("principals", what=wrong)
 
     def settings(self, principal: str) -> PrincipalSettings:
         """The table of a principal. What it does not say is as in that of everyone."""

@@ -99,9 +99,9 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
     for name, server in gate.servers.configured.items():
         try:
             settings[name] = gate.servers.settings(name)
-        except ConfigError as error:
-            if not (server.settings.per_principal and isinstance(error, MissingSecret)):  # told of each principal
-                gate.servers.broken.setdefault(name, error)
+        except ConfigError as wrong:
+            if not (server.settings.per_principal and isinstance(wrong, MissingSecret)):  # told of each principal
+                gate.servers.broken.setdefault(name, wrong)
     await gate.servers.compile()
     reports = gate.catalog.reports()
     told = set()
@@ -121,8 +121,8 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
             async for check in _login(gate, name):
                 yield check
     for name, error in gate.servers.broken.items():
-        if (wrong := _wrong(f"server {name}", error)).check not in told:
-            yield wrong
+        if (check := _wrong(f"server {name}", error)).check not in told:
+            yield check
 
 
 async def _principals(gate: Gateway) -> AsyncIterator[Check]:
