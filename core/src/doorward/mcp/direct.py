@@ -48,12 +48,12 @@ class Direct:
         """Whether there is a tool of that name."""
         return name in self._gate.exposed.tools()
 
-    async def call(self, name: str, arguments: Mapping[str, Any], client: Client) -> t.CallToolResult:
+    async def call(self, name: str, arguments: Mapping[str, Any], principal: str, client: Client) -> t.CallToolResult:
         """The answer of the tool."""
         function = self._gate.exposed.tools()[name]
         real = {_spoken(name): name for name in function.parameters.get("properties", {})}
         given = {real.get(name, name): value for name, value in arguments.items()}
-        outcome = await self._gate.answer(function.qualified, given, client=client)
+        outcome = await self._gate.answer(function.qualified, given, principal=principal, client=client)
         if not outcome.ok:
             return t.CallToolResult(content=[t.TextContent(text=as_text(outcome))], is_error=True)
         return t.CallToolResult(content=[t.TextContent(text=as_text(outcome))], structured_content=_structured(outcome))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ from doorward.gateway import Gateway
 from doorward.mcp import guides, resources
 from doorward.mcp.additions import Additions, of_plugin
 from doorward.mcp.changes import Changes, advertise
+from doorward.mcp.clients import principal_of
 from doorward.mcp.tools import Tools
 
 _PROMPT = t.Prompt(
@@ -63,7 +65,7 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
         uri = str(params.uri)
         if not uri.startswith(resources.OURS) and (raw := additions.resource(uri)) is not None:
             return await told(f"the resource {uri}", raw.read, ctx, uri)
-        return await resources.read(gate, uri)
+        return await resources.read(gate, uri, principal_of(ctx))
 
     async def list_prompts(ctx: Any, params: Any) -> t.ListPromptsResult:
         changes.remember(ctx)
@@ -109,7 +111,7 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
         on_get_prompt=get_prompt,
         on_subscriptions_listen=changes.listen,
     )
-    security = RequestStateSecurity.ephemeral(ttl=tools.parked.lasting)
+    security = RequestStateSecurity(keys=[secrets.token_bytes(32)], ttl=tools.parked.lasting, bind_principal=principal_of)
     server.middleware.append(RequestStateBoundary(security, default_audience=server.name))
     advertise(server)
     additions.extend(server, changes.tell)
