@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, replace
 from difflib import get_close_matches
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,6 +29,7 @@ from doorward.principals import Principals
 from doorward.programs import digest
 from doorward.settings import ServerSettings
 from doorward.skills import Skills
+from doorward.sources import Sources
 from doorward.types import LOCAL, Compiled, Function, Skipped
 
 AT_ONCE = 8
@@ -45,24 +48,36 @@ class Servers:
         self._catalog = catalog
         self._skills = skills
         self._state = state
-        self._sources: dict[tuple[str, str], Source] = {}
+        self._sources = Sources(self._make, self._closed)
         self._options: dict[tuple[str, str], Any] = {}
         self._locks: dict[str, anyio.Lock] = {}
         self.changed: Callable[[str], None] = lambda name: None
         self.broken: dict[str, DoorwardError] = dict(loaded.broken)
         self.behind: dict[str, DoorwardError] = {}
         self.configured: dict[str, Server] = {n: s for n, s in loaded.servers.items() if not s.settings.disabled}
-        self._modules = {module_name(n): n for n in self.configured}
+        self.modules = {module_name(n): n for n in self.configured}
 
-    def names(self) -> list[str]:
-        """The servers that can be used, by their module names, in the order of the configuration."""
-        return [module for module, name in self._modules.items() if name not in self.broken]
+    def names(self, principal: str) -> list[str]:
+        """The servers that a principal can use, by their module names, in the order of the configuration."""
+        return [module for module in self.modules if self.usable(module, principal)]
+
+    def usable(self, module: str, principal: str) -> bool:
+        """Whether a principal can use the server of this module name: it is theirs, and not broken."""
+        return (name := self.modules.get(module)) is not None and name not in self.broken and self._principals.may_use(principal, module)
+
+    def wrong(self, principal: str) -> dict[str, DoorwardError]:
+        """What is `broken`, of the servers that are there for a principal."""
+        return {name: self.broken[name] for name in self._principals.theirs(principal, self.broken)}
 
     def settings_in_use(self) -> Iterator[tuple[str, ServerSettings]]:
-        """The module name and the settings of each server that can be used."""
-        for module, name in self._modules.items():
+        """The module name and the settings of each server that somebody can use."""
+        for module, name in self.modules.items():
             if name not in self.broken:
                 yield module, self.configured[name].settings
+
+    def per_principal(self, module: str) -> bool:
+        """Whether each principal has credentials of their own at a server."""
+        return self.configured[self.modules[module]].settings.per_principal
 
     def drop(self, name: str, error: DoorwardError) -> None:
         """Take a server out of use, and remember why."""
@@ -70,46 +85,65 @@ class Servers:
         self.broken[name] = error
         log.warning("server_broken", server=name, why=str(error), hint=error.hint)
 
-    def source(self, module: str, principal: str = LOCAL) -> Source:
-        """The source of a server, made now if need be: one for all, or one of each principal where they have credentials of their own.
-        Imports the plugin, opens nothing.
+    def source(self, module: str) -> Source:
+        """The source that compiles a server, made now if need be. Imports the plugin, opens nothing.
 
-        Raises: UnknownName, PluginError, ConfigError.
+        Raises: PluginError, ConfigError.
         """
-        name = self._modules.get(module)
-        if name is None:
-            raise UnknownName(f"there is no server {module!r}", hint=f"Servers: {', '.join(self.names()) or 'none'}.")
+        return self._sources.get(self.modules[module], LOCAL)
+
+    def using(self, module: str, principal: str) -> AbstractAsyncContextManager[Source]:
+        """The source of a server for one call: one for all, or one of each principal where they have credentials of their own.
+
+        Raises: LimitExceeded, PluginError, ConfigError.
+        """
+        return self._sources.using(self.modules[module], principal if self.per_principal(module) else LOCAL)
+
+    def _make(self, name: str, whose: str) -> Source:
         server = self.configured[name]
-        whose = principal if server.settings.per_principal else LOCAL
-        if (name, whose) not in self._sources:
-            driver = self._driver(server)
-            settings = self._validated(server, driver.Settings, whose)
-            context = ServerContext(
-                module,
-                settings,
-                self._loaded.folder,
-                self._state / "servers" / name,
-                lambda: self._auths.open(server, settings, whose),
-                lambda: self.changed(name),
-                self._loaded.secrets.scrub,
-            )
-            self._sources[name, whose] = driver(context)
-        return self._sources[name, whose]
+        driver = self._driver(server)
+        settings = self._validated(server, driver.Settings, whose)
+        state = self._state / "servers" / name
+        context = ServerContext(
+            module_name(name),
+            settings,
+            self._loaded.folder,
+            state if whose == LOCAL else state / "principals" / sha256(whose.encode(errors="surrogatepass")).hexdigest()[:16],
+            lambda: self._auths.open(server, settings, whose),
+            lambda: self.changed(name),
+            self._loaded.secrets.scrub,
+        )
+        return cast("Source", driver(context))
+
+    async def _closed(self, name: str, whose: str) -> None:
+        """A source is closed: so is what was made for it."""
+        await self._auths.close(name, whose)
+        if whose != LOCAL:
+            self._options.pop((name, whose), None)
+
+    async def sweep(self) -> None:
+        """Close principals' own sources that are not used any more."""
+        await self._sources.sweep()
 
     def _driver(self, server: Server) -> Any:
         return self._plugins.driver("source", server.settings.source)
 
     def offered(self, module: str, name: str) -> Function | None:
         """The function of this name or id that every server of the source has, if this server's configuration leaves it."""
-        for function in cast("Sequence[Function]", getattr(self.source(module), "offers", ())):
-            if name in (function.name, function.id) and wanted(function, self.configured[self._modules[module]].settings):
+        server = self.configured[self.modules[module]]
+        for function in cast("Sequence[Function]", getattr(self._driver(server), "offers", ())):
+            if name in (function.name, function.id) and wanted(function, server.settings):
                 return replace(function, server=module)
         return None
 
-    def cwd(self, module: str) -> str:
+    def cwd(self, module: str, principal: str) -> str:
         """The folder in which a server's process works, if its source's settings name one (`cwd`)."""
-        server = self.configured[self._modules[module]]
-        cwd = getattr(self._validated(server, self._driver(server).Settings), "cwd", None)
+        server = self.configured[self.modules[module]]
+        try:
+            whose = principal if server.settings.per_principal else LOCAL
+            cwd = getattr(self._validated(server, self._driver(server).Settings, whose), "cwd", None)
+        except ConfigError:  # a call will tell
+            return ""
         return str(self._loaded.folder / Path(cwd).expanduser()) if cwd else ""
 
     def _validated(self, server: Server, model: Any, principal: str = LOCAL) -> Any:
@@ -141,7 +175,7 @@ class Servers:
 
         Raises: UnknownName; ConfigError if it has none, or cannot be used; PluginError.
         """
-        name = self._modules.get(name, name)
+        name = self.modules.get(name, name)
         if name not in self.configured:
             if name in self.broken:
                 raise self.broken[name]
@@ -284,9 +318,4 @@ class Servers:
 
     async def close(self) -> None:
         """Close every source that was opened."""
-        for (name, _), source in self._sources.items():
-            try:
-                await source.close()
-            except Exception:  # the others must be closed as well
-                log.exception("close_failed", server=name)
-        await self._auths.close()
+        await self._sources.close()

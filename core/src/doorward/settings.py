@@ -132,7 +132,9 @@ Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256
 class OAuthSettings(Settings):
     """`[http.oauth]`: clients bring access tokens (JWT, RFC 9068) of an authorization server."""
 
-    issuer: Annotated[str, AfterValidator(_trusted)] = Field(description="The authorization server; its metadata (RFC 8414, OpenID Connect Discovery) tells the rest")
+    issuer: Annotated[str, AfterValidator(_trusted)] = Field(
+        description="The authorization server; its metadata (RFC 8414, OpenID Connect Discovery) tells the rest"
+    )
     audience: str | list[str] = Field("", description="What `aud` of a token must name; without it the URL of this endpoint")
     scopes: list[str] = Field([], description="Scopes that each token must have")
     principal: str = Field("sub", description="The claim that names the principal")
@@ -178,19 +180,19 @@ class TokenSettings(Settings):
         return value if value is None or value.tzinfo else value.replace(tzinfo=UTC)
 
 
+EVERYONE = "*"
+"""The table of those who have none of their own."""
+
+
 class PrincipalSettings(Settings):
-    """`[principals.NAME]`: one who asks over HTTP; `[principals."*"]`: everyone who has no table of their own; `local`: who asks over
-    stdio and on the command line."""
+    """`[principals.NAME]`: one who asks over HTTP, or `local`, who asks over stdio and on the command line. `[principals."*"]`: everyone
+    who has no table of their own; it also says what a table of their own does not, but for secrets and tokens."""
 
     servers: list[str] = Field(["*"], description="The servers that they see and may use; wildcards work")
     allow: list[str] = Field(["*"], description="What they may call, as in [policy], within what that allows")
     deny: list[str] = Field([], description="What they may not call; wins")
     secrets: dict[str, Secret] = Field({}, description="Their own credentials: `${principal:KEY}` in the settings of servers")
     tokens: list[TokenSettings] = []
-
-
-EVERYONE = "*"
-"""The table of those who have none of their own."""
 
 
 def can_come_in(principal: Any) -> bool:
@@ -236,22 +238,21 @@ class Config(Settings):
     caches: dict[str, dict[str, Any]] = {}
     hooks: dict[str, dict[str, Any]] = {}
 
+    @field_validator("principals")
+    @classmethod
+    def _nameable(cls, principals: dict[str, PrincipalSettings]) -> dict[str, PrincipalSettings]:
+        for name, table in principals.items():
+            if name == EVERYONE and (table.secrets or table.tokens):
+                raise ValueError('"*" is everyone: it has no secrets and no tokens. Give them to principals by their names')
+            if table.tokens and not can_come_in(name):
+                raise ValueError(f"{name[:100]!r} cannot have tokens: nobody who comes over HTTP is called so")
+            if name != EVERYONE and (not 0 < len(name) <= 255 or not name.isprintable() or re.search(r"[*?\[\]]", name)):
+                raise ValueError(f'{name[:100]!r} cannot name a principal: give one name, without wildcards, or "*" for everyone')
+            if "name" in table.secrets:
+                raise ValueError(f"{name}.secrets: ${{principal:name}} is always the principal's name; call the secret otherwise")
+        return principals
+
     @field_validator("executor", mode="before")
     @classmethod
     def _one_executor(cls, value: Any) -> Any:
         return [value] if isinstance(value, str) else value
-
-    @field_validator("principals")
-    @classmethod
-    def _rest_of_everyone(cls, principals: dict[str, PrincipalSettings]) -> dict[str, PrincipalSettings]:
-        """What a principal's table does not say, everyone's does: a token in it must not open what is closed to all."""
-        for name, settings in principals.items():
-            if settings.tokens and not can_come_in(name):
-                raise ValueError(f"{name!r} cannot have tokens: it is no name of one who comes over HTTP")
-        everyone = principals.get(EVERYONE, PrincipalSettings())
-        rest = {key: getattr(everyone, key) for key in ("servers", "allow", "deny") if key in everyone.model_fields_set}
-
-        def whole(name: str, own: PrincipalSettings) -> PrincipalSettings:
-            return own.model_copy(update={k: v for k, v in rest.items() if k not in own.model_fields_set and name != types.LOCAL})
-
-        return {name: whole(name, own) for name, own in principals.items()}

@@ -34,10 +34,11 @@ TEMPLATES = [
 ]  # fmt: skip
 
 
-def listed(gate: Gateway) -> list[t.Resource]:
-    """The resources that can be named in advance."""
+def listed(gate: Gateway, principal: str) -> list[t.Resource]:
+    """The resources that can be named to a principal in advance."""
     about: dict[str, Any] = {"mime_type": "text/markdown", "description": "Read it before you use the server."}
-    guides = [t.Resource(name=f"{name} skills", title=f"Guide to {name}", uri=SKILLS + name, **about) for name in gate.skills.names()]
+    names = gate.skills.names(principal)
+    guides = [t.Resource(name=f"{name} skills", title=f"Guide to {name}", uri=SKILLS + name, **about) for name in names]
     return [_CAPABILITIES, *guides]
 
 
@@ -47,7 +48,7 @@ async def read(gate: Gateway, uri: str, principal: str) -> t.ReadResourceResult:
         if uri == CAPABILITIES:
             return _text(uri, gate.capabilities(principal))
         if uri.startswith(SKILLS):
-            return _text(uri, gate.skills.read(module_name(uri.removeprefix(SKILLS))), "text/markdown")
+            return _text(uri, gate.skills.read(module_name(uri.removeprefix(SKILLS)), principal), "text/markdown")
         if uri.startswith(FUNCTIONS):
             card = (await gate.get_functions([uri.removeprefix(FUNCTIONS).replace("/", ".", 1)], principal=principal))[0]
             if "text" in card:

@@ -116,15 +116,15 @@ class Tools:
         self._run = {tool.name: run[tool.name] for tool in surface}
         self._known = {tool.name: tool.input_schema for tool in surface}
 
-    async def listed(self) -> list[t.Tool]:
-        """In an order that never changes: clients cache by it."""
-        own = [*self._tools, *await self._direct.listed()]
+    async def listed(self, principal: str) -> list[t.Tool]:
+        """Those of a principal, in an order that never changes: clients cache by it."""
+        own = [*self._tools, *await self._direct.listed(principal)]
         names = {tool.name for tool in own}
         return [*own, *(raw.tool for name, raw in self._additions.tools().items() if name not in names)]
 
     def schema(self, name: str) -> Mapping[str, Any] | None:
         """What a tool takes that may want arguments in headers too (2026-07-28, `x-mcp-header`): none but those of plugins does."""
-        raw = None if name in self._run or self._direct.has(name) else self._additions.tools().get(name)
+        raw = None if name in self._run else self._additions.tools().get(name)
         return raw.tool.input_schema if raw else None
 
     async def call(self, ctx: Any, params: t.CallToolRequestParams) -> Any:
@@ -134,11 +134,13 @@ class Tools:
             if name in self._run:
                 self._check(name, arguments)
                 return await self.parked.call(ctx, params.request_state, partial(self._own, name, arguments, principal))
-            if self._direct.has(name):
+            if self._direct.has(name, principal):
                 return await self.parked.call(ctx, params.request_state, partial(self._direct.call, name, arguments, principal))
             if (raw := self._additions.tools().get(name)) is not None:
                 return await of_plugin(f"the tool {name}", raw.call, ctx, arguments)
-            return _result((f"There is no tool {name!r}. There are: {', '.join(tool.name for tool in await self.listed())}.", None, True))
+            return _result(
+                (f"There is no tool {name!r}. There are: {', '.join(tool.name for tool in await self.listed(principal))}.", None, True)
+            )
         except DoorwardError as error:
             return _result((f"{type(error).__name__}: {error}" + (f"\nhint: {error.hint}" if error.hint else ""), None, True))
 
@@ -192,11 +194,11 @@ class Tools:
         return as_text(outcome), as_dict(outcome), not outcome.ok, *images
 
     async def _skills(self, principal: str) -> Answer:
-        names = self._gate.skills.names()
+        names = self._gate.skills.names(principal)
         return "\n".join(names) or "No guide can be read.", {"skills": names}, False
 
     async def _skill(self, principal: str, server: str) -> Answer:
-        guide = self._gate.skills.read(module_name(server))
+        guide = self._gate.skills.read(module_name(server), principal)
         return guide, {"server": server, "guide": guide}, False
 
 

@@ -7,7 +7,7 @@ import contextlib
 import os
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -49,6 +49,7 @@ async def serve_http(gate: Gateway, host: str, port: int, *, ready: Callable[[st
         listener = stack.enter_context(_listening(host, port))
         endpoint = Endpoint(gate.loaded, host, listener.getsockname()[1])
         async with serving(gate) as server:
+            server.middleware.insert(0, _by_http)
             app = application(server, endpoint, verifiers)
             files: dict[str, Any] = {"ssl_certfile": str(tls[0]), "ssl_keyfile": str(tls[1])} if tls else {}
             settings = uvicorn.Config(
@@ -99,6 +100,13 @@ def application(server: Server[Any], endpoint: Endpoint, verifiers: Verifiers) -
         allow_headers=["*"],
         expose_headers=["Mcp-Session-Id", "WWW-Authenticate"],
     )
+
+
+async def _by_http(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+    """No message without its HTTP request: without one it would pass for one of stdio, which is always `local`'s."""
+    if ctx.request is None:
+        raise RuntimeError("the SDK gave a message without its request")
+    return await call_next(ctx)
 
 
 def _listening(host: str, port: int) -> socket.socket:

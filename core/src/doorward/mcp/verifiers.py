@@ -62,7 +62,9 @@ class Verifiers:
 
     def _may_enter(self, found: Any) -> bool:
         if not isinstance(found, AccessToken) or not can_come_in(found.subject):
-            log.warning("token_without_principal", hint="Its subject must be a name, other than `local` and `*`, of at most 200 characters.")
+            log.warning(
+                "token_without_principal", hint="Its subject must be a name, other than `local` and `*`, of at most 200 characters."
+            )
             return False
         return found.expires_at is None or found.expires_at >= time.time()
 
