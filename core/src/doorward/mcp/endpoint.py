@@ -6,15 +6,16 @@ import ipaddress
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-
-from mcp.server.transport_security import TransportSecuritySettings
 
 from doorward.config import Loaded
 from doorward.errors import ConfigError
 
+if TYPE_CHECKING:
+    from mcp.server.transport_security import TransportSecuritySettings
+
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-_WILDCARDS = ("0.0.0.0", "::", "")
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,9 @@ class Endpoint:
                 place=place,
                 hint="Make tokens for its clients (`doorward token new NAME`), set [http.oauth], or bind to 127.0.0.1 without `url`.",
             )
-        if not inside and self.host in _WILDCARDS and not http.url:
+        if _everywhere(self.host) and not http.url:
             raise ConfigError(
-                f"{self.host or 'an empty host'} is every address of this machine, so it is not known what clients call it",
+                f"{self.host} is every address of this machine, so it is not known what clients call it",
                 place=place,
                 hint='Set [http] url, for example "https://mcp.example.com/mcp".',
             )
@@ -66,8 +67,10 @@ class Endpoint:
 
     def security(self) -> TransportSecuritySettings:
         """Which `Host` and `Origin` are let in (against DNS rebinding, and web pages)."""
+        from mcp.server.transport_security import TransportSecuritySettings
+
         http = self.loaded.config.http
-        hosts = [*_LOOPBACK, _in_url(self.host)] if self.host not in _WILDCARDS else [*_LOOPBACK]
+        hosts = [*_LOOPBACK, _in_url(self.host)] if not _everywhere(self.host) else [*_LOOPBACK]
         origins = [f"{scheme}://{host}:*" for host in _LOOPBACK for scheme in ("http", "https")] if loopback(self.host) else []
         if http.url:
             parts = urlsplit(http.url)
@@ -106,6 +109,13 @@ def _in_url(host: str) -> str:
 
 def _no_password() -> str:
     raise ValueError("the key is encrypted")
+
+
+def _everywhere(host: str) -> bool:
+    try:
+        return not host or ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
 
 
 def loopback(host: str) -> bool:

@@ -3,9 +3,7 @@ token that `doorward token` makes or revokes needs no restart."""
 
 from __future__ import annotations
 
-import hashlib
 import os
-import secrets
 import tomllib
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -17,20 +15,8 @@ from doorward.config import Loaded, validate
 from doorward.distribution import layers
 from doorward.errors import ConfigError
 from doorward.logs import log
+from doorward.mcp.clients import hashed
 from doorward.settings import EVERYONE, TokenSettings, can_come_in
-
-PREFIX = "doorward_"
-"""How each token begins, so that people and scanners of repositories know one when they see it."""
-
-
-def new_token() -> str:
-    """A token of 256 random bits."""
-    return PREFIX + secrets.token_urlsafe(32)
-
-
-def hashed(token: str) -> str:
-    """As the configuration has it. A fast hash will do: 256 random bits cannot be guessed."""
-    return "sha256:" + hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
 
 
 class StaticTokens:
