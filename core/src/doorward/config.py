@@ -51,6 +51,8 @@ class Loaded:
     broken: dict[str, ConfigError] = field(default_factory=dict)
     named: frozenset[str] = frozenset()
     """Top-level keys that somebody set: what is only a default may be missing."""
+    path: Path = Path()
+    """The file, as it was named: what it says of tokens is read again."""
 
     def state_folder(self) -> Path:
         """Where the catalog, kept programs and the audit log lie: the configured `state`, else a folder of this
@@ -96,7 +98,7 @@ def load(path: Path | str | None = None, *, env_file: Path | str | None = None, 
             servers[name] = server
         except ConfigError as error:
             broken[name] = error
-    return Loaded(config, file.resolve().parent, file.name, secrets, servers, broken, named)
+    return Loaded(config, file.resolve().parent, file.name, secrets, servers, broken, named, file.absolute())
 
 
 def module_name(server: str) -> str:

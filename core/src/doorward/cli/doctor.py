@@ -51,6 +51,7 @@ async def _all(project: Project) -> list[Check]:
         async with project.gateway(ready=False) as gate:
             checks.append(Check(f"configuration {project.config}", True))
             checks += _state(gate)
+            checks += _http(gate)
             checks += [check async for check in _servers(gate)]
             checks += [check async for check in _principals(gate)]
             checks += [check async for check in _executors(gate)]
@@ -89,6 +90,26 @@ def _state(gate: Gateway) -> Iterator[Check]:
         yield Check(f"{what} is open to other users", False, f"chmod 700 {gate.state}")
     else:
         yield Check(what, True)
+
+
+def _http(gate: Gateway) -> Iterator[Check]:
+    """Who may come in over HTTP, and whether it can be served as it is configured."""
+    from doorward.mcp.endpoint import Endpoint
+
+    http = gate.config.http
+    tokens = {name: len(settings.tokens) for name, settings in gate.config.principals.items() if settings.tokens}
+    verifiers = [found.plugin_name for found in gate.plugins.hook.token_verifier.get_hookimpls()]
+    who = [f"{sum(tokens.values())} tokens of {', '.join(tokens)}"] if tokens else []
+    who += [f"access tokens of {http.oauth.issuer}"] if http.oauth else []
+    who += [f"whom the plugin {name} lets in" for name in verifiers]
+    endpoint = Endpoint(gate.loaded, http.host, http.port)
+    try:
+        endpoint.check(authenticated=bool(who))
+        endpoint.tls()
+    except ConfigError as error:
+        yield _wrong("HTTP", error)
+    else:
+        yield Check(f"HTTP at {endpoint.url}: {'; '.join(who) or 'whoever is on this machine, as `local`: no token is asked for'}", True)
 
 
 async def _servers(gate: Gateway) -> AsyncIterator[Check]:
