@@ -62,7 +62,7 @@ class Gateway:
                 f"cannot be made the state folder: {error.strerror}", place=str(self.state), hint="Set DOORWARD_STATE_DIR."
             ) from None
         self.limits: Limits = self.config.limits.of_run()
-        self.secrets.resolve = lambda scheme, name: plugins.hook.resolve_secret(scheme=scheme, name=name)
+        self.secrets.resolve = plugins.resolve_secret
         plugins.load_configured(loaded, self.state)
         self.catalog = Catalog(self.state / "catalog.db")
         self.skills = Skills(loaded, self.state)
