@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections import OrderedDict
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -60,13 +60,13 @@ def handle(value: Any) -> str | None:
 
 
 class Artefacts:
-    """What is kept, bounded by bytes altogether and by seconds each; the oldest go first."""
+    """What is kept, bounded by bytes altogether and by seconds each; the oldest of whoever holds most go first."""
 
     def __init__(self, *, most: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = most
         self._seconds = seconds
         self._clock = clock
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._kept: dict[str, _Kept] = {}
 
     def keep(self, content: str | bytes, type: str, principal: str, name: str = "") -> Artefact:
         """Keep it and say where. The id cannot be guessed and works for its principal only."""
@@ -74,12 +74,20 @@ class Artefacts:
             raise LimitExceeded(f"a result of {len(content)} bytes is more than may be kept ({self._most})")
         id = secrets.token_urlsafe(16)
         self._kept[id] = _Kept(content, type, principal, self._clock() + self._seconds, name)
-        total = sum(k.size for k in self._kept.values())
-        for old in list(self._kept):
-            if old == id or (total <= self._most and self._kept[old].until > self._clock()):
-                break
-            total -= self._kept.pop(old).size
+        self._make_room(id)
         return Artefact(PREFIX + id, type, len(content.encode() if isinstance(content, str) else content), name)
+
+    def _make_room(self, new: str) -> None:
+        """Let go what is over, then the oldest of whoever holds most: what one keeps costs nobody else theirs."""
+        for id in [id for id, kept in self._kept.items() if kept.until <= self._clock()]:
+            del self._kept[id]
+        held: Counter[str] = Counter()
+        for kept in self._kept.values():
+            held[kept.principal] += kept.size
+        while held.total() > self._most:
+            oldest = {kept.principal: id for id, kept in reversed(self._kept.items()) if id != new}
+            gone = self._kept.pop(oldest[max(oldest, key=held.__getitem__)])
+            held[gone.principal] -= gone.size
 
     def open(self, uri: str, principal: str) -> File:
         """All of what `doorward://results/ID` names, text as UTF-8.

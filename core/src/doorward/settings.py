@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -118,9 +119,13 @@ class TokenSettings(Settings):
     expires: datetime | None = Field(None, description="When it ends; never, if not given")
 
 
+EVERYONE = "*"
+"""The table of those who have none of their own."""
+
+
 class PrincipalSettings(Settings):
-    """`[principals.NAME]`: one who asks over HTTP; `[principals."*"]`: everyone who has no table of their own; `local`: who asks over
-    stdio and on the command line."""
+    """`[principals.NAME]`: one who asks over HTTP, or `local`, who asks over stdio and on the command line. `[principals."*"]`: everyone
+    who has no table of their own; it also says what a table of their own does not, but for secrets and tokens."""
 
     servers: list[str] = Field(["*"], description="The servers that they see and may use; wildcards work")
     allow: list[str] = Field(["*"], description="What they may call, as in [policy], within what that allows")
@@ -166,6 +171,18 @@ class Config(Settings):
     executors: dict[str, dict[str, Any]] = {}
     caches: dict[str, dict[str, Any]] = {}
     hooks: dict[str, dict[str, Any]] = {}
+
+    @field_validator("principals")
+    @classmethod
+    def _nameable(cls, principals: dict[str, PrincipalSettings]) -> dict[str, PrincipalSettings]:
+        for name, table in principals.items():
+            if name == EVERYONE and (table.secrets or table.tokens):
+                raise ValueError('"*" is everyone: it has no secrets and no tokens. Give them to principals by their names')
+            if name != EVERYONE and (not 0 < len(name) <= 255 or not name.isprintable() or re.search(r"[*?\[\]]", name)):
+                raise ValueError(f'{name[:100]!r} cannot name a principal: give one name, without wildcards, or "*" for everyone')
+            if "name" in table.secrets:
+                raise ValueError(f"{name}.secrets: ${{principal:name}} is always the principal's name; call the secret otherwise")
+        return principals
 
     @field_validator("executor", mode="before")
     @classmethod

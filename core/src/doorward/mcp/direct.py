@@ -14,7 +14,7 @@ from doorward.gateway import Gateway
 from doorward.results import as_text
 from doorward.schemas import BYTES, Definitions, kinds, table
 from doorward.signatures import prose
-from doorward.types import Function, Outcome, Schema
+from doorward.types import LOCAL, Function, Outcome, Schema
 from doorward.values import dump, plain
 
 _LARGEST = 32 * 2**10
@@ -39,18 +39,18 @@ class Direct:
         """The tools, once the servers that expose something are compiled."""
         if any(settings.expose for _, settings in self._gate.servers.settings_in_use()):
             await self._gate.ready()
-        found = self._gate.exposed.tools()
+        found = self._gate.exposed.tools(LOCAL)
         if found is not self._seen:
             self._seen, self._tools = found, [self._tool(name, function) for name, function in found.items()]
         return self._tools
 
     def has(self, name: str) -> bool:
         """Whether there is a tool of that name."""
-        return name in self._gate.exposed.tools()
+        return name in self._gate.exposed.tools(LOCAL)
 
     async def call(self, name: str, arguments: Mapping[str, Any], client: Client) -> t.CallToolResult:
         """The answer of the tool."""
-        function = self._gate.exposed.tools()[name]
+        function = self._gate.exposed.tools(LOCAL)[name]
         real = {_spoken(name): name for name in function.parameters.get("properties", {})}
         given = {real.get(name, name): value for name, value in arguments.items()}
         outcome = await self._gate.answer(function.qualified, given, client=client)

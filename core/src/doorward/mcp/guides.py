@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from doorward.errors import ConfigError
 from doorward.gateway import Gateway
+from doorward.types import LOCAL
 
 MOST = 2048
 """Characters of the instructions: clients cut them there."""
@@ -56,9 +57,9 @@ def instructions(gate: Gateway) -> str | None:
     """How to begin. What servers' owners wrote stands in it as far as there is room, and is named in any case."""
     standard = gate.config.surface == "standard"
     parts = [STANDARD] if standard else []
-    if tools := gate.exposed.tools():
+    if tools := gate.exposed.tools(LOCAL):
         parts.append(f"# Direct API Tools\nFor a single call there are tools: {_some(list(tools), 400)}. Prefer execute_code for more.")
-    if names := gate.skills.names():
+    if names := gate.skills.names(LOCAL):
         how = "get_server_skills(server)" if standard else "doorward.skills(server) in a program"
         parts.append(
             f"# Server Skills\nRead the guide before you use its server: {_some(names, 300)}; {how} or the resource skills://SERVER."
@@ -72,7 +73,7 @@ def instructions(gate: Gateway) -> str | None:
 
 def _guide(gate: Gateway, name: str) -> str:
     try:
-        return f"## {name}\n{gate.skills.read(name).strip()}"
+        return f"## {name}\n{gate.skills.read(name, LOCAL).strip()}"
     except ConfigError:
         return ""
 

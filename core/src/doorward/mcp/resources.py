@@ -38,7 +38,7 @@ TEMPLATES = [
 def listed(gate: Gateway) -> list[t.Resource]:
     """The resources that can be named in advance."""
     about: dict[str, Any] = {"mime_type": "text/markdown", "description": "Read it before you use the server."}
-    guides = [t.Resource(name=f"{name} skills", title=f"Guide to {name}", uri=SKILLS + name, **about) for name in gate.skills.names()]
+    guides = [t.Resource(name=f"{name} skills", title=f"Guide to {name}", uri=SKILLS + name, **about) for name in gate.skills.names(LOCAL)]
     return [_CAPABILITIES, *guides]
 
 
@@ -48,7 +48,7 @@ async def read(gate: Gateway, uri: str) -> t.ReadResourceResult:
         if uri == CAPABILITIES:
             return _text(uri, gate.capabilities())
         if uri.startswith(SKILLS):
-            return _text(uri, gate.skills.read(module_name(uri.removeprefix(SKILLS))), "text/markdown")
+            return _text(uri, gate.skills.read(module_name(uri.removeprefix(SKILLS)), LOCAL), "text/markdown")
         if uri.startswith(FUNCTIONS):
             card = (await gate.get_functions([uri.removeprefix(FUNCTIONS).replace("/", ".", 1)]))[0]
             if "text" in card:

@@ -191,11 +191,11 @@ class Tools:
         return as_text(outcome), as_dict(outcome), not outcome.ok, *images
 
     async def _skills(self) -> Answer:
-        names = self._gate.skills.names()
+        names = self._gate.skills.names(LOCAL)
         return "\n".join(names) or "No guide can be read.", {"skills": names}, False
 
     async def _skill(self, server: str) -> Answer:
-        guide = self._gate.skills.read(module_name(server))
+        guide = self._gate.skills.read(module_name(server), LOCAL)
         return guide, {"server": server, "guide": guide}, False
 
 
