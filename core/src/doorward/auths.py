@@ -62,6 +62,7 @@ class Auths:
             principal,
             lambda: self._principals.presented(principal),
             key.reveal if key else None,
+            tuple(getattr(source, "origins", ())),
         )
         return [driver(replace(context, settings=settings)) for driver, settings in self.drivers(server, principal)]
 

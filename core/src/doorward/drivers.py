@@ -47,7 +47,8 @@ class ServerContext:
 class PluginContext:
     """What auth, cache, executor and hook plugins are told: their validated settings, the state folder, and
     for whom they work (`name`: the server for auth, else the plugin's own name). `url` is where that server is, as its
-    source's settings say (`url`, else `base_url`), and `source` the type of that; empty where they do not. `conceal` has a value that was
+    source's settings say (`url`, else `base_url`), and `source` the type of that; empty where they do not. `origins`: URLs of what
+    else belongs to that server, as its source's settings say (`origins`). `conceal` has a value that was
     fetched (a token) scrubbed from every output; tell it every time that one comes or goes, for only the latest are kept in mind.
 
     `principal` is whose credentials an auth is for: `local`, unless the server is `per_principal`; `presented` is the access token that
@@ -63,6 +64,7 @@ class PluginContext:
     principal: str = LOCAL
     presented: Callable[[], str | None] = lambda: None
     vault_key: Callable[[], str] | None = None
+    origins: Sequence[str] = ()
 
     @property
     def vault(self) -> Vault:
