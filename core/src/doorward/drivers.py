@@ -52,7 +52,8 @@ class PluginContext:
     fetched (a token) scrubbed from every output; tell it every time that one comes or goes, for only the latest are kept in mind.
 
     `principal` is whose credentials an auth is for: `local`, unless the server is `per_principal`; `presented` is the access token that
-    they brought last over HTTP, to be exchanged (RFC 8693), if they brought one. `vault` is where an auth may keep what it has fetched.
+    they brought last over HTTP, to be exchanged (RFC 8693), if they brought one; `per_principal` is what the server's setting says.
+    `vault` is where an auth may keep what it has fetched.
     """
 
     name: str
@@ -65,6 +66,7 @@ class PluginContext:
     presented: Callable[[], str | None] = lambda: None
     vault_key: Callable[[], str] | None = None
     origins: Sequence[str] = ()
+    per_principal: bool = False
 
     @property
     def vault(self) -> Vault:
