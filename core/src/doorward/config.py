@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from doorward.errors import ConfigError
+from doorward.errors import ConfigError, MissingSecret
 from doorward.secrets import Secrets
 from doorward.settings import Config, ServerSettings, Settings
 
@@ -149,12 +149,13 @@ def validate(model: type[T], data: Any, *, secrets: Secrets, place: str, also: I
     """`data` as `model`; pydantic's findings become one ConfigError with the place, the key and near names, those that
     may stand beside `data` (`also`) included.
 
-    Raises: ConfigError.
+    Raises: ConfigError; MissingSecret if nothing but variables is missing.
     """
     try:
         return model.model_validate(data, context={"secrets": secrets, "place": place})
     except ValidationError as error:
-        raise ConfigError("; ".join(_explain(model, e, also) for e in error.errors()), place=place) from None
+        kind = MissingSecret if {e["type"] for e in error.errors()} == {"missing_variable"} else ConfigError
+        raise kind("; ".join(_explain(model, e, also) for e in error.errors()), place=place) from None
 
 
 def _explain(model: type[BaseModel], error: Mapping[str, Any], also: Iterable[str]) -> str:

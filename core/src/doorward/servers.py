@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from difflib import get_close_matches
 from functools import partial
@@ -13,11 +14,12 @@ from typing import Any, cast
 
 import anyio
 
+from doorward import suggested
 from doorward.auths import Auths
 from doorward.catalog import Catalog, Report
 from doorward.config import Loaded, Server, module_name, validate
 from doorward.drivers import ServerContext, Source
-from doorward.errors import ConfigError, DoorwardError, ServerError, UnknownName
+from doorward.errors import ConfigError, DoorwardError, MissingSecret, ServerError, UnknownName
 from doorward.exposed import ADVISED as ADVISED_TOOLS
 from doorward.logs import log
 from doorward.names import Named, kept_names
@@ -92,6 +94,7 @@ class Servers:
                 lambda: self._auths.open(server, settings, whose),
                 lambda: self.changed(name),
                 self._loaded.secrets.scrub,
+                lambda: suggested.hint(server, self._catalog.reports().get(module)),
             )
             self._sources[name, whose] = driver(context)
         return self._sources[name, whose]
@@ -198,7 +201,8 @@ class Servers:
             reading = False
             try:
                 source = self.source(module)
-                self._auths.drivers(self.configured[name])  # one that cannot be had takes its server out of use, before any call
+                with suppress(MissingSecret):  # it is wanted by calls
+                    self._auths.drivers(self.configured[name])  # one that cannot be had takes its server out of use, before any call
                 reading = True
                 fingerprint = await source.fingerprint()
                 if before and not force and (before.fingerprint, before.settings) == (fingerprint, settings):
@@ -209,8 +213,9 @@ class Servers:
                 ms = (time.perf_counter() - started) * 1000
                 if dry_run:
                     return Report(
-                        module, len(compiled.functions), [asdict(s) for s in compiled.skipped], compiled.warnings, ms, compiled.description
-                    )
+                        module, len(compiled.functions), [asdict(s) for s in compiled.skipped], compiled.warnings, ms, compiled.description,
+                        closed=compiled.closed, auth=[asdict(s) for s in compiled.auth],
+                    )  # fmt: skip
                 scrub = self._loaded.secrets.scrub
                 store = partial(
                     self._catalog.store, module, compiled, fingerprint=fingerprint, settings=settings, ms=round(ms, 1), scrub=scrub

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 
+from doorward import suggested
 from doorward.cli.common import Project, common, plain, print_json, say
+from doorward.cli.suggest import of_doctor
 from doorward.errors import ConfigError, DoorwardError
 
 if TYPE_CHECKING:
@@ -98,7 +100,7 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
     reports = gate.catalog.reports()
     told = set()
     for name in gate.servers.configured:
-        for check in _secrets(name, settings.get(name, ())):
+        for check in _secrets(name, settings.get(name) or suggested.templates(gate.servers.configured[name], gate.loaded.secrets)):
             told.add(check.check)
             yield check
     for name in gate.servers.configured:
@@ -111,6 +113,8 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
         yield Check(count, True, why) if behind is None else _wrong(f"{count} of the last compile", behind)
         async for check in _login(gate, name):
             yield check
+        for what, advice in of_doctor(gate, name, report):
+            yield Check(what, True, advice)
     for name, error in gate.servers.broken.items():
         if (wrong := _wrong(f"server {name}", error)).check not in told:
             yield wrong
