@@ -38,6 +38,7 @@ _EXPORTS = {
     "types": (
         "LOCAL", "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "Ended", "Failure", "File", "Finding", "Frame", "Function",
         "Limits", "Outcome", "Program", "Reply", "Schema", "Skipped",
+        "Suggestion",
     ),
     "watchdog": ("Watchdog",),
 }  # fmt: skip

@@ -31,7 +31,8 @@ class ServerContext:
     relative paths start there. `auth` makes the configured `httpx2.Auth` (`None`: no credentials); it is
     called late, because that is what imports the auth plugin. `state` is a folder of the server's own that the
     source may create. `changed` is for a source that learns of it that its functions are others now: they are compiled
-    anew in the background, and clients are told. `scrub` takes secrets out of a text that the source keeps.
+    anew in the background, and clients are told. `scrub` takes secrets out of a text that the source keeps. `suggest` is the
+    hint for a call that lacks credentials, if no auth is configured, else empty.
     """
 
     name: str
@@ -41,6 +42,7 @@ class ServerContext:
     auth: Callable[[], httpx2.Auth | None] = lambda: None
     changed: Callable[[], None] = lambda: None
     scrub: Callable[[str], str] = str
+    suggest: Callable[[], str] = str
 
 
 @dataclass(frozen=True, slots=True)
