@@ -20,7 +20,7 @@ import anyio
 import httpx2
 import pytest
 from doorward import ConfigError, LoginRefused, PluginContext, ServerError
-from doorward.credentials import MOST, Backoff, Fetched, Home, Renewal, Vault, due, entry, exchange, renewal, vault
+from doorward.credentials import MOST, Backoff, Fetched, Home, Renewal, Vault, due, entry, exchange, fetched, renewal, vault
 
 pytestmark = pytest.mark.anyio
 
@@ -214,7 +214,7 @@ def client(server: Server, provider: Provider) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(auth=auth, base_url=server.url, timeout=10)
 
 
-async def test_401(server: Server) -> None:
+async def test_401(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """A refusal means one other credential and one other try; a second refusal is an error, with what to do."""
     async with client(server, Provider()) as http:
         assert (await http.post("/", content=b"body")).text == "fine"
@@ -226,6 +226,10 @@ async def test_401(server: Server) -> None:
             await http.get("/")
         assert caught.value.hint == "Ask somebody."
         assert server.asked[3:] == ["token 2", "token 3"]
+        with pytest.raises(ServerError, match="refuses the credentials"):  # not a login with each call
+            await http.get("/")
+        assert server.asked[5:] == ["token 3"]
+        monkeypatch.setattr(fetched.time, "monotonic", lambda: time.perf_counter() + 1e9)
         server.refusal = b"x" * (MOST + 1)
         with pytest.raises(ServerError, match="with more than 256 KiB of text"):
             await http.get("/")
@@ -258,6 +262,12 @@ def test_home_is_private(url: str) -> None:
     for nothing in ("", "api.example.com", "https://"):
         with pytest.raises(ConfigError, match="not known"):
             Home("mine", nothing)
+    both = Home("mine", "https://api.example.com/v1", ["https://uploads.example.com"])
+    both.check(httpx2.Request("GET", "https://uploads.example.com/x"))
+    with pytest.raises(ServerError, match=r"were not sent to https://example\.com/"):
+        both.check(httpx2.Request("GET", "https://example.com/x"))
+    with pytest.raises(ConfigError, match="go over https only"):
+        Home("mine", "https://api.example.com/v1", [url])
     with pytest.raises(ConfigError, match=r"its URL is http://api\.example\.com/x$"):
         Home("mine", "http://me:password@api.example.com/x?token=y")
 

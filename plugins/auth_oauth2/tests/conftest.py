@@ -81,7 +81,7 @@ class Doorward:
             principal,
             lambda: self.presented.get(principal),
             (lambda: key) if key else None,
-            principal != "local",
+            per_principal=principal != "local",
         )
         return OAuth2(context)
 
