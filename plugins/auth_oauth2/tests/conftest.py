@@ -14,6 +14,7 @@ from doorward.config import validate
 from doorward.secrets import Secrets
 from doorward_auth_oauth2 import OAuth2
 
+from .more_grants import register
 from .provider import Provider, running
 
 
@@ -24,7 +25,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 def provider() -> Iterator[Provider]:
-    yield from running()
+    yield from running(register)
 
 
 class Person:
@@ -81,7 +82,7 @@ class Doorward:
             principal,
             lambda: self.presented.get(principal),
             (lambda: key) if key else None,
-            principal != "local",
+            per_principal=principal != "local",
         )
         return OAuth2(context)
 

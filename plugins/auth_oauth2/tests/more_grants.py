@@ -71,7 +71,7 @@ def register(server: Any, app: flask.Flask, state: Any) -> None:
 
     class Device(DeviceAuthorizationEndpoint):
         CLIENT_AUTH_METHODS = METHODS
-        INTERVAL = 1
+        INTERVAL = 0.05
 
         def get_verification_uri(self) -> str:
             return f"{state.issuer}/enter"

@@ -10,7 +10,7 @@ import secrets
 import threading
 import time
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
@@ -23,8 +23,6 @@ from authlib.oauth2.rfc7009 import RevocationEndpoint
 from authlib.oauth2.rfc7591 import ClientRegistrationEndpoint
 from authlib.oauth2.rfc7636 import CodeChallenge
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
-
-from . import more_grants
 
 os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"  # plain HTTP, for it is on loopback
 
@@ -112,7 +110,9 @@ class Token(TokenMixin):
 class Provider:
     """Both servers. `expires_in` and the like may be changed at any time; `requests` are (method, path, form or query) of the provider."""
 
-    def __init__(self) -> None:
+    def __init__(self, more: Callable[..., None] | None = None) -> None:
+        self.more = more
+        """Has the authorization server know further grants."""
         self.expires_in = 3600
         self.publish = True
         """Whether the API publishes RFC 9728 metadata, and names it in its challenge."""
@@ -127,8 +127,6 @@ class Provider:
         """What devices asked for, by their code; `approved` is set by who visits the page."""
         self.slow_down = 0
         """How many polls of a device are told to slow down."""
-        self.extra: dict[str, Any] = {}
-        """What answers with tokens say besides, or instead."""
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         self.calls: list[str] = []
         self._servers: dict[str, BaseWSGIServer] = {}
@@ -190,7 +188,6 @@ class Provider:
         user = request.user if isinstance(request.user, str) else "alice"
         names = (request.client.client_id, token["access_token"], token.get("refresh_token", ""))
         self.tokens.append(Token(*names, scope, self.expires_in, family, user=user))
-        token.update(self.extra)
 
     def issue(self, user: str) -> Token:
         """A token that somebody has by another way, to be exchanged or refreshed."""
@@ -278,7 +275,8 @@ def _provider(state: Provider) -> flask.Flask:
     server.register_grant(AuthorizationCodeGrant, [CodeChallenge(required=True)])
     server.register_grant(RefreshTokenGrant)
     server.register_grant(ClientCredentialsGrant)
-    more_grants.register(server, app, state)
+    if state.more:
+        state.more(server, app, state)
     server.register_endpoint(Registration)
     server.register_endpoint(Revocation)
 
@@ -392,9 +390,9 @@ def _api(state: Provider) -> flask.Flask:
     return app
 
 
-def running() -> Iterator[Provider]:
+def running(more: Callable[..., None] | None = None) -> Iterator[Provider]:
     """For a fixture."""
-    provider = Provider()
+    provider = Provider(more)
     try:
         yield provider
     finally:

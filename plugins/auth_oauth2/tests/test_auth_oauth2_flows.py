@@ -43,17 +43,17 @@ def prepared(provider: Provider, method: str) -> tuple[Client, dict[str, Any]]:
 METHODS = ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"]
 
 
-async def works(home: Doorward, provider: Provider, auth: Any, user: str, requests: int = 1) -> None:
-    """A hundred calls are one request for a token; another when it is refused."""
+async def works(home: Doorward, provider: Provider, auth: Any, user: str, calls: int = 5) -> None:
+    """Many calls are one request for a token; another when it is refused."""
     async with home.http(auth) as http:
-        answers = await asyncio.gather(*(http.get("/me") for _ in range(100)))
+        answers = await asyncio.gather(*(http.get("/me") for _ in range(calls)))
         assert {answer.json()["user"] for answer in answers} == {user}
-        assert len(provider.asked("/token")) == requests
+        assert len(provider.asked("/token")) == 1
         for token in provider.tokens:
             token.revoked = token.client_id != "elsewhere"
-        answers = await asyncio.gather(*(http.get("/me") for _ in range(30)))
+        answers = await asyncio.gather(*(http.get("/me") for _ in range(calls)))
         assert {answer.json()["user"] for answer in answers} == {user}
-        assert len(provider.asked("/token")) == requests + 1
+        assert len(provider.asked("/token")) == 2
     for name, value in provider.secrets().items():
         if "access" in name and provider.tokens[int(name.split()[1])].client_id != "elsewhere":
             assert home.secrets.scrub(value) == "[secret]", name
@@ -66,7 +66,7 @@ async def test_password(home: Doorward, provider: Provider, method: str, told: s
     _, settings = prepared(provider, method)
     where = {"token_url": f"{provider.issuer}/token"} if told == "token_url" else {"issuer": provider.issuer}
     account = {"username": "bob", "password": "password of bob", "scope": "read"}
-    await works(home, provider, home.auth(flow="password", **account, **settings, **where), "bob")
+    await works(home, provider, home.auth(flow="password", **account, **settings, **where), "bob", calls=100 if method == "none" else 5)
     assert home.secrets.scrub("it is password of bob") == "it is [secret]"
     assert [file for file in home.folder.rglob("*") if file.is_file()] == []
 
@@ -197,7 +197,6 @@ async def test_device_code(home: Doorward, provider: Provider, monkeypatch: pyte
     """RFC 8628: a code, a page, polls that slow down when told to; then a login like any other."""
     monkeypatch.setattr(device, "LEAST_INTERVAL", 0.05)
     monkeypatch.setattr(device, "INTERVAL", 0.05)
-    provider.extra = {"interval": 0.05}
     _, settings = prepared(provider, "client_secret_basic")
     settings |= {"flow": "device_code", "issuer": provider.issuer, "scope": "read"}
     provider.slow_down = 1
@@ -228,7 +227,7 @@ async def test_logins_of_principals(home: Doorward, provider: Provider) -> None:
     for other in ("bob", "local", "alice\n"):
         with pytest.raises(ServerError, match="nobody is logged in") as caught:
             await home.auth(principal=other).check()
-        assert home.files()[0].read_text() not in str(caught.value)
+        assert str(caught.value) == "nobody is logged in"
     assert len(home.files()) == 1
     assert "alice" not in home.files()[0].name
 

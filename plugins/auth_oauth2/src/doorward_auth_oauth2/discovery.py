@@ -13,6 +13,7 @@ from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
 from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_server_url
 from pydantic import AnyHttpUrl, ValidationError
 
+from doorward_auth_oauth2.settings import PEOPLE
 from doorward_auth_oauth2.wire import said
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ async def discover(context: PluginContext, wire: Wire) -> Found:
     challenged = challenge if challenge.status_code in (401, 403) else None
     resource = await _resource(challenged, url, wire)
     provider = await _provider(settings, url, resource, wire, guess=challenge.status_code == 401)
-    return Found(provider, resource, settings.scopes or _asked(challenged, resource, provider))
+    return Found(provider, resource, settings.scopes or _asked(settings, challenged, resource, provider))
 
 
 async def _resource(challenged: httpx2.Response | None, url: str, wire: Wire) -> ProtectedResourceMetadata | None:
@@ -139,11 +140,13 @@ def _check(found: OAuthMetadata, *, strict: bool) -> None:
         raise ServerError(f"{found.issuer} does not offer PKCE with S256, without which no login is safe")
 
 
-def _asked(challenged: httpx2.Response | None, resource: ProtectedResourceMetadata | None, provider: OAuthMetadata) -> list[str]:
-    """The scopes that the server asks for, and `offline_access` for a refresh token where the provider has that."""
+def _asked(
+    settings: OAuth2Settings, challenged: httpx2.Response | None, resource: ProtectedResourceMetadata | None, provider: OAuthMetadata
+) -> list[str]:
+    """The scopes that the server asks for, and `offline_access` for a person's refresh token where the provider has that."""
     scopes = challenged_scopes(challenged) if challenged is not None else []
     scopes = scopes or _scopes((resource and resource.scopes_supported) or ())
-    if scopes and "offline_access" in (provider.scopes_supported or ()) and "offline_access" not in scopes:
+    if scopes and settings.flow in PEOPLE and "offline_access" in (provider.scopes_supported or ()) and "offline_access" not in scopes:
         scopes.append("offline_access")
     return scopes
 
