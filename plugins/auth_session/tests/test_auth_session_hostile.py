@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import structlog
 from doorward import LoginRefused, ServerError
+from doorward_auth_session import keeper
 from doorward_auth_session.cookies import MOST
 
 from .application import Handler, running
@@ -169,3 +170,15 @@ async def test_answers_that_are_no_token(home: Doorward, answer: bytes) -> None:
     async with home.http(login_url="/token", token_field="data.auth.token") as http:
         with pytest.raises(LoginRefused, match=r"gave no token at 'data\.auth\.token'"):
             await http.get("/api/me")
+
+
+async def test_a_logout_that_hangs(home: Doorward, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for it for long, and nothing but its failure is told."""
+    monkeypatch.setattr(keeper, "GOODBYE", 0.1)
+    home.app.answers["/logout"] = lambda handler: time.sleep(1)
+    with structlog.testing.capture_logs() as logs:
+        async with home.http(logout_url="/logout") as http:
+            await http.get("/api/me")
+            start = time.monotonic()
+    assert time.monotonic() - start < 0.9
+    assert [(log["event"], log["status"]) for log in logs] == [("logout_failed", 0)]
