@@ -23,8 +23,10 @@ async def test_ten_megabytes(home: Doorward) -> None:
     """No answer to a login is read further than 256 KiB; nor is one that says that the session is gone."""
     home.app.answers["/login"] = lambda handler: handler.say(200, b"x" * 10_000_000, ("Set-Cookie", "sid=a-cookie"))
     async with home.http() as http:
-        with pytest.raises(ServerError, match="/login answered with more than 256 KiB"):
-            await http.get("/api/me")
+        for _ in range(2):
+            with pytest.raises(LoginRefused, match="/login answered with more than 256 KiB"):
+                await http.get("/api/me")
+    assert len(home.app.asked("/login")) == 1  # it may have been a page that says that the password is wrong
     home.app.answers = {"/api/me": lambda handler: handler.say(401, b"x" * 10_000_000)}
     async with home.http() as http:
         with pytest.raises(ServerError, match="with more than 256 KiB"):
