@@ -219,7 +219,8 @@ def test_every_key_is_documented(heading: str) -> None:
 
 def _is_table(annotation: Any) -> bool:
     """Whether a key has a section of its own."""
-    return (isinstance(annotation, type) and issubclass(annotation, models.Settings)) or get_args(annotation)[1:] == (dict[str, Any],)
+    named = get_args(annotation)[1:]  # tables by their names
+    return named == (dict[str, Any],) or any(isinstance(a, type) and issubclass(a, models.Settings) for a in (annotation, *named))
 
 
 def _written(value: Any) -> str:
