@@ -51,6 +51,8 @@ class Loaded:
     broken: dict[str, ConfigError] = field(default_factory=dict)
     named: frozenset[str] = frozenset()
     """Top-level keys that somebody set: what is only a default may be missing."""
+    path: Path = Path()
+    """The file, as it was named: what it says of tokens is read again."""
 
     def state_folder(self) -> Path:
         """Where the catalog, kept programs and the audit log lie: the configured `state`, else a folder of this
@@ -75,7 +77,7 @@ def load(path: Path | str | None = None, *, env_file: Path | str | None = None, 
     dotenv = Path(env_file) if env_file else file.parent / ".env"
     if env_file and not dotenv.is_file():
         raise ConfigError("there is no such file", place=str(dotenv), hint="Check --env-file.")
-    secrets = Secrets(dotenv, environ=environ)
+    secrets = Secrets(dotenv, folder=file.resolve().parent, environ=environ)
     data, named = layers(text, secrets)
     config = validate(Config, data, secrets=secrets, place=file.name)
     servers: dict[str, Server] = {}
@@ -96,7 +98,7 @@ def load(path: Path | str | None = None, *, env_file: Path | str | None = None, 
             servers[name] = server
         except ConfigError as error:
             broken[name] = error
-    return Loaded(config, file.resolve().parent, file.name, secrets, servers, broken, named)
+    return Loaded(config, file.resolve().parent, file.name, secrets, servers, broken, named, file.absolute())
 
 
 def module_name(server: str) -> str:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 
+from doorward import suggested
 from doorward.cli.common import Project, common, plain, print_json, say
+from doorward.cli.suggest import of_doctor
 from doorward.errors import ConfigError, DoorwardError, MissingSecret
 from doorward.types import LOCAL
 
@@ -51,6 +53,7 @@ async def _all(project: Project) -> list[Check]:
         async with project.gateway(ready=False) as gate:
             checks.append(Check(f"configuration {project.config}", True))
             checks += _state(gate)
+            checks += _http(gate)
             checks += [check async for check in _servers(gate)]
             checks += [check async for check in _principals(gate)]
             checks += [check async for check in _executors(gate)]
@@ -91,6 +94,26 @@ def _state(gate: Gateway) -> Iterator[Check]:
         yield Check(what, True)
 
 
+def _http(gate: Gateway) -> Iterator[Check]:
+    """Who may come in over HTTP, and whether it can be served as it is configured."""
+    from doorward.mcp.endpoint import Endpoint
+
+    http = gate.config.http
+    tokens = {name: len(settings.tokens) for name, settings in gate.config.principals.items() if settings.tokens}
+    verifiers = [found.plugin_name for found in gate.plugins.hook.token_verifier.get_hookimpls()]
+    who = [f"{sum(tokens.values())} tokens of {', '.join(tokens)}"] if tokens else []
+    who += [f"access tokens of {http.oauth.issuer}"] if http.oauth else []
+    who += [f"whom the plugin {name} lets in" for name in verifiers]
+    endpoint = Endpoint(gate.loaded, http.host, http.port)
+    try:
+        endpoint.check(authenticated=bool(who))
+        endpoint.tls()
+    except ConfigError as error:
+        yield _wrong("HTTP", error)
+    else:
+        yield Check(f"HTTP at {endpoint.url}: {'; '.join(who) or 'whoever is on this machine, as `local`: no token is asked for'}", True)
+
+
 async def _servers(gate: Gateway) -> AsyncIterator[Check]:
     """Each server: its settings and secrets, then whether its functions are those of the present document."""
     from doorward.config import module_name
@@ -106,7 +129,8 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
     reports = gate.catalog.reports()
     told = set()
     for name in gate.servers.configured:
-        for check in _secrets(name, settings.get(name, ()), gate.servers.configured[name].settings.per_principal):
+        shown = settings.get(name) or suggested.templates(gate.servers.configured[name], gate.loaded.secrets)
+        for check in _secrets(name, shown, gate.servers.configured[name].settings.per_principal):
             told.add(check.check)
             yield check
     for name in gate.servers.configured:
@@ -120,6 +144,8 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
         if not gate.servers.configured[name].settings.per_principal:
             async for check in _login(gate, name):
                 yield check
+        for what, advice in of_doctor(gate, name, report):
+            yield Check(what, True, advice)
     for name, error in gate.servers.broken.items():
         if (check := _wrong(f"server {name}", error)).check not in told:
             yield check
