@@ -155,7 +155,11 @@ async def _principals(gate: Gateway) -> AsyncIterator[Check]:
     """Whom the configuration names: their servers, and what they lack where each has credentials of their own. What `local` lacks is
     no failure: perhaps all others come over HTTP."""
     for unknown in gate.principals.unknown():
-        yield Check(unknown, False, "Check the name: `doorward servers` lists them.")
+        yield Check(unknown, False, "Check the name: `doorward list` shows them.")
+    for name, table in gate.config.principals.items():
+        for key in [key for key, secret in table.secrets.items() if secret.literal]:
+            what = f"principal {name}: the secret {key} stands in the configuration file"
+            yield Check(what, True, "Move it to .env, and write ${NAME} in its place.")
     for principal in dict.fromkeys([LOCAL, *gate.principals.configured()]):
         for name, server in gate.servers.configured.items():
             if server.settings.per_principal and name not in gate.servers.broken and gate.principals.may_use(principal, name):
