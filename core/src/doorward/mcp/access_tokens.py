@@ -34,12 +34,14 @@ class AccessTokens:
     async def verify_token(self, token: str) -> AccessToken | None:
         """What the SDK wants to know of a good token, its `subject` the principal; else `None`. Raises: Unavailable."""
         try:
-            claims = await self._claims(token)
+            return self._found(token, await self._claims(token))
         except Unavailable:
             raise
         except Exception as error:  # a token may be anything; what is wrong with it is not for its bearer
             log.info("token_refused", why=f"{type(error).__name__}: {error}"[:200])
             return None
+
+    def _found(self, token: str, claims: Mapping[str, Any]) -> AccessToken:
         return AccessToken(
             token=token,
             client_id=str(claims.get("client_id") or claims.get("azp") or claims["iss"]),
