@@ -14,11 +14,11 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from doorward.errors import ConfigError
+from doorward.errors import ConfigError, MissingSecret
 from doorward.secrets import Secrets
 from doorward.settings import Config, ServerSettings, Settings
 
@@ -151,12 +151,13 @@ def validate(model: type[T], data: Any, *, secrets: Secrets, place: str, also: I
     """`data` as `model`; pydantic's findings become one ConfigError with the place, the key and near names, those that
     may stand beside `data` (`also`) included.
 
-    Raises: ConfigError.
+    Raises: ConfigError; MissingSecret if nothing but variables is missing.
     """
     try:
         return model.model_validate(data, context={"secrets": secrets, "place": place})
     except ValidationError as error:
-        raise ConfigError("; ".join(_explain(model, e, also) for e in error.errors()), place=place) from None
+        kind = MissingSecret if {e["type"] for e in error.errors()} == {"missing_variable"} else ConfigError
+        raise kind("; ".join(_explain(model, e, also) for e in error.errors()), place=place) from None
 
 
 def _explain(model: type[BaseModel], error: Mapping[str, Any], also: Iterable[str]) -> str:
@@ -175,6 +176,10 @@ def _explain(model: type[BaseModel], error: Mapping[str, Any], also: Iterable[st
 def known_keys(model: Any, path: Sequence[Any]) -> list[str]:
     """The keys that are allowed at a path of a model."""
     for part in path:
-        fields = getattr(model, "model_fields", {})
-        model = fields[part].annotation if part in fields else None
+        if get_origin(model) in (dict, list):
+            model = get_args(model)[-1]
+        else:
+            fields = getattr(model, "model_fields", {})
+            model = fields[part].annotation if part in fields else None
+        model = next((a for a in get_args(model) if type(None) in get_args(model) and a is not type(None)), model)
     return sorted(field.alias or name for name, field in getattr(model, "model_fields", {}).items())

@@ -58,9 +58,8 @@ class Gateway:
         try:
             self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
-            raise ConfigError(
-                f"cannot be made the state folder: {error.strerror}", place=str(self.state), hint="Set DOORWARD_STATE_DIR."
-            ) from None
+            why = f"cannot be made the state folder: {error.strerror}"
+            raise ConfigError(why, place=str(self.state), hint="Set DOORWARD_STATE_DIR.") from None
         self.limits: Limits = self.config.limits.of_run()
         self.secrets.resolve = lambda scheme, name: plugins.hook.resolve_secret(scheme=scheme, name=name)
         plugins.load_configured(loaded, self.state)
@@ -152,7 +151,7 @@ class Gateway:
         return self.discovery.describe(names, principal)
 
     def capabilities(self, principal: str = LOCAL) -> str:
-        """What can be done here, in a paragraph."""
+        """What a principal can do here, in a paragraph."""
         return self.discovery.capabilities(principal)
 
     async def compile(
@@ -183,9 +182,8 @@ class Gateway:
             self._rate.admit(principal)
             await self.ready()
             if (size := len(code.encode(errors="surrogatepass"))) > self.limits.code:
-                raise GuardRefused(
-                    f"the program has {size} bytes, more than {self.limits.code}", hint="Send less code; pass data as params."
-                )
+                hint = "Send less code; pass data as params."
+                raise GuardRefused(f"the program has {size} bytes, more than {self.limits.code}", hint=hint)
             # lines and places are counted alike everywhere
             code = code.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
             known = programs.parameters_if_readable(code)

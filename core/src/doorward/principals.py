@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from doorward.config import Loaded, module_name
+from doorward.logs import log
 from doorward.secrets import Secrets
 from doorward.settings import EVERYONE, PrincipalSettings
 
@@ -26,12 +27,14 @@ class Principals:
     """What the configuration says of each principal. Whoever is not in it, and not in `[principals."*"]`, may use all servers."""
 
     def __init__(self, loaded: Loaded) -> None:
-        self._own: Mapping[str, PrincipalSettings] = loaded.config.principals
-        self._everyone = self._own.get(EVERYONE, PrincipalSettings())
-        self._tables = {name: self._merged(table) for name, table in self._own.items()}
+        self._settings: Mapping[str, PrincipalSettings] = loaded.config.principals
+        self._everyone = self._settings.get(EVERYONE, PrincipalSettings())
+        self._tables = {name: self._merged(table) for name, table in self._settings.items()}
         self._servers = [*loaded.config.servers]
         self._secrets = loaded.secrets
         self._presented: OrderedDict[str, str] = OrderedDict()
+        for wrong in self.unknown():
+            log.warning("principals", what=wrong)
 
     def settings(self, principal: str) -> PrincipalSettings:
         """The table of a principal. What it does not say is as in that of everyone."""
@@ -42,7 +45,7 @@ class Principals:
 
     def place(self, principal: str, key: str) -> str:
         """Where the configuration says a key of a principal: `[principals.alice] deny`."""
-        own = self._own.get(principal)
+        own = self._settings.get(principal)
         name = principal if own is not None and key in own.model_fields_set else EVERYONE
         return f"[principals.{name}] {key}" if _BARE.fullmatch(name) else f'[principals."{name}"] {key}'
 
@@ -56,11 +59,11 @@ class Principals:
 
     def configured(self) -> list[str]:
         """The principals that have a table of their own."""
-        return [name for name in self._own if name != EVERYONE]
+        return [name for name in self._settings if name != EVERYONE]
 
     def unknown(self) -> Iterator[str]:
         """What is wrong with patterns that fit no server: they may be misspelt."""
-        for name, settings in self._own.items():
+        for name, settings in self._settings.items():
             for pattern in settings.servers:
                 if pattern != EVERYONE and not any(_means(pattern, server) for server in self._servers):
                     yield f"{self.place(name, 'servers')}: {pattern!r} fits no server"
@@ -71,7 +74,7 @@ class Principals:
         def own(key: str) -> str | None:
             if key == "name":
                 return principal
-            table = self._own.get(principal)
+            table = self._settings.get(principal)  # never everyone's: a credential that is shared needs no principal
             secret = table.secrets.get(key) if table else None
             return secret.reveal() if secret else None
 

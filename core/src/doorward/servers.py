@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import asdict, replace
 from difflib import get_close_matches
 from functools import partial
@@ -19,18 +19,18 @@ from doorward.auths import Auths
 from doorward.catalog import Catalog, Report
 from doorward.config import Loaded, Server, module_name, validate
 from doorward.drivers import ServerContext, Source
-from doorward.errors import ConfigError, DoorwardError, ServerError, UnknownName
-from doorward.exposed import ADVISED as ADVISED_TOOLS
+from doorward.errors import ConfigError, DoorwardError, MissingSecret, ServerError, UnknownName
 from doorward.logs import log
 from doorward.names import Named, kept_names
+from doorward.narrowing import narrowed
 from doorward.plugins import Plugins
-from doorward.policy import selected, wanted
+from doorward.policy import wanted
 from doorward.principals import Principals
 from doorward.programs import digest
 from doorward.settings import ServerSettings
 from doorward.skills import Skills
 from doorward.sources import Sources
-from doorward.types import LOCAL, Compiled, Function, Skipped
+from doorward.types import LOCAL, Compiled, Function
 
 AT_ONCE = 8
 """Servers that are compiled at once: most of the time is spent waiting for them."""
@@ -48,8 +48,8 @@ class Servers:
         self._catalog = catalog
         self._skills = skills
         self._state = state
-        self._sources = Sources(self._make, self._closed)
-        self._options: dict[tuple[str, str], Any] = {}
+        self._sources = Sources(self._make, self._auths.close)
+        self._options: dict[str, Any] = {}
         self._locks: dict[str, anyio.Lock] = {}
         self.changed: Callable[[str], None] = lambda name: None
         self.broken: dict[str, DoorwardError] = dict(loaded.broken)
@@ -101,8 +101,7 @@ class Servers:
 
     def _make(self, name: str, whose: str) -> Source:
         server = self.configured[name]
-        driver = self._driver(server)
-        settings = self._validated(server, driver.Settings, whose)
+        settings = self._validated(server, whose)
         state = self._state / "servers" / name
         context = ServerContext(
             module_name(name),
@@ -113,13 +112,7 @@ class Servers:
             lambda: self.changed(name),
             self._loaded.secrets.scrub,
         )
-        return cast("Source", driver(context))
-
-    async def _closed(self, name: str, whose: str) -> None:
-        """A source is closed: so is what was made for it."""
-        await self._auths.close(name, whose)
-        if whose != LOCAL:
-            self._options.pop((name, whose), None)
+        return cast("Source", self._driver(server)(context))
 
     async def sweep(self) -> None:
         """Close principals' own sources that are not used any more."""
@@ -140,35 +133,26 @@ class Servers:
         """The folder in which a server's process works, if its source's settings name one (`cwd`)."""
         server = self.configured[self.modules[module]]
         try:
-            whose = principal if server.settings.per_principal else LOCAL
-            cwd = getattr(self._validated(server, self._driver(server).Settings, whose), "cwd", None)
+            cwd = getattr(self._validated(server, principal if server.settings.per_principal else LOCAL), "cwd", None)
         except ConfigError:  # a call will tell
             return ""
         return str(self._loaded.folder / Path(cwd).expanduser()) if cwd else ""
 
-    def _validated(self, server: Server, model: Any, principal: str = LOCAL) -> Any:
-        if (server.name, principal) not in self._options:
-            secrets = self._principals.secrets(principal) if server.settings.per_principal else self._loaded.secrets
-            self._options[server.name, principal] = validate(
-                model, dict(server.options), secrets=secrets, place=server.place, also=ServerSettings.model_fields
-            )
-        return self._options[server.name, principal]
-
-    def settings(self) -> dict[str, list[Any]]:
-        """The validated settings that a server has (its source's, its auth's), for `doctor`.
-
-        Raises: nothing; what does not validate is in `broken`.
-        """
-        found: dict[str, list[Any]] = {}
-        for name, server in self.configured.items():
-            try:
-                found[name] = [
-                    self._validated(server, self._driver(server).Settings),
-                    *(settings for _, settings in self._auths.drivers(server)),
-                ]
-            except ConfigError as error:
-                self.broken.setdefault(name, error)
+    def _validated(self, server: Server, principal: str = LOCAL) -> Any:
+        """The settings of a server's source. Raises: ConfigError, PluginError."""
+        if principal == LOCAL and server.name in self._options:
+            return self._options[server.name]
+        secrets = self._principals.secrets(principal) if server.settings.per_principal else self._loaded.secrets
+        model = self._driver(server).Settings
+        found = validate(model, dict(server.options), secrets=secrets, place=server.place, also=ServerSettings.model_fields)
+        if principal == LOCAL:
+            self._options[server.name] = found
         return found
+
+    def settings(self, name: str, principal: str = LOCAL) -> list[Any]:
+        """The validated settings that a server has (its source's, its auth's), for `doctor`. Raises: ConfigError, PluginError."""
+        server = self.configured[name]
+        return [self._validated(server, principal), *(settings for _, settings in self._auths.drivers(server, principal))]
 
     def auths_of(self, name: str, principal: str = LOCAL) -> list[Any]:
         """New auths of a server, by its name or its module's, for its logins. Never empty.
@@ -183,7 +167,7 @@ class Servers:
             hint = f"Did you mean {' or '.join(near)}?" if near else f"Servers: {', '.join(self.configured) or 'none'}."
             raise UnknownName(f"there is no server {name!r}", hint=hint)
         server = self.configured[name]
-        made = self._auths.make(server, self._validated(server, self._driver(server).Settings, principal), principal)
+        made = self._auths.make(server, self._validated(server, principal), principal)
         if not made:
             raise ConfigError("has no auth", place=server.place, hint='A server with a login has, for example: auth = { type = "oauth2" }')
         return made
@@ -232,7 +216,8 @@ class Servers:
             reading = False
             try:
                 source = self.source(module)
-                self._auths.drivers(self.configured[name])  # one that cannot be had takes its server out of use, before any call
+                with suppress(MissingSecret):  # it is wanted by calls
+                    self._auths.drivers(self.configured[name])  # one that cannot be had takes its server out of use, before any call
                 reading = True
                 fingerprint = await source.fingerprint()
                 if before and not force and (before.fingerprint, before.settings) == (fingerprint, settings):
@@ -286,30 +271,10 @@ class Servers:
         )
 
     def _narrowed(self, name: str, compiled: Compiled) -> Compiled:
-        """What hooks and the server's own configuration leave of a compile; nothing is stored that may not be used."""
-        settings = self.configured[name].settings
+        """What hooks and the server's own configuration leave of a compile."""
         functions = self._with_kept_names(module_name(name), compiled.functions)
         self._plugins.hook.source_compiled(server=name, functions=functions)
-        warnings = list(compiled.warnings)
-        kept = [f for f in functions if wanted(f, settings)]
-        for key, patterns, among in (
-            ("include", settings.include or (), functions),
-            ("exclude", settings.exclude, functions),
-            ("expose", settings.expose, kept),
-        ):
-            warnings += [f"{key}: {p!r} fits no function" for p in patterns if not any(selected(f, [p]) for f in among)]
-        if (count := sum(selected(f, settings.expose) for f in kept)) > ADVISED_TOOLS:
-            warnings.append(f"expose: {count} functions become tools; each costs every client tokens, and one is often enough")
-        skipped = list(compiled.skipped)
-        seen: set[str] = set()
-        unique = []
-        for function in kept:
-            if function.name in seen:
-                skipped.append(Skipped(function.id, f"the name {function.name} is taken"))
-            else:
-                seen.add(function.name)
-                unique.append(function)
-        return replace(compiled, functions=unique, warnings=warnings, skipped=skipped)
+        return narrowed(replace(compiled, functions=functions), self.configured[name].settings)
 
     def _with_kept_names(self, module: str, functions: Sequence[Function]) -> list[Function]:
         """What was in the catalog keeps its name, whatever an upstream adds."""
