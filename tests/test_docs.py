@@ -193,6 +193,7 @@ SECTIONS = {
     "## `[policy]`": (models.PolicySettings, "DOORWARD_POLICY__"),
     "## `[limits]`": (models.LimitSettings, "DOORWARD_LIMITS__"),
     "## `[http]`": (models.HttpSettings, "DOORWARD_HTTP__"),
+    "## `[http.oauth]`": (models.OAuthSettings, "DOORWARD_HTTP__OAUTH__"),
 }
 
 
@@ -218,7 +219,9 @@ def test_every_key_is_documented(heading: str) -> None:
 
 def _is_table(annotation: Any) -> bool:
     """Whether a key has a section of its own."""
-    return (isinstance(annotation, type) and issubclass(annotation, models.Settings)) or get_args(annotation)[1:] == (dict[str, Any],)
+    if get_args(annotation)[1:] in ((dict[str, Any],), (type(None),)):  # tables by name, and one that may be missing
+        annotation = get_args(annotation)[0] if get_args(annotation)[1] is type(None) else models.Settings
+    return isinstance(annotation, type) and issubclass(annotation, models.Settings)
 
 
 def _written(value: Any) -> str:
