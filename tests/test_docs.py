@@ -62,7 +62,9 @@ def text_of(page: str) -> str:
 def rows(page: str, heading: str) -> dict[str, list[str]]:
     """The tables below a heading of a page: first cell without backticks → the other cells (of the first such row)."""
     part = re.split(r"^##+ ", text_of(page).partition(f"\n{heading}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines() if line.startswith("|")]
+    lines = part.splitlines()
+    told = [line for line, below in zip(lines, [*lines[1:], ""], strict=True) if line.startswith("|") and not below.startswith("|-")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in told]
     return {first.strip("`"): rest for first, *rest in reversed(cells)}
 
 
