@@ -71,6 +71,15 @@ async def test_what_is_no_access_token_lets_nobody_in(doorward_host: Any) -> Non
         assert await Verifiers(gate).verify_token("ann") is None
 
 
+async def test_what_is_presented_is_scrubbed(doorward_host: Any) -> None:
+    """Once somebody wants to send it to be exchanged: an answer may quote it."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        gate.principals.present("ann", "eyJ-the-token-of-ann")
+        assert gate.principals.presented("bob") is None
+        assert gate.principals.presented("ann") == "eyJ-the-token-of-ann"
+        assert gate.secrets.scrub("not eyJ-the-token-of-ann") == "not [secret]"
+
+
 def test_a_request_that_nobody_named_is_nobodys() -> None:
     """Never `local`, which is who asks over stdio."""
 

@@ -103,7 +103,7 @@ def served(api: Api, issuer: Issuer, tmp_path_factory: pytest.TempPathFactory) -
     asks = STDIO.format(era="modern", command=json.dumps([sys.executable, str(SERVER), "stdio"]))
     config = LIMITS + HTTP.format(issuer=issuer.url, audience=AUDIENCE) + SHELF.format(url=api.url) + EXPOSE + asks
     project = Project(tmp_path_factory.mktemp("guarded"), config)
-    project.change(first='log_level = "debug"\n')
+    project.env["DOORWARD_DEBUG"] = "1"
     (project.folder / "guide.md").write_text("# The shelf\nThere are items.\n")
     alice, bob = token(project, "alice"), token(project, "bob")
     compiled = project.run("compile")
@@ -259,7 +259,7 @@ def test_keys_change_and_strangers_make_no_work(served: Served) -> None:
 
 
 def test_no_log_line_holds_a_token(served: Served) -> None:
-    """Whatever happened above; the log level is debug."""
+    """Whatever happened above; everything is logged."""
     said = served.project.said()
     made = served.made()
     assert served.status(made) == 200
