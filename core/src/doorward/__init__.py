@@ -22,8 +22,8 @@ _EXPORTS = {
     ),
     "errors": (
         "ApiError", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused", "InvalidArguments", "InvalidProgram",
-        "LimitExceeded", "LoginRefused", "MissingSecret", "PluginError", "Refused", "SandboxDied", "ServerError", "ToolError", "UnknownName",
-        "Unsupported",
+        "LimitExceeded", "LoginRefused", "MissingSecret", "PluginError", "Refused", "SandboxDied", "ServerError", "ToolError",
+        "UnknownName", "Unsupported",
     ),
     "gateway": ("Gateway",),
     "hookspecs": ("hookimpl",),
@@ -36,8 +36,9 @@ _EXPORTS = {
     "settings": ("Config", "Settings"),
     "signatures": ("signature",),
     "types": (
-        "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "Ended", "Failure", "File", "Finding", "Frame", "Function",
+        "LOCAL", "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "Ended", "Failure", "File", "Finding", "Frame", "Function",
         "Limits", "Outcome", "Program", "Reply", "Schema", "Skipped",
+        "Suggestion",
     ),
     "watchdog": ("Watchdog",),
 }  # fmt: skip

@@ -77,7 +77,7 @@ def load(path: Path | str | None = None, *, env_file: Path | str | None = None, 
     dotenv = Path(env_file) if env_file else file.parent / ".env"
     if env_file and not dotenv.is_file():
         raise ConfigError("there is no such file", place=str(dotenv), hint="Check --env-file.")
-    secrets = Secrets(dotenv, environ=environ)
+    secrets = Secrets(dotenv, folder=file.resolve().parent, environ=environ)
     data, named = layers(text, secrets)
     config = validate(Config, data, secrets=secrets, place=file.name)
     servers: dict[str, Server] = {}

@@ -31,7 +31,8 @@ class ServerContext:
     relative paths start there. `auth` makes the configured `httpx2.Auth` (`None`: no credentials); it is
     called late, because that is what imports the auth plugin. `state` is a folder of the server's own that the
     source may create. `changed` is for a source that learns of it that its functions are others now: they are compiled
-    anew in the background, and clients are told. `scrub` takes secrets out of a text that the source keeps.
+    anew in the background, and clients are told. `scrub` takes secrets out of a text that the source keeps. `suggest` is the
+    hint for a call that lacks credentials, if no auth is configured, else empty.
     """
 
     name: str
@@ -41,17 +42,20 @@ class ServerContext:
     auth: Callable[[], httpx2.Auth | None] = lambda: None
     changed: Callable[[], None] = lambda: None
     scrub: Callable[[str], str] = str
+    suggest: Callable[[], str] = str
 
 
 @dataclass(frozen=True, slots=True)
 class PluginContext:
     """What auth, cache, executor and hook plugins are told: their validated settings, the state folder, and
     for whom they work (`name`: the server for auth, else the plugin's own name). `url` is where that server is, as its
-    source's settings say (`url`, else `base_url`), and `source` the type of that; empty where they do not. `conceal` has a value that was
+    source's settings say (`url`, else `base_url`), and `source` the type of that; empty where they do not. `origins`: URLs of what
+    else belongs to that server, as its source's settings say (`origins`). `conceal` has a value that was
     fetched (a token) scrubbed from every output; tell it every time that one comes or goes, for only the latest are kept in mind.
 
     `principal` is whose credentials an auth is for: `local`, unless the server is `per_principal`; `presented` is the access token that
-    they brought last over HTTP, to be exchanged (RFC 8693), if they brought one. `vault` is where an auth may keep what it has fetched.
+    they brought last over HTTP, to be exchanged (RFC 8693), if they brought one; `per_principal` is what the server's setting says.
+    `vault` is where an auth may keep what it has fetched.
     """
 
     name: str
@@ -63,6 +67,8 @@ class PluginContext:
     principal: str = LOCAL
     presented: Callable[[], str | None] = lambda: None
     vault_key: Callable[[], str] | None = None
+    origins: Sequence[str] = ()
+    per_principal: bool = False
 
     @property
     def vault(self) -> Vault:

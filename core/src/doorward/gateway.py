@@ -61,7 +61,7 @@ class Gateway:
             why = f"cannot be made the state folder: {error.strerror}"
             raise ConfigError(why, place=str(self.state), hint="Set DOORWARD_STATE_DIR.") from None
         self.limits: Limits = self.config.limits.of_run()
-        self.secrets.resolve = lambda scheme, name: plugins.hook.resolve_secret(scheme=scheme, name=name)
+        self.secrets.resolve = plugins.resolve_secret
         plugins.load_configured(loaded, self.state)
         self.catalog = Catalog(self.state / "catalog.db")
         self.principals = Principals(loaded)

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from doorward.config import Loaded, module_name
 from doorward.logs import log
-from doorward.secrets import Secrets
+from doorward.secrets import Secrets, Template
 from doorward.settings import EVERYONE, PrincipalSettings
 
 _MOST = 10_000
@@ -72,12 +72,11 @@ class Principals:
     def secrets(self, principal: str) -> Secrets:
         """What `${…}` in settings that are for this principal alone may name."""
 
-        def own(key: str) -> str | None:
+        def own(key: str) -> Template | str | None:
             if key == "name":
                 return principal
             table = self._settings.get(principal)  # never everyone's: a credential that is shared needs no principal
-            secret = table.secrets.get(key) if table else None
-            return secret.reveal() if secret else None
+            return table.secrets.get(key) if table else None
 
         return self._secrets.of(principal, own)
 

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 
+from doorward import suggested
 from doorward.cli.common import Project, common, plain, print_json, say
+from doorward.cli.suggest import of_doctor
 from doorward.errors import ConfigError, DoorwardError, MissingSecret
 from doorward.types import LOCAL
 
@@ -127,7 +129,8 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
     reports = gate.catalog.reports()
     told = set()
     for name in gate.servers.configured:
-        for check in _secrets(name, settings.get(name, ()), gate.servers.configured[name].settings.per_principal):
+        shown = settings.get(name) or suggested.templates(gate.servers.configured[name], gate.loaded.secrets)
+        for check in _secrets(name, shown, gate.servers.configured[name].settings.per_principal):
             told.add(check.check)
             yield check
     for name in gate.servers.configured:
@@ -141,6 +144,8 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
         if not gate.servers.configured[name].settings.per_principal:
             async for check in _login(gate, name):
                 yield check
+        for what, advice in of_doctor(gate, name, report):
+            yield Check(what, True, advice)
     for name, error in gate.servers.broken.items():
         if (check := _wrong(f"server {name}", error)).check not in told:
             yield check

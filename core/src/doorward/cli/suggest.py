@@ -1,0 +1,108 @@
+"""What `add` and `doctor` make of the `auth` that a source suggests for its server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from doorward import suggested
+from doorward.cli.common import Project
+from doorward.cli.servers import lines, put_server
+from doorward.config import module_name
+from doorward.types import Suggestion
+
+if TYPE_CHECKING:
+    from doorward.catalog import Report
+    from doorward.gateway import Gateway
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """The suggestions for a server, the best first, and what became of that: it was `written`, it stands `aside` as a comment, or
+    neither, because no function needs credentials."""
+
+    server: str
+    env: str
+    closed: int
+    suggestions: list[Suggestion]
+
+    @property
+    def written(self) -> bool:
+        return bool(self.closed) and not self.suggestions[0].elsewhere
+
+    @property
+    def aside(self) -> bool:
+        return bool(self.closed) and not self.written
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        first, *others = [
+            {"auth": suggested.value(s), "says": s.says, "serves": s.serves, "variables": suggested.variables(s.auth)}
+            | ({"elsewhere": list(s.elsewhere)} if s.elsewhere else {})
+            for s in self.suggestions
+        ]
+        return {"written": self.written, "closed": self.closed, **first, "others": others}
+
+    def told(self) -> list[str]:
+        """In sentences: what the server wants, what was written, what there is to do, and what else would do."""
+        first, *others = self.suggestions
+        place = f"[servers.{self.server}]"
+        if not self.closed:
+            said = [f"auth: no function of it says that it needs credentials, but they may be given. To do so, add to {place}:"]
+            return said + [f"  {line_of(each)}  ({each.says})" for each in self.suggestions]
+        said = [f"auth: {counts(self.closed, first)}: {first.says}"]
+        if self.written:
+            said.append(f"  written to {place}: {line_of(first)}")
+        else:
+            said.append(f"  its document would have secrets sent to {' and '.join(first.elsewhere)}, which is not where the API is;")
+            said.append(f"  so it is a comment in {place}. If that is the right place, take its # away: {line_of(first)}")
+        if names := suggested.variables(first.auth):
+            said.append(f"  set {', '.join(names)} in {self.env}")
+        said += [f"  or instead: {line_of(each)}  ({each.says})" for each in others]
+        return said
+
+
+def write_auth(project: Project, name: str, table: Mapping[str, Any]) -> Advice | None:
+    """Compile the server that was just written, and give it the `auth` that its source suggests for it. `None` if it suggests none, or
+    cannot be compiled: then that is told by who compiles it next."""
+    advice = anyio.run(_advice, project, name)
+    if advice is not None and (advice.written or advice.aside):
+        auth = {"auth": suggested.value(advice.suggestions[0])}
+        put_server(project, name, {**table, **(auth if advice.written else {})}, replace=True, aside=auth if advice.aside else None)
+    return advice
+
+
+async def _advice(project: Project, name: str) -> Advice | None:
+    async with project.gateway(ready=False) as gate:
+        report = (await gate.servers.compile([name])).get(name)
+        suggestions = suggested.usable(report, gate.plugins)
+    env = project.env_file or project.config.with_name(".env")
+    return Advice(name, str(env), report.closed, suggestions) if report and suggestions else None
+
+
+def of_doctor(gate: Gateway, name: str, report: Report) -> list[tuple[str, str]]:
+    """What is worth a warning about the `auth` of a server, or its absence, and what to do."""
+    auth = gate.servers.configured[name].settings.auth
+    suggestions = suggested.usable(report, gate.plugins)
+    if auth:
+        return [(f"server {name}: {why}", "See whether calls work.") for why in suggested.mismatches(auth, suggestions)]
+    if not report.closed or report.server != module_name(name):
+        return []
+    if not suggestions:
+        return [(f"server {name} has no auth, and its functions need credentials", "None of the types of auth here serves it.")]
+    first, *_ = suggestions
+    to = f" It would have secrets sent to {' and '.join(first.elsewhere)}, which its document names." if first.elsewhere else ""
+    return [(f"server {name} has no auth: {counts(report.closed, first)}", f"Add to [servers.{name}]: {line_of(first)}.{to}")]
+
+
+def counts(closed: int, suggestion: Suggestion) -> str:
+    """How many functions need credentials, and how many a suggestion serves."""
+    needing = f"{closed} function{'s need' if closed > 1 else ' needs'} credentials"
+    return needing if suggestion.serves == closed else f"{needing}, {suggestion.serves} of them these"
+
+
+def line_of(suggestion: Suggestion) -> str:
+    return lines({"auth": suggested.value(suggestion)}).strip()
