@@ -101,7 +101,7 @@ def _http(gate: Gateway) -> Iterator[Check]:
     http = gate.config.http
     tokens = {name: len(settings.tokens) for name, settings in gate.config.principals.items() if settings.tokens}
     verifiers = [found.plugin_name for found in gate.plugins.hook.token_verifier.get_hookimpls()]
-    who = [f"{sum(tokens.values())} tokens of {', '.join(tokens)}"] if tokens else []
+    who = [f"{(n := sum(tokens.values()))} token{'s' * (n > 1)} of {', '.join(tokens)}"] if tokens else []
     who += [f"access tokens of {http.oauth.issuer}"] if http.oauth else []
     who += [f"whom the plugin {name} lets in" for name in verifiers]
     endpoint = Endpoint(gate.loaded, http.host, http.port)
