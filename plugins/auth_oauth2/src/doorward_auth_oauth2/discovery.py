@@ -14,6 +14,7 @@ from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_serv
 from pydantic import AnyHttpUrl, ValidationError
 
 from doorward_auth_oauth2.settings import PEOPLE
+from doorward_auth_oauth2.wire import said
 
 if TYPE_CHECKING:
     from doorward import PluginContext
@@ -76,9 +77,11 @@ async def _provider(settings: OAuth2Settings, url: str, resource: ProtectedResou
                 f"{url} sends to {', '.join(offered)}, which is not the issuer that is configured: nobody was asked for tokens"
             )
     expected = issuer or str(httpx2.URL(url).copy_with(path="", query=None, fragment=None, userinfo=b""))
+    words = ""
     for at in utils.build_oauth_authorization_server_metadata_discovery_urls(issuer or None, url):
         response = await wire.get(at)
         ok, told = await utils.handle_auth_metadata_response(response)
+        words = _words(response) or words
         if told is not None:
             try:
                 found = Metadata.model_validate_json(response.content)
@@ -91,11 +94,22 @@ async def _provider(settings: OAuth2Settings, url: str, resource: ProtectedResou
             return found
         if not ok:
             break
+    if settings.issuer:
+        raise ConfigError(f"{issuer} has no metadata{f': {words}' if words else ''}", hint="Is that its address?")
     if issuer or not guess:
         what = f"{issuer} has no metadata" if issuer else f"{url} does not say where to log in"
         raise ConfigError(what, hint="Set issuer, or authorization_url and token_url with a client_id, in auth.")
     base = expected.rstrip("/")  # as MCP's specification of 2025-03-26 has it
     return _by_urls(f"{base}/token", f"{base}/authorize", f"{base}/register", issuer=expected)
+
+
+def _words(response: httpx2.Response) -> str:
+    """What an answer without metadata says of it, if anything (Keycloak: that there is no such realm)."""
+    try:
+        content = response.json()
+    except (ValueError, RecursionError):
+        return ""
+    return said(content) if isinstance(content, dict) and content.get("error") else ""
 
 
 def _by_urls(token: str, authorization: str, registration: str | None = None, *, issuer: str = "", device: str | None = None) -> Metadata:
