@@ -12,6 +12,7 @@ import click
 from doorward import files
 from doorward.cli.common import Project, common, pairs, parsed
 from doorward.cli.compile import compile_now
+from doorward.cli.hidden import moved
 from doorward.cli.servers import put_server
 from doorward.settings import ServerSettings
 
@@ -52,7 +53,8 @@ def _command(source: str, model: Any) -> click.Command:
         for key in both:
             if key in (first, "skills") or _format(fields.get(key)) == "path":
                 both[key] = files.beside(project.config, both[key])
-        put_server(project, name, {"source": source} | ({"read_only": True} if read_only else {}) | both, replace=force)
+        table = moved(project, name, {"source": source} | ({"read_only": True} if read_only else {}) | both)
+        put_server(project, name, table, replace=force)
         return compile_now(project, (name,))
 
     if first is not None:
