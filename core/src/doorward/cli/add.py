@@ -13,6 +13,7 @@ import click
 from doorward import files
 from doorward.cli.common import Project, common, pairs, parsed
 from doorward.cli.compile import compile_now
+from doorward.cli.hidden import moved
 from doorward.cli.servers import put_server
 from doorward.cli.suggest import write_auth
 from doorward.settings import ServerSettings
@@ -55,7 +56,7 @@ def _command(source: str, model: Any) -> click.Command:
         for key in both:
             if key in (first, "skills") or _format(fields.get(key)) == "path":
                 both[key] = files.beside(project.config, both[key])
-        table = {"source": source} | ({"read_only": True} if read_only else {}) | both
+        table = moved(project, name, {"source": source} | ({"read_only": True} if read_only else {}) | both)
         put_server(project, name, table, replace=force)
         began = time.time()
         advice = None if no_auth or "auth" in both else write_auth(project, name, table)
