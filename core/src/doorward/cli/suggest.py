@@ -10,6 +10,7 @@ import anyio
 
 from doorward import suggested
 from doorward.cli.common import Project
+from doorward.cli.compile import compile_now
 from doorward.cli.servers import lines, put_server
 from doorward.config import module_name
 from doorward.types import Suggestion
@@ -65,22 +66,32 @@ class Advice:
         return said
 
 
-def write_auth(project: Project, name: str, table: Mapping[str, Any]) -> Advice | None:
-    """Compile the server that was just written, and give it the `auth` that its source suggests for it. `None` if it suggests none, or
-    cannot be compiled: then that is told by who compiles it next."""
-    advice = anyio.run(_advice, project, name)
-    if advice is not None and (advice.written or advice.aside):
-        auth = {"auth": suggested.value(advice.suggestions[0])}
-        put_server(project, name, {**table, **(auth if advice.written else {})}, replace=True, aside=auth if advice.aside else None)
-    return advice
+def compile_and_suggest(project: Project, name: str, table: Mapping[str, Any]) -> int:
+    """Compile the server that was just written, and give it the `auth` that its source then suggests. Returns: the exit code."""
+    told: list[Advice] = []
 
-
-async def _advice(project: Project, name: str) -> Advice | None:
-    async with project.gateway(ready=False) as gate:
-        report = (await gate.servers.compile([name])).get(name)
+    def advise(gate: Gateway) -> Advice | None:
+        report = gate.catalog.reports().get(module_name(name))
         suggestions = suggested.usable(report, gate.plugins)
-    env = project.env_file or project.config.with_name(".env")
-    return Advice(name, str(env), report.closed, suggestions) if report and suggestions else None
+        if report is None or not suggestions or name in gate.servers.broken:
+            return None
+        advice = Advice(name, str(project.env_file or project.config.with_name(".env")), report.closed, suggestions)
+        if advice.written or advice.aside:
+            auth = {"auth": suggested.value(suggestions[0])}
+            put_server(project, name, {**table, **(auth if advice.written else {})}, replace=True, aside=auth if advice.aside else None)
+        told.append(advice)
+        return advice
+
+    code = compile_now(project, (name,), advise=advise)
+    if told and told[0].written:
+        anyio.run(_again, project, name)
+    return code
+
+
+async def _again(project: Project, name: str) -> None:
+    """The server as it is now: that is what the catalog is for. If it lacks anything, who uses it is told."""
+    async with project.gateway(ready=False) as gate:
+        await gate.servers.compile([name])
 
 
 def of_doctor(gate: Gateway, name: str, report: Report) -> list[tuple[str, str]]:
@@ -89,13 +100,13 @@ def of_doctor(gate: Gateway, name: str, report: Report) -> list[tuple[str, str]]
     suggestions = suggested.usable(report, gate.plugins)
     if auth:
         return [(f"server {name}: {why}", "See whether calls work.") for why in suggested.mismatches(auth, suggestions)]
-    if not report.closed or report.server != module_name(name):
+    if not report.closed:
         return []
     if not suggestions:
         return [(f"server {name} has no auth, and its functions need credentials", "None of the types of auth here serves it.")]
     first, *_ = suggestions
-    to = f" It would have secrets sent to {' and '.join(first.elsewhere)}, which its document names." if first.elsewhere else ""
-    return [(f"server {name} has no auth: {counts(report.closed, first)}", f"Add to [servers.{name}]: {line_of(first)}.{to}")]
+    to = f"Its document would have secrets sent to {' and '.join(first.elsewhere)}. If that is right, add" if first.elsewhere else "Add"
+    return [(f"server {name} has no auth: {counts(report.closed, first)}", f"{to} to [servers.{name}]: {line_of(first)}")]
 
 
 def counts(closed: int, suggestion: Suggestion) -> str:
