@@ -178,3 +178,25 @@ def test_a_public_api_gets_nothing(tmp_path: Path, url: str) -> None:
     here = Folder(tmp_path, "header", components={}, paths={"/header": {"get": {"operationId": "look"}}})
     assert "auth" not in here.run("add", "openapi", "api", "header.json", "--base-url", url)
     assert "auth" not in here.server
+
+
+class Closed(Handler):
+    """An MCP server that wants a login."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(401)
+        self.send_header(
+            "WWW-Authenticate", f'Bearer resource_metadata="http://{self.headers["Host"]}/.well-known/oauth-protected-resource"'
+        )
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+def test_an_mcp_server_that_wants_a_login(tmp_path: Path) -> None:
+    """`add mcp` writes the auth, and says to log in. CONTRACT: AUT-01."""
+    here = Folder(tmp_path, "header")
+    with web(Closed) as url:
+        added = here.run("add", "mcp", "api", "--url", f"{url}/mcp", code=1)
+    assert "auth: it wants credentials: OAuth with a login, by `doorward login api`" in added
+    assert here.server["auth"] == {"type": "oauth2"}

@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Advice:
     """The suggestions for a server, the best first, and what became of that: it was `written`, it stands `aside` as a comment, or
-    neither, because no function needs credentials."""
+    neither, because no function needs credentials. `closed` is how many do; `None` if the server refused before it told its functions."""
 
     server: str
     env: str
-    closed: int
+    closed: int | None
     suggestions: list[Suggestion]
 
     @property
     def written(self) -> bool:
-        return bool(self.closed) and not self.suggestions[0].elsewhere
+        return self.closed != 0 and not self.suggestions[0].elsewhere
 
     @property
     def aside(self) -> bool:
-        return bool(self.closed) and not self.written
+        return self.closed != 0 and not self.written
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`."""
@@ -51,10 +51,11 @@ class Advice:
         """In sentences: what the server wants, what was written, what there is to do, and what else would do."""
         first, *others = self.suggestions
         place = f"[servers.{self.server}]"
-        if not self.closed:
+        if self.closed == 0:
             said = [f"auth: no function of it says that it needs credentials, but they may be given. To do so, add to {place}:"]
             return said + [f"  {line_of(each)}  ({each.says})" for each in self.suggestions]
-        said = [f"auth: {counts(self.closed, first)}: {first.says}"]
+        wants = "it wants credentials" if self.closed is None else counts(self.closed, first)
+        said = [f"auth: {wants}: {first.says}"]
         if self.written:
             said.append(f"  written to {place}: {line_of(first)}")
         else:
@@ -71,11 +72,12 @@ def compile_and_suggest(project: Project, name: str, table: Mapping[str, Any]) -
     told: list[Advice] = []
 
     def advise(gate: Gateway) -> Advice | None:
-        report = gate.catalog.reports().get(module_name(name))
-        suggestions = suggested.usable(report, gate.plugins)
-        if report is None or not suggestions or name in gate.servers.broken:
+        report, error = gate.catalog.reports().get(module_name(name)), gate.servers.broken.get(name)
+        suggestions = suggested.usable(getattr(error, "auth", ()) if error else report or (), gate.plugins)
+        if not suggestions:
             return None
-        advice = Advice(name, str(project.env_file or project.config.with_name(".env")), report.closed, suggestions)
+        closed = None if error or report is None else report.closed
+        advice = Advice(name, str(project.env_file or project.config.with_name(".env")), closed, suggestions)
         if advice.written or advice.aside:
             auth = {"auth": suggested.value(suggestions[0])}
             put_server(project, name, {**table, **(auth if advice.written else {})}, replace=True, aside=auth if advice.aside else None)
@@ -83,7 +85,7 @@ def compile_and_suggest(project: Project, name: str, table: Mapping[str, Any]) -
         return advice
 
     code = compile_now(project, (name,), advise=advise)
-    if told and told[0].written:
+    if code == 0 and told and told[0].written:
         anyio.run(_again, project, name)
     return code
 
