@@ -191,6 +191,7 @@ SECTIONS = {
     "## The top": (models.Config, "DOORWARD_"),
     "## `[servers.NAME]`": (models.ServerSettings, "DOORWARD_SERVERS__NAME__"),
     "## `[policy]`": (models.PolicySettings, "DOORWARD_POLICY__"),
+    "## `[principals.NAME]`": (models.PrincipalSettings, "DOORWARD_PRINCIPALS__NAME__"),
     "## `[limits]`": (models.LimitSettings, "DOORWARD_LIMITS__"),
     "## `[http]`": (models.HttpSettings, "DOORWARD_HTTP__"),
 }
@@ -218,7 +219,8 @@ def test_every_key_is_documented(heading: str) -> None:
 
 def _is_table(annotation: Any) -> bool:
     """Whether a key has a section of its own."""
-    return (isinstance(annotation, type) and issubclass(annotation, models.Settings)) or get_args(annotation)[1:] == (dict[str, Any],)
+    named = get_args(annotation)[1:]  # tables by their names
+    return named == (dict[str, Any],) or any(isinstance(a, type) and issubclass(a, models.Settings) for a in (annotation, *named))
 
 
 def _written(value: Any) -> str:

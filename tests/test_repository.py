@@ -27,7 +27,7 @@ GROUP = {"sandbox": "executor", "auth": "auth", "cache": "cache", "guard": "plug
 """The first word of a plugin's folder, and the entry-point group that it gives; its other words are the name in there.
 Every other folder is the name itself: `openapi`, `audit_jsonl`."""
 SEVERAL = {
-    "auth_static": {"static", "jwt", "basic", "api_key"},
+    "auth_static": {"static", "bearer", "jwt", "basic", "api_key"},
     "clients": {"connect", "import", "setup"},
     "mcp_upstream": {"mcp"},
     "secrets": {"cmd", "keyring"},

@@ -249,10 +249,10 @@ def test_it_costs_next_to_nothing(tmp_path: Path) -> None:
     seen.learn(known, value)
     best = 1.0
     for _ in range(5):
-        started = time.perf_counter()
+        started = time.process_time()
         for _ in range(100):
             seen.learn(known, value)
-        best = min(best, (time.perf_counter() - started) / 100)
+        best = min(best, (time.process_time() - started) / 100)
     assert best < 0.0003, f"{best * 1e6:.0f} µs"
 
 

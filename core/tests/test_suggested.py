@@ -45,7 +45,7 @@ async def test_only_what_can_be_used_is_suggested(doorward_host: Any) -> None:
         await gate.servers.compile()
         report = gate.catalog.reports()["w"]
         assert (report.closed, len(report.auth)) == (2, 3)
-        assert suggested.usable(report, gate.plugins) == [KEY]
+        assert [(s.auth, s.serves) for s in suggested.usable(report, gate.plugins)] == [(KEY.auth, 2)]
         assert "of the type not-installed or key" in suggested.hint(gate.servers.configured["w"], report)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections import OrderedDict
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +36,6 @@ class Page:
 class _Kept:
     content: str | bytes
     type: str
-    principal: str
     until: float
     name: str = ""
 
@@ -60,26 +59,41 @@ def handle(value: Any) -> str | None:
 
 
 class Artefacts:
-    """What is kept, bounded by bytes altogether and by seconds each; the oldest go first."""
+    """What is kept, bounded by bytes altogether and by seconds each; the oldest of whoever holds most go first."""
 
     def __init__(self, *, most: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = most
         self._seconds = seconds
         self._clock = clock
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._kept: dict[str, dict[str, _Kept]] = {}  # of each principal, the oldest first
+        self._held: Counter[str] = Counter()
 
     def keep(self, content: str | bytes, type: str, principal: str, name: str = "") -> Artefact:
         """Keep it and say where. The id cannot be guessed and works for its principal only."""
         if len(content) > self._most:
             raise LimitExceeded(f"a result of {len(content)} bytes is more than may be kept ({self._most})")
         id = secrets.token_urlsafe(16)
-        self._kept[id] = _Kept(content, type, principal, self._clock() + self._seconds, name)
-        total = sum(k.size for k in self._kept.values())
-        for old in list(self._kept):
-            if old == id or (total <= self._most and self._kept[old].until > self._clock()):
-                break
-            total -= self._kept.pop(old).size
+        kept = _Kept(content, type, self._clock() + self._seconds, name)
+        self._kept.setdefault(principal, {})[id] = kept
+        self._held[principal] += kept.size
+        self._make_room(id)
         return Artefact(PREFIX + id, type, len(content.encode() if isinstance(content, str) else content), name)
+
+    def _make_room(self, new: str) -> None:
+        """Let go what is over, then the oldest of whoever holds most: what one keeps costs nobody else theirs."""
+        for principal in [*self._kept]:
+            while (theirs := self._kept.get(principal)) and next(iter(theirs.values())).until <= self._clock():
+                self._let_go(principal)
+        while self._held.total() > self._most:
+            others = (principal for principal, theirs in self._kept.items() if next(iter(theirs)) != new)
+            self._let_go(max(others, key=self._held.__getitem__))
+
+    def _let_go(self, principal: str) -> None:
+        """The oldest of a principal."""
+        theirs = self._kept[principal]
+        self._held[principal] -= theirs.pop(next(iter(theirs))).size
+        if not theirs:
+            del self._kept[principal], self._held[principal]
 
     def open(self, uri: str, principal: str) -> File:
         """All of what `doorward://results/ID` names, text as UTF-8.
@@ -117,7 +131,7 @@ class Artefacts:
         return Page(kept.content[offset:end], kept.type, offset, kept.size, f"{PREFIX}{name}?offset={end}" if end < kept.size else None)
 
     def _find(self, uri: str, principal: str) -> _Kept:
-        kept = self._kept.get(uri.removeprefix(PREFIX).partition("?")[0])
-        if kept is None or kept.principal != principal or kept.until <= self._clock():
+        kept = self._kept.get(principal, {}).get(uri.removeprefix(PREFIX).partition("?")[0])
+        if kept is None or kept.until <= self._clock():
             raise UnknownName(f"there is no result {uri[:200]}", hint="Results are kept for a while only: run the program again.")
         return kept

@@ -27,7 +27,7 @@ class Auths:
         self._plugins = plugins
         self._principals = principals
         self._state = state
-        self._opened: list[tuple[str, Any]] = []
+        self._opened: dict[tuple[str, str], list[Any]] = {}
 
     def drivers(self, server: Server, principal: str = LOCAL) -> list[tuple[Any, Any]]:
         """The driver classes and their settings, in the order of the configuration; none for a public server.
@@ -62,6 +62,8 @@ class Auths:
             principal,
             lambda: self._principals.presented(principal),
             key.reveal if key else None,
+            tuple(getattr(source, "origins", ())),
+            server.settings.per_principal,
         )
         return [driver(replace(context, settings=settings)) for driver, settings in self.drivers(server, principal)]
 
@@ -70,22 +72,21 @@ class Auths:
         auths = self.make(server, source, principal)
         if not auths:
             return None
-        self._opened += [(server.name, auth) for auth in auths]
+        self._opened.setdefault((server.name, principal), []).extend(auths)
         tables = server.settings.auth
         for table in tables if isinstance(tables, list) else [tables]:
             self._plugins.tell("auth_chosen", server=server.name, auth=(table or {})["type"])
         made = [auth.create_auth() for auth in auths]
         return made[0] if len(made) == 1 else _all(made)
 
-    async def close(self) -> None:
-        """Close every auth that was opened."""
-        for name, auth in self._opened:
+    async def close(self, name: str, principal: str) -> None:
+        """Close what was opened of one server for one principal."""
+        for auth in self._opened.pop((name, principal), ()):
             try:
                 if close := getattr(auth, "close", None):
                     await close()
             except Exception:  # the others must be closed as well
                 log.exception("close_failed", server=name)
-        self._opened.clear()
 
 
 def _all(auths: list[httpx2.Auth]) -> httpx2.Auth:

@@ -51,22 +51,22 @@ class Broker:
         self._secrets = secrets
         self.observed = Observed(catalog)
 
-    def find(self, name: str, *, near: bool = True) -> Function:
-        """The function that a name means: `server.name`, `server.original-id`, `mcp__server__name`.
+    def find(self, name: str, principal: str, *, near: bool = True) -> Function:
+        """The function that a name means to a principal: `server.name`, `server.original-id`, `mcp__server__name`.
 
         Raises: UnknownName, with near names if they are wanted: to find them can take a second.
         """
         text = qualified(str(name)[:2200])  # an id may be a route
         server, _, bare = text.partition(".")
-        usable = self._servers.names()
         function = None
-        if server in usable:  # no tool takes the place of what a server offers: `resources/read` is a method, not a tool's name
+        # No tool takes the place of what a server offers: `resources/read` is a method, not a tool's name.
+        if self._servers.usable(server, principal):
             offered = self._servers.offered(server, bare) if "/" in bare else None
             function = offered or self._catalog.function(server, bare) or self._servers.offered(server, bare)
         if function is None:
-            if broken := next((e for name, e in self._servers.broken.items() if module_name(name) == server), None):
+            if broken := next((e for name, e in self._servers.wrong(principal).items() if module_name(name) == server), None):
                 raise UnknownName(f"the server {server!r} is broken: {broken}", hint=broken.hint)
-            likely = self._catalog.near(text, usable) if near else []
+            likely = self._catalog.near(text, self._servers.names(principal)) if near else []
             hint = f"Near: {', '.join(likely)}." if likely else "Use search_functions to find one."
             raise UnknownName(f"there is no function {text[:300]!r}", hint=hint)
         return function
@@ -77,7 +77,7 @@ class Broker:
         Returns: a plain JSON value, scrubbed, bounded in size; and what the source says of a next page.
         Raises: DoorwardError; what an upstream says in it is scrubbed.
         """
-        function = self.find(name, near=len(run.failures) < _HELPED)
+        function = self.find(name, run.program.principal, near=len(run.failures) < _HELPED)
         started = time.perf_counter()
         client = run.client.of_call(function.server, self._secrets.scrub_value) if run.client else None
         call = Call(function, {}, run.program.run, run.program.principal, run.program.deadline, client, run.clock)
@@ -94,7 +94,7 @@ class Broker:
             result = await self._perform(self._opened(call, run))
             reply = result if isinstance(result, Reply) else Reply(result)
             value, received = self._checked(call, reply, run)
-            if function.returns is None:
+            if function.returns is None and not self._servers.per_principal(function.server):  # what one sees is nobody else's
                 self.observed.learn(function, value)
             return replace(reply, value=value)
         except BaseException as raised:
@@ -158,9 +158,9 @@ class Broker:
         return replace(call, arguments=arguments.opened(call, open))
 
     async def _perform(self, call: Call) -> Any:
-        source = self._servers.source(call.function.server, call.principal)
         with call.clock.until(call.deadline):
-            return await source.call(call)
+            async with self._servers.using(call.function.server, call.principal) as source:
+                return await source.call(call)
         raise LimitExceeded(f"{call.function.qualified} did not answer before the run's time was over")
 
     def _checked(self, call: Call, reply: Reply, run: RunDoor) -> tuple[Any, int]:

@@ -9,24 +9,30 @@ from doorward.cli.common import Project, common, print_json, say, table
 from doorward.cli.compile import client_command, compile_now
 from doorward.cli.project import begin
 from doorward.cli.servers import block, put_server, server_name, servers_of
-from doorward.cli.variables import write_env
+from doorward.cli.variables import Variables, variable, write_env
 from doorward.files import beside
 from doorward.files import write as write_file
+from doorward.hiding import hide, hide_arguments, is_named_secret
 
 __all__ = [
     "Project",
+    "Variables",
     "begin",
     "beside",
     "block",
     "client_command",
     "common",
     "compile_now",
+    "hide",
+    "hide_arguments",
+    "is_named_secret",
     "print_json",
     "put_server",
     "say",
     "server_name",
     "servers_of",
     "table",
+    "variable",
     "write_env",
     "write_file",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import base64
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,12 @@ from doorward.helpers import Helper, Helpers
 from doorward.names import is_plain
 from doorward.runtime import Runtime
 from doorward.schemas import Definitions
-from doorward.types import Function, Program
+from doorward.types import Function, Limits
 
 if TYPE_CHECKING:
     from doorward.broker import Broker
     from doorward.catalog import Catalog
+    from doorward.executors import Executors
     from doorward.observed import Observation
     from doorward.servers import Servers
     from doorward.skills import Skills
@@ -44,22 +45,35 @@ _MOST_NAMES = 40
 class Discovery:
     """Read-only views of the catalog, bounded however large it is."""
 
-    def __init__(self, catalog: Catalog, servers: Servers, broker: Broker, skills: Skills, capabilities: Callable[[], str]) -> None:
+    def __init__(self, catalog: Catalog, servers: Servers, broker: Broker, skills: Skills, executors: Executors, limits: Limits) -> None:
         self._catalog = catalog
         self._servers = servers
         self._broker = broker
         self._skills = skills
-        self.capabilities = capabilities
+        self._executors = executors
+        self._limits = limits
         self._members: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {}
         self.helpers: Mapping[str, Helper] = Helpers(self, servers, skills).all
         self._of_others: Mapping[str, Helper] = Runtime(self, catalog, servers, broker).all
 
-    def servers(self) -> list[dict[str, Any]]:
-        """Every configured server: how many functions, some of their names, or what is wrong with it."""
+    def capabilities(self, principal: str) -> str:
+        """What can be done here, in a paragraph."""
+        servers = self._servers.names(principal)
+        listed = ", ".join(servers[:20]) + (f" and {len(servers) - 20} more" if len(servers) > 20 else "")
+        return (
+            f"Programs run in a sandbox without network and credentials ({self._executors.told() or 'no executor is installed'}). "
+            f"What they may call are the functions of these servers: {listed or 'none'}. "
+            "`import SERVER` and call SERVER.FUNCTION(name=value); find functions with search, see one with describe. "
+            f"Limits of a run: {self._limits.timeout:g} s, {self._limits.calls} calls, {self._limits.output} bytes of output. "
+            "The value of a program is `result`, or its last expression."
+        )
+
+    def servers(self, principal: str) -> list[dict[str, Any]]:
+        """Every server of a principal: how many functions, some of their names, or what is wrong with it."""
         reports = self._catalog.reports()
         behind = {module_name(name): error for name, error in self._servers.behind.items()}
         found: list[dict[str, Any]] = []
-        for name in self._servers.names():
+        for name in self._servers.names(principal):
             report = reports.get(name)
             names = self._catalog.names(name)
             shown = {"name": name, "functions": len(names), "first": list(names[:10])}
@@ -69,18 +83,25 @@ class Discovery:
             found.append(shown | ({"about": report.description[:200]} if report and report.description else {}))
         found += [
             {"name": name, "functions": 0, "broken": f"{error}{f'. {error.hint}' if error.hint else ''}"}
-            for name, error in self._servers.broken.items()
+            for name, error in self._servers.wrong(principal).items()
         ]
         return found
 
     def search(
-        self, query: str, *, server: str | None = None, read_only: bool | None = None, limit: int = 10, cursor: str | None = None
+        self,
+        query: str,
+        *,
+        principal: str,
+        server: str | None = None,
+        read_only: bool | None = None,
+        limit: int = 10,
+        cursor: str | None = None,
     ) -> dict[str, Any]:
         """`{"functions": [{"function", "summary", …}], "total": N, "cursor": …}`, best first.
 
         Raises: InvalidArguments for a cursor that is none; UnknownName for a server that is none.
         """
-        usable = self._servers.names() if server is None else [self.module(server)]
+        usable = self._servers.names(principal) if server is None else [self.module(server, principal)]
         limit, offset = max(1, min(limit, 50)), _offset(cursor)
         functions, total = self._catalog.search(query, servers=usable, read_only=read_only, limit=limit, offset=offset)
         answer: dict[str, Any] = {"functions": [_hit(f) for f in functions], "total": total}
@@ -88,7 +109,7 @@ class Discovery:
             answer["cursor"] = base64.urlsafe_b64encode(str(offset + len(functions)).encode()).decode()
         return answer
 
-    def describe(self, names: Sequence[str]) -> list[dict[str, Any]]:
+    def describe(self, names: Sequence[str], principal: str) -> list[dict[str, Any]]:
         """One to five functions in full: `{"function", "import", "signature", "text"}`, or `{"function", "error"}`. With a
         name like `github.issues_create#Issue`, one class of their types in full: `{"function", "text"}`; with that of a
         server, what it is.
@@ -99,13 +120,13 @@ class Discovery:
             raise InvalidArguments(
                 f"one to {MOST_AT_ONCE} functions at a time, got {len(names)}", hint='For example ["github.issues_create"].'
             )
-        return [self._card(name) for name in names]
+        return [self._card(name, principal) for name in names]
 
-    def _card(self, name: str) -> dict[str, Any]:
+    def _card(self, name: str, principal: str) -> dict[str, Any]:
         try:
-            function = self._broker.find(name)
+            function = self._broker.find(name, principal)
         except DoorwardError as error:
-            if part := self._part(str(name)) or self._about(str(name)):
+            if part := self._part(str(name), principal) or self._about(str(name), principal):
                 return part
             return {"function": str(name)[:200], "error": f"{error}. {error.hint or ''}".strip()}
         definitions, seen = self._definitions(function.server), self._seen(function)
@@ -120,11 +141,11 @@ class Discovery:
         """What is known of the results of a function without a schema of them."""
         return self._broker.observed.of(function) if function.returns is None else None
 
-    def _part(self, name: str) -> dict[str, Any] | None:
+    def _part(self, name: str, principal: str) -> dict[str, Any] | None:
         """What `server.function#Class` means: one class of a function's types in full."""
         name, mark, asked = name.rpartition("#")
         try:
-            function = self._broker.find(name) if mark else None
+            function = self._broker.find(name, principal) if mark else None
         except DoorwardError:
             return None
         if function is None:
@@ -138,27 +159,27 @@ class Discovery:
         known = ", ".join(signatures.class_names(function, definitions)[:30]) or "none"
         return found | {"error": f"{function.qualified} has no class {asked[:100]!r}. Its classes: {known}"}
 
-    def _about(self, name: str) -> dict[str, Any] | None:
+    def _about(self, name: str, principal: str) -> dict[str, Any] | None:
         """What a server is, if this is one's name."""
         try:
-            module = self.module(name)
+            module = self.module(name, principal)
         except UnknownName:
             return None
         report, names = self._catalog.reports().get(module), self._catalog.names(module)
         listed = ", ".join(names[:_MOST_NAMES]) + (f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
         lines = [f"{module}: {report.description[:1000]}" if report and report.description else module]
         lines += [f"{len(names)} functions: {listed or 'none'}"]
-        lines += [f"It works in the folder {cwd}"] if (cwd := self._servers.cwd(module)) and cwd not in lines[0] else []
+        lines += [f"It works in the folder {cwd}"] if (cwd := self._servers.cwd(module, principal)) and cwd not in lines[0] else []
         return {"function": module, "text": "\n".join([*lines, f"Write `import {module}`."])}
 
     def _definitions(self, server: str) -> Definitions:
         return lambda name: self._catalog.definition(server, name)
 
-    def members(self, server: str, program: Program) -> Sequence[str] | None:
-        """The names that `import server` may give a program: its functions, also by original names that can be written so."""
+    def members(self, server: str, principal: str) -> Sequence[str] | None:
+        """The names that `import server` may give a principal's program: its functions, also by original names that can be written so."""
         if server in ("doorward", RUNTIME):
             return list(self.helpers if server == "doorward" else self._of_others)
-        if server not in self._servers.names():
+        if not self._servers.usable(server, principal):
             return None
         names, ids = self._catalog.names(server), self._catalog.names(server, "original")
         known = self._members.get(server)
@@ -167,11 +188,12 @@ class Discovery:
             known = self._members[server] = names, ids, (*names, *(id for id in ids if id not in taken and is_plain(id)))
         return known[2]
 
-    def stub(self, server: str, names: Sequence[str]) -> str:
-        """A `.pyi` text for some functions of a server."""
+    def stub(self, server: str, names: Sequence[str], principal: str) -> str:
+        """A `.pyi` text for some functions of a server; there are none of one that is not the principal's."""
         if server in ("doorward", RUNTIME):
             head, helpers = (_STUB, self.helpers) if server == "doorward" else ("from typing import Any\n", self._of_others)
             return head + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in helpers)
+        names = names if self._servers.usable(server, principal) else ()
         functions = {n: f for n in names if (f := self._catalog.function(server, n)) is not None}
         again = "".join(f"{n} = {f.name}\n" for n, f in functions.items() if n != f.name)
         return signatures.stub({f.name: f for f in functions.values()}.values(), self._definitions(server), self._seen) + again
@@ -183,18 +205,17 @@ class Discovery:
             raise UnknownName(f"there is no doorward.{name}", hint=f"There are: {', '.join(self.helpers)}.")
         return found
 
-    def aliases(self, code: str, *, everything: bool = False) -> Aliases:
-        """What a program needs of other systems' names; see `doorward.aliases`."""
-        return aliases(code, self.configured(), lambda server, name: name in self._catalog.names(server), everything=everything)
+    def aliases(self, code: str, principal: str, *, everything: bool = False) -> Aliases:
+        """What a principal's program needs of other systems' names; see `doorward.aliases`."""
+        return aliases(code, self.configured(principal), lambda server, name: name in self._catalog.names(server), everything=everything)
 
-    def configured(self) -> dict[str, str]:
-        """The servers that can be used: their configured names by their module names."""
-        usable = self._servers.names()
-        return {module: name for name in self._servers.configured if (module := module_name(name)) in usable}
+    def configured(self, principal: str) -> dict[str, str]:
+        """The servers that a principal can use: their configured names by their module names."""
+        return {module: name for module, name in self._servers.modules.items() if self._servers.usable(module, principal)}
 
-    def module(self, server: str) -> str:
-        """The module name of a server that can be used. Raises: UnknownName."""
-        usable = self._servers.names()
+    def module(self, server: str, principal: str) -> str:
+        """The module name of a server that a principal can use. Raises: UnknownName."""
+        usable = self._servers.names(principal)
         asked = module_name(str(server)[:200])
         for name in usable:
             if asked in (name, name.lower()):

@@ -66,16 +66,16 @@ class RunDoor:
         self._counts: dict[tuple[str, bool], list[float]] = {}
 
     def servers(self) -> list[dict[str, Any]]:
-        return self._discovery.servers()
+        return self._discovery.servers(self.program.principal)
 
     def members(self, server: str) -> Sequence[str] | None:
-        return self._discovery.members(server, self.program)
+        return self._discovery.members(server, self.program.principal)
 
     def stub(self, server: str, names: Sequence[str]) -> str:
-        return self._discovery.stub(server, names)
+        return self._discovery.stub(server, names, self.program.principal)
 
     def aliases(self, code: str, *, everything: bool = False) -> Aliases:
-        return self._discovery.aliases(code, everything=everything)
+        return self._discovery.aliases(code, self.program.principal, everything=everything)
 
     async def call(self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         return (await self.reply(function, args, kwargs)).value

@@ -49,11 +49,13 @@ class ServerContext:
 class PluginContext:
     """What auth, cache, executor and hook plugins are told: their validated settings, the state folder, and
     for whom they work (`name`: the server for auth, else the plugin's own name). `url` is where that server is, as its
-    source's settings say (`url`, else `base_url`), and `source` the type of that; empty where they do not. `conceal` has a value that was
+    source's settings say (`url`, else `base_url`), and `source` the type of that; empty where they do not. `origins`: URLs of what
+    else belongs to that server, as its source's settings say (`origins`). `conceal` has a value that was
     fetched (a token) scrubbed from every output; tell it every time that one comes or goes, for only the latest are kept in mind.
 
     `principal` is whose credentials an auth is for: `local`, unless the server is `per_principal`; `presented` is the access token that
-    they brought last over HTTP, to be exchanged (RFC 8693), if they brought one. `vault` is where an auth may keep what it has fetched.
+    they brought last over HTTP, to be exchanged (RFC 8693), if they brought one; `per_principal` is what the server's setting says.
+    `vault` is where an auth may keep what it has fetched.
     """
 
     name: str
@@ -65,6 +67,8 @@ class PluginContext:
     principal: str = LOCAL
     presented: Callable[[], str | None] = lambda: None
     vault_key: Callable[[], str] | None = None
+    origins: Sequence[str] = ()
+    per_principal: bool = False
 
     @property
     def vault(self) -> Vault:
@@ -110,7 +114,7 @@ class Source(Protocol):
     """Turns a server's configuration into functions, and performs their calls.
 
     Two attributes are optional. `tells_changes = True`: it calls `ServerContext.changed` itself, so a server that has
-    been compiled is not asked for its fingerprint when a gateway starts. `offers`: functions that each of its servers
+    been compiled is not asked for its fingerprint when a gateway starts. `offers`, of the class: functions that each of its servers
     has besides those that `compile` finds (`server` is filled in); they are called like those, and neither listed nor
     found.
     """

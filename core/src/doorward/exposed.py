@@ -37,12 +37,21 @@ class Exposed:
         self._catalog = catalog
         self._seen: object = None
         self._tools: dict[str, Function] = {}
+        self._views: dict[frozenset[str], Mapping[str, Function]] = {}
 
-    def tools(self) -> Mapping[str, Function]:
-        """The functions by the name of their tool, `server_function`, in the order of the configuration."""
-        now = self._catalog.version(), self._servers.names()
+    def tools(self, principal: str) -> Mapping[str, Function]:
+        """The functions that a principal has as tools, by the name of the tool, `server_function`, in the order of the configuration.
+        A tool has the same name for all who have it."""
+        tools = self._all()
+        theirs = frozenset(module for module in {f.server for f in tools.values()} if self._servers.usable(module, principal))
+        if theirs not in self._views:
+            self._views[theirs] = {tool: function for tool, function in tools.items() if function.server in theirs}
+        return self._views[theirs]
+
+    def _all(self) -> Mapping[str, Function]:
+        now = self._catalog.version(), [module for module, _ in self._servers.settings_in_use()]
         if now != self._seen:
-            self._seen, self._tools = now, {}
+            self._seen, self._tools, self._views = now, {}, {}
             for function in self._chosen():
                 if len(self._tools) == MOST:
                     log.warning("too_many_exposed", most=MOST, left_out=function.qualified)

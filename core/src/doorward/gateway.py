@@ -58,19 +58,18 @@ class Gateway:
         try:
             self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
-            raise ConfigError(
-                f"cannot be made the state folder: {error.strerror}", place=str(self.state), hint="Set DOORWARD_STATE_DIR."
-            ) from None
+            why = f"cannot be made the state folder: {error.strerror}"
+            raise ConfigError(why, place=str(self.state), hint="Set DOORWARD_STATE_DIR.") from None
         self.limits: Limits = self.config.limits.of_run()
-        self.secrets.resolve = lambda scheme, name: plugins.hook.resolve_secret(scheme=scheme, name=name)
+        self.secrets.resolve = plugins.resolve_secret
         plugins.load_configured(loaded, self.state)
         self.catalog = Catalog(self.state / "catalog.db")
-        self.skills = Skills(loaded, self.state)
         self.principals = Principals(loaded)
+        self.skills = Skills(loaded, self.principals, self.state)
         self.servers = Servers(loaded, plugins, self.catalog, self.skills, self.principals, self.state)
         self.executors = Executors(loaded, plugins, self.state)
-        self.broker = Broker(self.catalog, self.servers, Policy(self.config.policy.allow, self.config.policy.deny), plugins, self.secrets)
-        self.discovery = Discovery(self.catalog, self.servers, self.broker, self.skills, self.capabilities)
+        self.broker = Broker(self.catalog, self.servers, Policy(self.config.policy, self.principals), plugins, self.secrets)
+        self.discovery = Discovery(self.catalog, self.servers, self.broker, self.skills, self.executors, self.limits)
         self.exposed = Exposed(self.servers, self.catalog)
         self._artefacts = Artefacts(most=self.config.limits.kept, seconds=self.config.limits.kept_seconds)
         self._sessions = Sessions(most=self.config.limits.sessions, idle=self.config.limits.session_idle)
@@ -130,7 +129,7 @@ class Gateway:
     async def list_servers(self, *, principal: str = LOCAL) -> dict[str, Any]:
         """The servers with their functions (some names, the count) or what is wrong with them, and the executors."""
         await self.ready()
-        return {"servers": self.discovery.servers(), "executors": self.executors.describe()}
+        return {"servers": self.discovery.servers(principal), "executors": self.executors.describe()}
 
     async def search_functions(
         self,
@@ -144,24 +143,16 @@ class Gateway:
     ) -> dict[str, Any]:
         """Functions that fit the words, best first. Raises: UnknownName, InvalidArguments."""
         await self.ready()
-        return self.discovery.search(query, server=server, read_only=read_only, limit=limit, cursor=cursor)
+        return self.discovery.search(query, principal=principal, server=server, read_only=read_only, limit=limit, cursor=cursor)
 
     async def get_functions(self, names: Sequence[str], *, principal: str = LOCAL) -> list[dict[str, Any]]:
         """One to five functions in full. Raises: InvalidArguments."""
         await self.ready()
-        return self.discovery.describe(names)
+        return self.discovery.describe(names, principal)
 
     def capabilities(self, principal: str = LOCAL) -> str:
-        """What can be done here, in a paragraph."""
-        servers = self.servers.names()
-        listed = ", ".join(servers[:20]) + (f" and {len(servers) - 20} more" if len(servers) > 20 else "")
-        return (
-            f"Programs run in a sandbox without network and credentials ({self.executors.told() or 'no executor is installed'}). "
-            f"What they may call are the functions of these servers: {listed or 'none'}. "
-            "`import SERVER` and call SERVER.FUNCTION(name=value); find functions with search, see one with describe. "
-            f"Limits of a run: {self.limits.timeout:g} s, {self.limits.calls} calls, {self.limits.output} bytes of output. "
-            "The value of a program is `result`, or its last expression."
-        )
+        """What a principal can do here, in a paragraph."""
+        return self.discovery.capabilities(principal)
 
     async def compile(
         self, *, force: bool = False, dry_run: bool = False, tell: Callable[[str], None] = lambda name: None
@@ -191,9 +182,8 @@ class Gateway:
             self._rate.admit(principal)
             await self.ready()
             if (size := len(code.encode(errors="surrogatepass"))) > self.limits.code:
-                raise GuardRefused(
-                    f"the program has {size} bytes, more than {self.limits.code}", hint="Send less code; pass data as params."
-                )
+                hint = "Send less code; pass data as params."
+                raise GuardRefused(f"the program has {size} bytes, more than {self.limits.code}", hint=hint)
             # lines and places are counted alike everywhere
             code = code.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
             known = programs.parameters_if_readable(code)
@@ -306,4 +296,5 @@ class Gateway:
         while True:
             await anyio.sleep(30)
             await self._sessions.sweep()
+            await self.servers.sweep()
             await anyio.to_thread.run_sync(self.broker.observed.flush)

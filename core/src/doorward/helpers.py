@@ -42,7 +42,7 @@ class Helpers:
         }
 
     async def _list_servers(self, run: RunDoor) -> Any:
-        return self._discovery.servers()
+        return self._discovery.servers(run.program.principal)
 
     async def _search(
         self,
@@ -53,11 +53,13 @@ class Helpers:
         limit: int = 10,
         cursor: str | None = None,
     ) -> Any:
-        return self._discovery.search(str(query), server=server, read_only=read_only, limit=int(limit), cursor=cursor)
+        whose = run.program.principal
+        return self._discovery.search(str(query), principal=whose, server=server, read_only=read_only, limit=int(limit), cursor=cursor)
 
     async def _describe(self, run: RunDoor, *names: str) -> Any:
         flat = [n for name in names for n in ([name] if isinstance(name, str) else name)]
-        return "\n\n".join(card.get("text") or f"{card['function']}: {card['error']}" for card in self._discovery.describe(flat))
+        cards = self._discovery.describe(flat, run.program.principal)
+        return "\n\n".join(card.get("text") or f"{card['function']}: {card['error']}" for card in cards)
 
     async def _call(self, run: RunDoor, function: str, arguments: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
         return await call(run, function, {**(arguments or {}), **kwargs})
@@ -69,7 +71,7 @@ class Helpers:
         return await pages(run, function, {**(arguments or {}), **kwargs}, int(most))
 
     async def _server(self, run: RunDoor, name: str) -> Any:
-        return self._discovery.module(name)  # which the sandbox imports
+        return self._discovery.module(name, run.program.principal)  # which the sandbox imports
 
     async def _list_resources(self, run: RunDoor, server: str) -> Any:
         return await self._offered(run, server, "resources/list", {})
@@ -85,17 +87,18 @@ class Helpers:
 
     async def _offered(self, run: RunDoor, server: str, id: str, arguments: Mapping[str, Any]) -> Any:
         """Call what a server's source offers besides its functions. Raises: UnknownName if this one has no such thing."""
-        module = self._discovery.module(server)
+        module = self._discovery.module(server, run.program.principal)
         if self._servers.offered(module, id) is None:
             hint = "MCP servers have them, where `include`, `exclude` and `read_only` of the configuration leave them."
             raise UnknownName(f"the server {module!r} has no {id.partition('/')[0]}", hint=hint)
         return await call(run, f"{module}.{id}", arguments)
 
     async def _capabilities(self, run: RunDoor) -> Any:
-        return self._discovery.capabilities()
+        return self._discovery.capabilities(run.program.principal)
 
     async def _read_skills(self, run: RunDoor, server: str | None = None) -> Any:
-        return self._skills.names() if server is None else self._skills.read(module_name(str(server)))
+        whose = run.program.principal
+        return self._skills.names(whose) if server is None else self._skills.read(module_name(str(server)), whose)
 
     async def _close_session(self, run: RunDoor) -> None:
         if run.session is None:

@@ -16,7 +16,7 @@ from stevedore import DriverManager, NamedExtensionManager
 
 from doorward import PLUGIN_API, hookspecs
 from doorward.drivers import PluginContext
-from doorward.errors import PluginError
+from doorward.errors import ConfigError, MissingSecret, PluginError
 from doorward.index import GROUPS, Entry, Index
 from doorward.logs import log
 
@@ -108,6 +108,25 @@ class Plugins:
                 log.exception("plugin_failed", plugin=implementation.plugin_name, hook=hook)
         return found
 
+    def resolve_secret(self, scheme: str, name: str) -> str | None:
+        """What a plugin answers for `${scheme:name}`.
+
+        Raises: ConfigError, as the plugin says it; PluginError, which does not quote it, if it fails otherwise; MissingSecret if no
+        plugin of this scheme is loaded.
+        """
+        try:
+            found: str | None = self.hook.resolve_secret(scheme=scheme, name=name)
+        except ConfigError:
+            raise
+        except Exception as error:
+            raise PluginError(f"the plugin for ${{{scheme}:…}} fails with {type(error).__name__}") from None  # its text may hold a secret
+        if found is None and not self.manager.has_plugin(scheme):
+            enable = f'name it in the configuration: plugins = [..., "{scheme}"]'
+            installed = self.index.named("plugin", scheme)
+            hint = f"To use it, {enable}." if installed else f"{to_install('plugin', scheme, ())} Then {enable}."
+            raise MissingSecret(f"no plugin that is loaded knows ${{{scheme}:…}}", hint=hint)
+        return found
+
     def tell(self, hook: str, **told: Any) -> None:
         """Tell observers. One that fails is logged: what has happened has happened, and nobody may take it back."""
         try:
@@ -156,6 +175,8 @@ def to_install(kind: str, name: str, installed: Sequence[str]) -> str:
     for package in packages:
         if package.endswith(f"-{name.replace('_', '-')}"):
             return f"`pip install {package}` brings it."
+    if any(re.search(rf"extra == [\"']{re.escape(name)}[\"']", requirement) for requirement in requires("doorward") or ()):
+        return f"`pip install doorward[{name}]` brings it."
     ours = [p.removeprefix("doorward-sandbox-") for p in packages if kind == "executor" and p.startswith("doorward-sandbox-")]
     if near := difflib.get_close_matches(name, [*installed, *ours], n=1, cutoff=0.7):
         return f"Did you mean {near[0]!r}?" + ("" if near[0] in installed else f" {to_install(kind, near[0], ())}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -12,26 +12,36 @@ from doorward.names import qualified
 from doorward.types import Function, Program
 
 if TYPE_CHECKING:
-    from doorward.settings import ServerSettings
+    from doorward.principals import Principals
+    from doorward.settings import PolicySettings, PrincipalSettings, ServerSettings
 
 _ROUTE = re.compile(r"[A-Z*]+ +(?:/|\*)")
 _WILD = {"/**": r"(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 class Policy:
-    """`[policy]`: `allow` and `deny` are patterns; deny wins. An empty `allow` allows nothing."""
+    """`[policy]`, and within it what `[principals]` says of who asks: `allow` and `deny` are patterns; deny wins. An empty `allow`
+    allows nothing."""
 
-    def __init__(self, allow: Sequence[str] = ("*",), deny: Sequence[str] = ()) -> None:
-        self._allow = tuple(map(qualified, allow))
-        self._deny = tuple(map(qualified, deny))
+    def __init__(self, policy: PolicySettings, principals: Principals) -> None:
+        self._policy = policy
+        self._principals = principals
 
     def refusal(self, program: Program, function: Function) -> str | None:
         """Why the program may not call the function, or `None`."""
-        if not matches(function, self._allow) or matches(function, self._deny):
-            return f"{function.qualified} is not allowed by the operator's policy"
+        who = program.principal
+        if key := _forbids(self._policy, function):
+            return f"{function.qualified} is not allowed by the operator's policy: [policy] {key}"
+        if key := _forbids(self._principals.settings(who), function):
+            return f"{function.qualified} is not allowed for {who!r} by the operator's policy: {self._principals.place(who, key)}"
         if program.functions is not None and not matches(function, program.functions):
             return f"{function.qualified} is not among the `functions` that this run may call: {', '.join(program.functions) or 'none'}"
         return None
+
+
+def _forbids(rules: PolicySettings | PrincipalSettings, function: Function) -> str:
+    """The key that forbids a function; empty if none does."""
+    return "deny" if matches(function, rules.deny) else "" if matches(function, rules.allow) else "allow"
 
 
 def matches(function: Function, patterns: Iterable[str]) -> bool:

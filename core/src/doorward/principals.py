@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
-from doorward.config import Loaded
-from doorward.secrets import Secrets
-from doorward.settings import PrincipalSettings
+from doorward.config import Loaded, module_name
+from doorward.logs import log
+from doorward.secrets import Secrets, Template
+from doorward.settings import EVERYONE, PrincipalSettings
 
-EVERYONE = "*"
-"""The table of those who have none of their own."""
 _MOST = 10_000
 """Principals whose last token is kept in mind."""
+
+_OTHER = re.compile(r"(\[[^\]]*\])|[^\w*?]")
+"""What stands for an underscore in a pattern of servers: modules have one there."""
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+"""A key that TOML takes without quotes."""
 
 
 class Principals:
@@ -21,26 +28,54 @@ class Principals:
 
     def __init__(self, loaded: Loaded) -> None:
         self._settings: Mapping[str, PrincipalSettings] = loaded.config.principals
+        self._everyone = self._settings.get(EVERYONE, PrincipalSettings())
+        self._tables = {name: self._merged(table) for name, table in self._settings.items()}
+        self._servers = [*loaded.config.servers]
         self._secrets = loaded.secrets
         self._presented: OrderedDict[str, str] = OrderedDict()
+        for wrong in self.unknown():
+            log.warning("principals", what=wrong)
 
     def settings(self, principal: str) -> PrincipalSettings:
-        """The table of a principal, else that of everyone."""
-        return self._settings.get(principal) or self._settings.get(EVERYONE) or PrincipalSettings()
+        """The table of a principal. What it does not say is as in that of everyone."""
+        return self._tables.get(principal, self._everyone)
+
+    def _merged(self, own: PrincipalSettings) -> PrincipalSettings:
+        return self._everyone.model_copy(update={key: getattr(own, key) for key in own.model_fields_set})
+
+    def place(self, principal: str, key: str) -> str:
+        """Where the configuration says a key of a principal: `[principals.alice] deny`."""
+        own = self._settings.get(principal)
+        name = principal if own is not None and key in own.model_fields_set else EVERYONE
+        return f"[principals.{name}] {key}" if _BARE.fullmatch(name) else f'[principals."{name}"] {key}'
 
     def may_use(self, principal: str, server: str) -> bool:
         """Whether a server, by its configured name or its module's, is there for a principal."""
-        return any(fnmatchcase(server, pattern) or server == pattern.replace("-", "_") for pattern in self.settings(principal).servers)
+        return any(_means(pattern, server) for pattern in self.settings(principal).servers)
+
+    def theirs(self, principal: str, servers: Iterable[str]) -> list[str]:
+        """Those of the servers that are there for a principal."""
+        return [server for server in servers if self.may_use(principal, server)]
+
+    def configured(self) -> list[str]:
+        """The principals that have a table of their own."""
+        return [name for name in self._settings if name != EVERYONE]
+
+    def unknown(self) -> Iterator[str]:
+        """What is wrong with patterns that fit no server: they may be misspelt."""
+        for name, settings in self._settings.items():
+            for pattern in settings.servers:
+                if pattern != EVERYONE and not any(_means(pattern, server) for server in self._servers):
+                    yield f"{self.place(name, 'servers')}: {pattern!r} fits no server"
 
     def secrets(self, principal: str) -> Secrets:
         """What `${…}` in settings that are for this principal alone may name."""
 
-        def own(key: str) -> str | None:
+        def own(key: str) -> Template | str | None:
             if key == "name":
                 return principal
             table = self._settings.get(principal)  # never everyone's: a credential that is shared needs no principal
-            secret = table.secrets.get(key) if table else None
-            return secret.reveal() if secret else None
+            return table.secrets.get(key) if table else None
 
         return self._secrets.of(principal, own)
 
@@ -54,3 +89,8 @@ class Principals:
     def presented(self, principal: str) -> str | None:
         """The token that a principal brought last."""
         return self._presented.get(principal)
+
+
+@lru_cache(10_000)
+def _means(pattern: str, server: str) -> bool:
+    return fnmatchcase(module_name(server), _OTHER.sub(lambda found: found[1] or "_", pattern))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict, deque
+from collections import deque
 
 from doorward.errors import LimitExceeded
+
+_MOST = 1000
+"""Principals beyond which the idle are forgotten."""
 
 
 class Rate:
@@ -13,11 +16,14 @@ class Rate:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._starts: defaultdict[str, deque[float]] = defaultdict(deque)
+        self._starts: dict[str, deque[float]] = {}
 
     def admit(self, principal: str) -> None:
         """Count this run. Raises: LimitExceeded if the principal had its runs of this minute."""
-        now, starts = time.monotonic(), self._starts[principal]
+        now = time.monotonic()
+        if len(self._starts) > _MOST:  # whoever has started nothing of late has nothing to be remembered
+            self._starts = {who: starts for who, starts in self._starts.items() if starts and starts[-1] >= now - 60}
+        starts = self._starts.setdefault(principal, deque())
         while starts and starts[0] < now - 60:
             starts.popleft()
         if len(starts) >= self._most:

@@ -53,38 +53,39 @@ class Runtime:
     # Servers and tools as records
 
     async def _discovered(self, run: RunDoor, detailed: bool = False) -> Any:
+        configured = self._discovery.configured(run.program.principal)
         if not detailed:
-            return list(self._discovery.configured().values())
-        about = {s["name"]: s.get("about", "") for s in self._discovery.servers()}
-        return [{"name": name, "description": about.get(module, "")} for module, name in self._discovery.configured().items()]
+            return list(configured.values())
+        about = {s["name"]: s.get("about", "") for s in self._discovery.servers(run.program.principal)}
+        return [{"name": name, "description": about.get(module, "")} for module, name in configured.items()]
 
     async def _docs(self, run: RunDoor, server: str, tool: str | None = None, detail: str = "summary") -> Any:
-        module = self._discovery.module(server)
+        module = self._discovery.module(server, run.program.principal)
         if tool is not None:
-            return self._entry(self._broker.find(f"{module}.{tool}"), detail)
+            return self._entry(self._broker.find(f"{module}.{tool}", run.program.principal), detail)
         return await self._listed(run, module, lambda function: self._entry(function, detail))
 
     async def _search_docs(self, run: RunDoor, query: str, limit: int = 5, detail: str = "summary") -> Any:
-        return [self._entry(function, detail) for function in self._found(query, limit)]
+        return [self._entry(function, detail) for function in self._found(run, query, limit)]
 
     async def _tools(self, run: RunDoor, server: str) -> Any:
-        return await self._listed(run, self._discovery.module(server), self._tool)
+        return await self._listed(run, self._discovery.module(server, run.program.principal), self._tool)
 
     async def _describe_server(self, run: RunDoor, name: str) -> Any:
-        module = self._discovery.module(name)
-        return self._about(module, await self._listed(run, module, self._tool))
+        module = self._discovery.module(name, run.program.principal)
+        return self._about(run, module, await self._listed(run, module, self._tool))
 
     async def _metadata(self, run: RunDoor) -> Any:
         room = MOST
         found: list[dict[str, Any]] = []
-        for module in self._servers.names():
+        for module in self._servers.names(run.program.principal):
             tools = await self._listed(run, module, lambda function: self._tool(function, schema=False), room)
             room -= len(tools)
-            found.append(self._about(module, tools))
+            found.append(self._about(run, module, tools))
         return found
 
     async def _summary(self, run: RunDoor) -> Any:
-        return self._discovery.capabilities()
+        return self._discovery.capabilities(run.program.principal)
 
     # Tools as `mcp__server__tool`
 
@@ -93,36 +94,36 @@ class Runtime:
         if terms:
             return await self._search_tools(run, terms if isinstance(terms, str) else " ".join(map(str, terms)), 50)
         found: list[dict[str, Any]] = []
-        for module in self._servers.names():
+        for module in self._servers.names(run.program.principal):
             found += await self._listed(run, module, self._named, MOST - len(found))
         return found
 
     async def _search_tools(self, run: RunDoor, query: str, limit: int = 10) -> Any:
-        return [self._named(function) for function in self._found(query, limit)]
+        return [self._named(function) for function in self._found(run, query, limit)]
 
     async def _tool_schema(self, run: RunDoor, name: str) -> Any:
         try:
-            return self._named(self._broker.find(self._qualified(name)))
+            return self._named(self._broker.find(self._qualified(run, name), run.program.principal))
         except UnknownName:
             return None
 
     # Calls
 
     async def _call_tool(self, run: RunDoor, server: str, tool: str, arguments: Mapping[str, Any] | None = None, **more: Any) -> Any:
-        return await call(run, f"{self._discovery.module(server)}.{tool}", {**(arguments or {}), **more})
+        return await call(run, f"{self._discovery.module(server, run.program.principal)}.{tool}", {**(arguments or {}), **more})
 
     async def _call_mcp_tool(self, run: RunDoor, name: str, arguments: Mapping[str, Any] | None = None, **more: Any) -> Any:
-        return await call(run, self._qualified(name), {**(arguments or {}), **more})
+        return await call(run, self._qualified(run, name), {**(arguments or {}), **more})
 
-    def _qualified(self, name: str) -> str:
+    def _qualified(self, run: RunDoor, name: str) -> str:
         """`mcp__server__tool` or `server__tool` as `server.tool`; both parts may hold two underscores themselves."""
         bare = str(name).removeprefix("mcp__")
         if "__" not in bare or "." in bare.partition("__")[0]:
             return bare
         plain = module_name(bare)
-        known = [module for module in self._servers.names() if plain.startswith(f"{module}__")]
+        known = [module for module in self._servers.names(run.program.principal) if plain.startswith(f"{module}__")]
         length = max(map(len, known)) if known else bare.index("__")
-        return f"{self._discovery.module(bare[:length])}.{bare[length + 2 :]}"
+        return f"{self._discovery.module(bare[:length], run.program.principal)}.{bare[length + 2 :]}"
 
     # Functions
 
@@ -137,15 +138,15 @@ class Runtime:
             await anyio.lowlevel.checkpoint()  # that takes long where schemas are large
         return found
 
-    def _found(self, query: str, limit: int) -> Iterable[Function]:
-        return self._catalog.search(str(query), servers=self._servers.names(), limit=max(1, min(int(limit), 50)))[0]
+    def _found(self, run: RunDoor, query: str, limit: int) -> Iterable[Function]:
+        return self._catalog.search(str(query), servers=self._servers.names(run.program.principal), limit=max(1, min(int(limit), 50)))[0]
 
-    def _about(self, module: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
-        cwd = self._servers.cwd(module)
-        return {"name": self._discovery.configured()[module], "alias": module, "tools": tools} | ({"cwd": cwd} if cwd else {})
+    def _about(self, run: RunDoor, module: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
+        cwd = self._servers.cwd(module, run.program.principal)
+        return {"name": self._servers.modules[module], "alias": module, "tools": tools} | ({"cwd": cwd} if cwd else {})
 
     def _entry(self, function: Function, detail: str) -> dict[str, Any]:
-        server = {"server": self._discovery.configured()[function.server], "serverAlias": function.server}
+        server = {"server": self._servers.modules[function.server], "serverAlias": function.server}
         entry = server | {"tool": function.id or function.name, "toolAlias": function.name, "description": _description(function)}
         return entry | ({"inputSchema": self._schema(function)} if detail == "full" else {})
 
@@ -154,7 +155,7 @@ class Runtime:
         return tool | ({"input_schema": self._schema(function)} if schema else {})
 
     def _named(self, function: Function) -> dict[str, Any]:
-        name = f"mcp__{self._discovery.configured()[function.server]}__{function.name}"
+        name = f"mcp__{self._servers.modules[function.server]}__{function.name}"
         return {"name": name, "description": _description(function), "parameters": self._schema(function)}
 
     def _schema(self, function: Function) -> dict[str, Any]:

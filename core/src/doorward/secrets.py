@@ -6,95 +6,132 @@ it from results, errors, logs and audit.
 
 from __future__ import annotations
 
+import asyncio
 import os
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from doorward import references
 from doorward.errors import ConfigError, MissingSecret
+from doorward.references import Reference
 from doorward.scrubber import REDACTED, Scrubber
+from doorward.watched import Watched
 
 if TYPE_CHECKING:
+    import anyio
     from pydantic import GetCoreSchemaHandler
     from pydantic_core.core_schema import CoreSchema, ValidationInfo
 
-_REFERENCE = re.compile(
-    r"\$\$\{|\$\{(?:(?P<scheme>[a-z][a-z0-9_]*):(?!-)(?P<ref>[^}]+)|(?P<name>\w+)(?::-(?P<default>[^}]*))?)\}|(?P<odd>\$\{[^}]*\}?)"
-)
-
-
-_CREDENTIAL = re.compile(r"(?i)key|token|secret|pass|pwd|credential|auth|file|keyring|cmd")
-"""Names of variables, and schemes, whose values are scrubbed wherever they are used."""
+MOST_BYTES = 64 * 1024
+"""Size of a file with a secret."""
+MOST_OF_DOTENV = 4 * 2**20
+THREADS = 8
+"""Values that plugins fetch at the same time."""
 
 
 class Secrets(Scrubber):
-    """The values of `${VAR}`, `${VAR:-default}` and `${scheme:name}`: the environment, then `.env`, then hooks.
-
-    A `$${` is a plain `${`.
-    """
+    """The values of `${VAR}`, `${VAR:-default}`: the environment, then `.env`; of `${file:path}`; of other schemes by plugins' hooks."""
 
     def __init__(
         self,
         dotenv: Path | None = None,
         *,
+        folder: Path | None = None,
         environ: Mapping[str, str] | None = None,
         resolve: Callable[[str, str], str | None] | None = None,
     ) -> None:
+        """`folder`: where relative paths of `${file:…}` start; that of `.env` if it is not given."""
         super().__init__()
-        self._dotenv = dotenv
+        self._dotenv = Watched(dotenv, _variables, MOST_OF_DOTENV) if dotenv else None
+        self._dotenv_file = dotenv
+        self._folder = folder or (dotenv.parent if dotenv else Path())
         self._environ = os.environ if environ is None else environ
+        self._files: dict[str, Watched[str]] = {}
+        self._fetching: dict[tuple[str, str], asyncio.Future[str | None]] = {}
+        self._threads: anyio.CapacityLimiter | None = None
         self.resolve = resolve
-        self._file: tuple[tuple[int, ...], dict[str, str]] = ((), {})
 
-    def expand(self, template: str, *, remember: bool = False) -> str:
-        """`template` with its references replaced. `remember` makes the scrubber know each value.
+    def expand(self, template: str, *, remember: bool = False, fetched: Mapping[str, str | None] | None = None) -> str:
+        """`template` with its references replaced. `remember` makes the scrubber know each value. `fetched`: values that are there
+        already, by the text of their reference. A plugin that takes its time keeps the caller waiting: see `get`.
 
-        Raises: MissingSecret, naming the reference and where to set it.
+        Raises: MissingSecret, naming the reference and where to set it; ConfigError for a file that cannot be read.
         """
 
-        def value(match: re.Match[str]) -> str:
-            if match[0] == "$${":
-                return "${"
-            if match["odd"]:
-                raise MissingSecret(
-                    "a ${…} in it is no reference", hint="Write ${NAME}, ${NAME:-default} or ${scheme:name}; $${ is a plain ${."
-                )
-            found = self._value(match["scheme"], match["ref"] or match["name"])
-            if not found and match["default"] is not None:
-                found = match["default"]
+        def value(reference: Reference) -> str:
+            known = fetched is not None and reference.text in fetched
+            found = fetched[reference.text] if known and fetched else self._value(reference)
+            if not found and reference.default is not None:
+                found = reference.default
             if found is None:
-                where = "the environment or .env" if match["scheme"] is None else "its place"
-                raise MissingSecret(f"{match[0]} has no value", hint=f"Set it in {where}.")
-            if remember or _CREDENTIAL.search(match["name"] or match["scheme"] or ""):
-                self.remember(found)
+                raise MissingSecret(f"{reference.text} has no value", hint=_advice(reference))
+            if self._is_to_hide(reference, remember):
+                self.remember(found, of=reference.text)
             return found
 
-        return _REFERENCE.sub(value, template)
+        return references.replace(template, value)
 
-    def _value(self, scheme: str | None, name: str) -> str | None:
-        if scheme is not None:
-            return self.resolve(scheme, name) if self.resolve else None
-        return self._environ.get(name, self._dotenv_values().get(name))
+    async def get(self, template: str) -> str:
+        """`expand`, with `remember`. What a plugin fetches is fetched once for all who ask at the same time, in a thread.
+
+        Raises: MissingSecret, ConfigError.
+        """
+        fetched = {r.text: await self._fetch(r) for r in references.find(template) if self._takes_time(r)}
+        return self.expand(template, remember=True, fetched=fetched)
+
+    def _takes_time(self, reference: Reference) -> bool:
+        return reference.scheme not in ("", "file")
+
+    def _is_to_hide(self, reference: Reference, remember: bool) -> bool:
+        return remember or bool(reference.scheme) or references.is_credential(reference.name)
+
+    async def _fetch(self, reference: Reference) -> str | None:
+        import anyio
+        import anyio.to_thread
+
+        key = reference.scheme, reference.name
+        if key not in self._fetching:
+            self._threads = self._threads or anyio.CapacityLimiter(THREADS)
+            work = anyio.to_thread.run_sync(self._value, reference, abandon_on_cancel=True, limiter=self._threads)
+            # A task of its own: who asked first may be gone before the answer.
+            self._fetching[key] = asyncio.ensure_future(work)
+            self._fetching[key].add_done_callback(lambda done: (self._fetching.pop(key), done.cancelled() or done.exception()))
+        try:
+            return await asyncio.shield(self._fetching[key])
+        except ConfigError as error:  # a new one for each: the trace of one that was raised grows
+            raise type(error)(error.message, hint=error.hint) from None
+
+    def _value(self, reference: Reference) -> str | None:
+        if not reference.scheme:
+            return self._environ.get(reference.name, self._dotenv_values().get(reference.name))
+        if reference.scheme == "file":
+            return self._file_value(reference)
+        if self.resolve is None:
+            hint = "It is needed before plugins are loaded. Write ${NAME} or ${file:path}."
+            raise MissingSecret(f"{reference.text} has no value yet", hint=hint)
+        return self.resolve(reference.scheme, reference.name)
+
+    def _file_value(self, reference: Reference) -> str:
+        path = self._folder / Path(reference.name).expanduser()
+        file = self._files.setdefault(reference.name, Watched(path, lambda content: content.decode().rstrip("\r\n"), MOST_BYTES))
+        try:
+            return file.get()
+        except OSError as error:
+            raise MissingSecret(f"{reference.text} cannot be read: {error.strerror}", hint=f"Put the value into {path}.") from None
+        except ValueError:
+            raise MissingSecret(f"{reference.text} is no text in UTF-8", hint=f"Put the value into {path}.") from None
 
     def _dotenv_values(self) -> dict[str, str]:
         """`.env`, read again when it changes, so that rotated values are picked up."""
-        if self._dotenv is None or not self._dotenv.is_file():
-            self._file = ((), {})
+        if self._dotenv is None or self._dotenv_file is None or not self._dotenv_file.is_file():
             return {}
-        found = self._dotenv.stat()
-        changed = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
-        if changed != self._file[0]:
-            from dotenv import dotenv_values
+        try:
+            return self._dotenv.get()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"cannot be read: {error}", place=str(self._dotenv_file)) from None
 
-            try:
-                values = dotenv_values(self._dotenv, interpolate=False)
-            except (OSError, UnicodeDecodeError) as error:
-                raise ConfigError(f"cannot be read: {error}", place=str(self._dotenv)) from None
-            self._file = (changed, {k: v for k, v in values.items() if v is not None})
-        return self._file[1]
-
-    def of(self, principal: str, own: Callable[[str], str | None]) -> Secrets:
+    def of(self, principal: str, own: Callable[[str], Template | str | None]) -> Secrets:
         """These, and the principal's `own` secrets as `${principal:KEY}`."""
         return _OfPrincipal(self, principal, own)
 
@@ -104,22 +141,54 @@ class Secrets(Scrubber):
         return {k: v for k, v in both.items() if k.startswith(prefix)}
 
 
+def _variables(content: bytes) -> dict[str, str]:
+    from io import StringIO
+
+    from dotenv import dotenv_values
+
+    values = dotenv_values(stream=StringIO(content.decode()), interpolate=False)
+    return {k: v for k, v in values.items() if v is not None}
+
+
+def _advice(reference: Reference) -> str:
+    if not reference.scheme:
+        return "Set it in the environment or .env."
+    return f"Put it where {reference.scheme!r} looks for it." + (" Only variables have defaults." if ":-" in reference.name else "")
+
+
 class _OfPrincipal(Secrets):
     """The secrets that one principal's settings may name. What is revealed is remembered by the scrubber of all."""
 
-    def __init__(self, shared: Secrets, principal: str, own: Callable[[str], str | None]) -> None:
+    def __init__(self, shared: Secrets, principal: str, own: Callable[[str], Template | str | None]) -> None:
         self._shared, self._principal, self._own = shared, principal, own
 
-    def _value(self, scheme: str | None, name: str) -> str | None:
-        if scheme != "principal":
-            return self._shared._value(scheme, name)
-        if (found := self._own(name)) is None:
+    def _takes_time(self, reference: Reference) -> bool:
+        return reference.scheme == "principal" or self._shared._takes_time(reference)
+
+    def _is_to_hide(self, reference: Reference, remember: bool) -> bool:
+        # What is their own and secret is remembered as such; their name is no secret.
+        return reference.scheme != "principal" and self._shared._is_to_hide(reference, remember)
+
+    async def _fetch(self, reference: Reference) -> str | None:
+        if reference.scheme != "principal":
+            return await self._shared._fetch(reference)
+        own = self._owned(reference)
+        return await own.get() if isinstance(own, Template) else own
+
+    def _value(self, reference: Reference) -> str | None:
+        if reference.scheme != "principal":
+            return self._shared._value(reference)
+        own = self._owned(reference)
+        return own.reveal() if isinstance(own, Template) else own
+
+    def _owned(self, reference: Reference) -> Template | str:
+        if (found := self._own(reference.name)) is None:
             place = f"[principals.{self._principal}.secrets]"
-            raise MissingSecret(f"the principal {self._principal!r} has no {name!r}", hint=f"Set {name} in {place}.")
+            raise MissingSecret(f"the principal {self._principal!r} has no {reference.name!r}", hint=f"Set {reference.name} in {place}.")
         return found
 
-    def remember(self, value: str) -> None:
-        self._shared.remember(value)
+    def remember(self, value: str, *, of: str = "") -> None:
+        self._shared.remember(value, of=of and f"{self._principal}: {of}")
 
     def scrub(self, text: str) -> str:
         return self._shared.scrub(text)
@@ -137,15 +206,26 @@ class Template:
         self._secrets = secrets or Secrets()
 
     def reveal(self) -> str:
-        """The value now. What its references stand for is scrubbed from every output from here on.
+        """The value now, for where nobody can wait: see `get`. What its references stand for is scrubbed from every output from
+        here on.
 
-        Raises: MissingSecret.
+        Raises: MissingSecret, ConfigError.
         """
-        return self._secrets.expand(self.raw, remember=True)
+        return self._used(self._secrets.expand(self.raw, remember=True))
+
+    async def get(self) -> str:
+        """The value now. Where a plugin has to fetch it (a command, a keyring), nobody else waits for that.
+
+        Raises: MissingSecret, ConfigError.
+        """
+        return self._used(await self._secrets.get(self.raw))
+
+    def _used(self, value: str) -> str:
+        return value
 
     def remember(self, value: str) -> None:
         """Scrub something that was made of this value (an encoded header, a fetched token) as well."""
-        self._secrets.remember(value)
+        self._secrets.remember(value, of=f"made of {self.raw}")
 
     def missing(self) -> str | None:
         """Why `reveal` would fail, or `None`."""
@@ -162,11 +242,13 @@ class Template:
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         from pydantic_core import core_schema
 
-        def build(value: str, info: ValidationInfo) -> Template:
+        def build(value: Any, handler: Callable[[Any], str], info: ValidationInfo) -> Template:
+            if isinstance(value, cls):  # of a plugin's settings that another's are made of
+                return value
             context = info.context or {}
-            return cls(value, context.get("secrets"), context.get("place", ""))
+            return cls(handler(value), context.get("secrets"), context.get("place", ""))
 
-        return core_schema.with_info_after_validator_function(
+        return core_schema.with_info_wrap_validator_function(
             build,
             core_schema.str_schema(),
             serialization=core_schema.plain_serializer_function_ser_schema(lambda t: repr(t)),
@@ -176,16 +258,18 @@ class Template:
 class Secret(Template):
     """A `Template` that is a credential: the whole value is scrubbed, also where the file holds it literally."""
 
-    def reveal(self) -> str:
-        value = super().reveal()
+    def _used(self, value: str) -> str:
         self.remember(value)
         return value
 
     @property
     def literal(self) -> bool:
         """Whether the configuration file holds the credential itself; `doctor` warns about that."""
-        return not _REFERENCE.search(self.raw)
+        return not references.has_references(self.raw)
 
     def __repr__(self) -> str:
-        shown = re.sub(r":-[^}]*\}", "}", self.raw)  # A default may be a credential too.
+        try:  # A default may be a credential too.
+            shown = references.replace(self.raw, lambda r: f"${{{r.scheme}:{r.name}}}" if r.scheme else f"${{{r.name}}}")
+        except MissingSecret:
+            return f"Secret({REDACTED})"
         return f"Secret({REDACTED if self.literal else repr(shown)})"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import asdict, replace
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,16 +21,17 @@ from doorward.catalog import Catalog, Report
 from doorward.config import Loaded, Server, module_name, validate
 from doorward.drivers import ServerContext, Source
 from doorward.errors import ConfigError, DoorwardError, MissingSecret, ServerError, UnknownName
-from doorward.exposed import ADVISED as ADVISED_TOOLS
 from doorward.logs import log
 from doorward.names import Named, kept_names
+from doorward.narrowing import narrowed
 from doorward.plugins import Plugins
-from doorward.policy import selected, wanted
+from doorward.policy import wanted
 from doorward.principals import Principals
 from doorward.programs import digest
 from doorward.settings import ServerSettings
 from doorward.skills import Skills
-from doorward.types import LOCAL, Compiled, Function, Skipped
+from doorward.sources import Sources
+from doorward.types import LOCAL, Compiled, Function
 
 AT_ONCE = 8
 """Servers that are compiled at once: most of the time is spent waiting for them."""
@@ -47,24 +49,36 @@ class Servers:
         self._catalog = catalog
         self._skills = skills
         self._state = state
-        self._sources: dict[tuple[str, str], Source] = {}
-        self._options: dict[tuple[str, str], Any] = {}
+        self._sources = Sources(self._make, self._auths.close)
+        self._options: dict[str, Any] = {}
         self._locks: dict[str, anyio.Lock] = {}
         self.changed: Callable[[str], None] = lambda name: None
         self.broken: dict[str, DoorwardError] = dict(loaded.broken)
         self.behind: dict[str, DoorwardError] = {}
         self.configured: dict[str, Server] = {n: s for n, s in loaded.servers.items() if not s.settings.disabled}
-        self._modules = {module_name(n): n for n in self.configured}
+        self.modules = {module_name(n): n for n in self.configured}
 
-    def names(self) -> list[str]:
-        """The servers that can be used, by their module names, in the order of the configuration."""
-        return [module for module, name in self._modules.items() if name not in self.broken]
+    def names(self, principal: str) -> list[str]:
+        """The servers that a principal can use, by their module names, in the order of the configuration."""
+        return [module for module in self.modules if self.usable(module, principal)]
+
+    def usable(self, module: str, principal: str) -> bool:
+        """Whether a principal can use the server of this module name: it is theirs, and not broken."""
+        return (name := self.modules.get(module)) is not None and name not in self.broken and self._principals.may_use(principal, module)
+
+    def wrong(self, principal: str) -> dict[str, DoorwardError]:
+        """What is `broken`, of the servers that are there for a principal."""
+        return {name: self.broken[name] for name in self._principals.theirs(principal, self.broken)}
 
     def settings_in_use(self) -> Iterator[tuple[str, ServerSettings]]:
-        """The module name and the settings of each server that can be used."""
-        for module, name in self._modules.items():
+        """The module name and the settings of each server that somebody can use."""
+        for module, name in self.modules.items():
             if name not in self.broken:
                 yield module, self.configured[name].settings
+
+    def per_principal(self, module: str) -> bool:
+        """Whether each principal has credentials of their own at a server."""
+        return self.configured[self.modules[module]].settings.per_principal
 
     def drop(self, name: str, error: DoorwardError) -> None:
         """Take a server out of use, and remember why."""
@@ -72,79 +86,82 @@ class Servers:
         self.broken[name] = error
         log.warning("server_broken", server=name, why=str(error), hint=error.hint)
 
-    def source(self, module: str, principal: str = LOCAL) -> Source:
-        """The source of a server, made now if need be: one for all, or one of each principal where they have credentials of their own.
-        Imports the plugin, opens nothing.
+    def source(self, module: str) -> Source:
+        """The source that compiles a server, made now if need be. Imports the plugin, opens nothing.
 
-        Raises: UnknownName, PluginError, ConfigError.
+        Raises: PluginError, ConfigError.
         """
-        name = self._modules.get(module)
-        if name is None:
-            raise UnknownName(f"there is no server {module!r}", hint=f"Servers: {', '.join(self.names()) or 'none'}.")
+        return self._sources.get(self.modules[module], LOCAL)
+
+    def using(self, module: str, principal: str) -> AbstractAsyncContextManager[Source]:
+        """The source of a server for one call: one for all, or one of each principal where they have credentials of their own.
+
+        Raises: LimitExceeded, PluginError, ConfigError.
+        """
+        return self._sources.using(self.modules[module], principal if self.per_principal(module) else LOCAL)
+
+    def _make(self, name: str, whose: str) -> Source:
         server = self.configured[name]
-        whose = principal if server.settings.per_principal else LOCAL
-        if (name, whose) not in self._sources:
-            driver = self._driver(server)
-            settings = self._validated(server, driver.Settings, whose)
-            context = ServerContext(
-                module,
-                settings,
-                self._loaded.folder,
-                self._state / "servers" / name,
-                lambda: self._auths.open(server, settings, whose),
-                lambda: self.changed(name),
-                self._loaded.secrets.scrub,
-                lambda: suggested.hint(server, self._catalog.reports().get(module)),
-            )
-            self._sources[name, whose] = driver(context)
-        return self._sources[name, whose]
+        settings = self._validated(server, whose)
+        state = self._state / "servers" / name
+        context = ServerContext(
+            module_name(name),
+            settings,
+            self._loaded.folder,
+            state if whose == LOCAL else state / "principals" / sha256(whose.encode(errors="surrogatepass")).hexdigest()[:16],
+            cache(lambda: self._auths.open(server, settings, whose)),
+            lambda: self.changed(name),
+            self._loaded.secrets.scrub,
+            lambda: suggested.hint(server, self._catalog.reports().get(module_name(name))),
+        )
+        return cast("Source", self._driver(server)(context))
+
+    async def sweep(self) -> None:
+        """Close principals' own sources that are not used any more."""
+        await self._sources.sweep()
 
     def _driver(self, server: Server) -> Any:
         return self._plugins.driver("source", server.settings.source)
 
     def offered(self, module: str, name: str) -> Function | None:
         """The function of this name or id that every server of the source has, if this server's configuration leaves it."""
-        for function in cast("Sequence[Function]", getattr(self.source(module), "offers", ())):
-            if name in (function.name, function.id) and wanted(function, self.configured[self._modules[module]].settings):
+        server = self.configured[self.modules[module]]
+        for function in cast("Sequence[Function]", getattr(self._driver(server), "offers", ())):
+            if name in (function.name, function.id) and wanted(function, server.settings):
                 return replace(function, server=module)
         return None
 
-    def cwd(self, module: str) -> str:
+    def cwd(self, module: str, principal: str) -> str:
         """The folder in which a server's process works, if its source's settings name one (`cwd`)."""
-        server = self.configured[self._modules[module]]
-        cwd = getattr(self._validated(server, self._driver(server).Settings), "cwd", None)
+        server = self.configured[self.modules[module]]
+        try:
+            cwd = getattr(self._validated(server, principal if server.settings.per_principal else LOCAL), "cwd", None)
+        except ConfigError:  # a call will tell
+            return ""
         return str(self._loaded.folder / Path(cwd).expanduser()) if cwd else ""
 
-    def _validated(self, server: Server, model: Any, principal: str = LOCAL) -> Any:
-        if (server.name, principal) not in self._options:
-            secrets = self._principals.secrets(principal) if server.settings.per_principal else self._loaded.secrets
-            self._options[server.name, principal] = validate(
-                model, dict(server.options), secrets=secrets, place=server.place, also=ServerSettings.model_fields
-            )
-        return self._options[server.name, principal]
-
-    def settings(self) -> dict[str, list[Any]]:
-        """The validated settings that a server has (its source's, its auth's), for `doctor`.
-
-        Raises: nothing; what does not validate is in `broken`.
-        """
-        found: dict[str, list[Any]] = {}
-        for name, server in self.configured.items():
-            try:
-                found[name] = [
-                    self._validated(server, self._driver(server).Settings),
-                    *(settings for _, settings in self._auths.drivers(server)),
-                ]
-            except ConfigError as error:
-                self.broken.setdefault(name, error)
+    def _validated(self, server: Server, principal: str = LOCAL) -> Any:
+        """The settings of a server's source. Raises: ConfigError, PluginError."""
+        if principal == LOCAL and server.name in self._options:
+            return self._options[server.name]
+        secrets = self._principals.secrets(principal) if server.settings.per_principal else self._loaded.secrets
+        model = self._driver(server).Settings
+        found = validate(model, dict(server.options), secrets=secrets, place=server.place, also=ServerSettings.model_fields)
+        if principal == LOCAL:
+            self._options[server.name] = found
         return found
+
+    def settings(self, name: str, principal: str = LOCAL) -> list[Any]:
+        """The validated settings that a server has (its source's, its auth's), for `doctor`. Raises: ConfigError, PluginError."""
+        server = self.configured[name]
+        return [self._validated(server, principal), *(settings for _, settings in self._auths.drivers(server, principal))]
 
     def auths_of(self, name: str, principal: str = LOCAL) -> list[Any]:
         """New auths of a server, by its name or its module's, for its logins. Never empty.
 
         Raises: UnknownName; ConfigError if it has none, or cannot be used; PluginError.
         """
-        name = self._modules.get(name, name)
+        name = self.modules.get(name, name)
         if name not in self.configured:
             if name in self.broken:
                 raise self.broken[name]
@@ -152,7 +169,7 @@ class Servers:
             hint = f"Did you mean {' or '.join(near)}?" if near else f"Servers: {', '.join(self.configured) or 'none'}."
             raise UnknownName(f"there is no server {name!r}", hint=hint)
         server = self.configured[name]
-        made = self._auths.make(server, self._validated(server, self._driver(server).Settings, principal), principal)
+        made = self._auths.make(server, self._validated(server, principal), principal)
         if not made:
             raise ConfigError("has no auth", place=server.place, hint='A server with a login has, for example: auth = { type = "oauth2" }')
         return made
@@ -257,30 +274,10 @@ class Servers:
         )
 
     def _narrowed(self, name: str, compiled: Compiled) -> Compiled:
-        """What hooks and the server's own configuration leave of a compile; nothing is stored that may not be used."""
-        settings = self.configured[name].settings
+        """What hooks and the server's own configuration leave of a compile."""
         functions = self._with_kept_names(module_name(name), compiled.functions)
         self._plugins.hook.source_compiled(server=name, functions=functions)
-        warnings = list(compiled.warnings)
-        kept = [f for f in functions if wanted(f, settings)]
-        for key, patterns, among in (
-            ("include", settings.include or (), functions),
-            ("exclude", settings.exclude, functions),
-            ("expose", settings.expose, kept),
-        ):
-            warnings += [f"{key}: {p!r} fits no function" for p in patterns if not any(selected(f, [p]) for f in among)]
-        if (count := sum(selected(f, settings.expose) for f in kept)) > ADVISED_TOOLS:
-            warnings.append(f"expose: {count} functions become tools; each costs every client tokens, and one is often enough")
-        skipped = list(compiled.skipped)
-        seen: set[str] = set()
-        unique = []
-        for function in kept:
-            if function.name in seen:
-                skipped.append(Skipped(function.id, f"the name {function.name} is taken"))
-            else:
-                seen.add(function.name)
-                unique.append(function)
-        return replace(compiled, functions=unique, warnings=warnings, skipped=skipped)
+        return narrowed(replace(compiled, functions=functions), self.configured[name].settings)
 
     def _with_kept_names(self, module: str, functions: Sequence[Function]) -> list[Function]:
         """What was in the catalog keeps its name, whatever an upstream adds."""
@@ -289,9 +286,4 @@ class Servers:
 
     async def close(self) -> None:
         """Close every source that was opened."""
-        for (name, _), source in self._sources.items():
-            try:
-                await source.close()
-            except Exception:  # the others must be closed as well
-                log.exception("close_failed", server=name)
-        await self._auths.close()
+        await self._sources.close()

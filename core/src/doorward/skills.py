@@ -16,6 +16,8 @@ from doorward.errors import ConfigError, ServerError, UnknownName
 if TYPE_CHECKING:
     import httpx2
 
+    from doorward.principals import Principals
+
 MOST = 256 * 2**10
 """Bytes of one guide."""
 
@@ -30,8 +32,9 @@ class Skills:
     """The guides of the configured servers. A file is read each time that somebody asks; what is at a URL is fetched by
     each compile and kept in the server's state folder, so that reading it needs no network."""
 
-    def __init__(self, loaded: Loaded, state: Path) -> None:
+    def __init__(self, loaded: Loaded, principals: Principals, state: Path) -> None:
         self._loaded = loaded
+        self._principals = principals
         self._state = state
         self._places = {
             module_name(name): (name, server.settings.skills)
@@ -44,17 +47,21 @@ class Skills:
         """Whether any server has a guide, readable or not."""
         return bool(self._places)
 
-    def names(self) -> list[str]:
-        """The servers that have a guide that can be read."""
-        return [server for server in self._places if self._file(server).is_file()]
+    def names(self, principal: str) -> list[str]:
+        """The servers of a principal that have a guide that can be read."""
+        return [server for server in self._principals.theirs(principal, self._places) if self._file(server).is_file()]
 
-    def read(self, server: str) -> str:
-        """The guide of a server, as it is now.
+    def read(self, server: str, principal: str) -> str:
+        """The guide of a server of a principal, as it is now.
 
-        Raises: UnknownName if the server has none; ConfigError if it cannot be read.
+        Raises: UnknownName if there is none; ConfigError if it cannot be read.
         """
-        if server not in self._places:
-            raise UnknownName(f"there is no guide to {server[:100]!r}", hint=f"Guides: {', '.join(self.names()) or 'none'}.")
+        if server not in self._principals.theirs(principal, self._places):
+            raise UnknownName(f"there is no guide to {server[:100]!r}", hint=f"Guides: {', '.join(self.names(principal)) or 'none'}.")
+        return self._read(server)
+
+    def _read(self, server: str) -> str:
+        """Raises: ConfigError."""
         file = self._file(server)
         try:
             with file.open("rb") as opened:
@@ -75,7 +82,7 @@ class Skills:
             place = self._places[server][1]
             if place and place.startswith(_URL):
                 await _download(place, self._file(server))
-            self.read(server)
+            self._read(server)
         except (ConfigError, ServerError) as error:
             self._loaded.secrets.scrub_error(error)
             return f"{error}{f'. {error.hint}' if error.hint else ''}"

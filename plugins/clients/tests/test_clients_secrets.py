@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from doorward.cli.variables import quoted, write_env
-from doorward_clients.hiding import hide, hide_arguments, is_named_secret, is_random
-from doorward_clients.references import translate, variable
-from doorward_clients.variables import Variables
+from doorward.commands import Variables, variable
+from doorward.hiding import hide, hide_arguments, is_named_secret, is_random
+from doorward_clients.references import translate
 from dotenv import dotenv_values
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -144,8 +144,9 @@ async def _call(
     """The result; if `whole` is wanted, all its bytes; and notes of the files within it, which are saved in `folder`."""
     async with project.gateway(only=[name]) as gate:
         from doorward.arguments import fits, takes_file
+        from doorward.types import LOCAL
 
-        function = gate.broker.find(name)
+        function = gate.broker.find(name, LOCAL)
         values = {
             key: _file(text[1:])
             if text.startswith("@") and takes_file(function, key)

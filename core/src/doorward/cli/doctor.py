@@ -15,7 +15,8 @@ import click
 from doorward import suggested
 from doorward.cli.common import Project, common, plain, print_json, say
 from doorward.cli.suggest import of_doctor
-from doorward.errors import ConfigError, DoorwardError
+from doorward.errors import ConfigError, DoorwardError, MissingSecret
+from doorward.types import LOCAL
 
 if TYPE_CHECKING:
     from doorward.gateway import Gateway
@@ -52,7 +53,9 @@ async def _all(project: Project) -> list[Check]:
         async with project.gateway(ready=False) as gate:
             checks.append(Check(f"configuration {project.config}", True))
             checks += _state(gate)
+            checks += _http(gate)
             checks += [check async for check in _servers(gate)]
+            checks += [check async for check in _principals(gate)]
             checks += [check async for check in _executors(gate)]
             checks.append(await _cache(gate))
             checks += [Check(f"plugin {name}", True) for name in gate.config.plugins if gate.plugins.manager.has_plugin(name)]
@@ -91,16 +94,43 @@ def _state(gate: Gateway) -> Iterator[Check]:
         yield Check(what, True)
 
 
+def _http(gate: Gateway) -> Iterator[Check]:
+    """Who may come in over HTTP, and whether it can be served as it is configured."""
+    from doorward.mcp.endpoint import Endpoint
+
+    http = gate.config.http
+    tokens = {name: len(settings.tokens) for name, settings in gate.config.principals.items() if settings.tokens}
+    verifiers = [found.plugin_name for found in gate.plugins.hook.token_verifier.get_hookimpls()]
+    who = [f"{sum(tokens.values())} tokens of {', '.join(tokens)}"] if tokens else []
+    who += [f"access tokens of {http.oauth.issuer}"] if http.oauth else []
+    who += [f"whom the plugin {name} lets in" for name in verifiers]
+    endpoint = Endpoint(gate.loaded, http.host, http.port)
+    try:
+        endpoint.check(authenticated=bool(who))
+        endpoint.tls()
+    except ConfigError as error:
+        yield _wrong("HTTP", error)
+    else:
+        yield Check(f"HTTP at {endpoint.url}: {'; '.join(who) or 'whoever is on this machine, as `local`: no token is asked for'}", True)
+
+
 async def _servers(gate: Gateway) -> AsyncIterator[Check]:
     """Each server: its settings and secrets, then whether its functions are those of the present document."""
     from doorward.config import module_name
 
-    settings = gate.servers.settings()
+    settings: dict[str, list[Any]] = {}
+    for name, server in gate.servers.configured.items():
+        try:
+            settings[name] = gate.servers.settings(name)
+        except ConfigError as wrong:
+            if not (server.settings.per_principal and isinstance(wrong, MissingSecret)):  # told of each principal
+                gate.servers.broken.setdefault(name, wrong)
     await gate.servers.compile()
     reports = gate.catalog.reports()
     told = set()
     for name in gate.servers.configured:
-        for check in _secrets(name, settings.get(name) or suggested.templates(gate.servers.configured[name], gate.loaded.secrets)):
+        shown = settings.get(name) or suggested.templates(gate.servers.configured[name], gate.loaded.secrets)
+        for check in _secrets(name, shown, gate.servers.configured[name].settings.per_principal):
             told.add(check.check)
             yield check
     for name in gate.servers.configured:
@@ -111,34 +141,69 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
         behind = gate.servers.behind.get(name)
         why = "" if report.functions else " ".join(report.warnings[:1])  # an entry that would start us, for example
         yield Check(count, True, why) if behind is None else _wrong(f"{count} of the last compile", behind)
-        async for check in _login(gate, name):
-            yield check
+        if not gate.servers.configured[name].settings.per_principal:
+            async for check in _login(gate, name):
+                yield check
         for what, advice in of_doctor(gate, name, report):
             yield Check(what, True, advice)
     for name, error in gate.servers.broken.items():
-        if (wrong := _wrong(f"server {name}", error)).check not in told:
-            yield wrong
+        if (check := _wrong(f"server {name}", error)).check not in told:
+            yield check
 
 
-async def _login(gate: Gateway, name: str) -> AsyncIterator[Check]:
+async def _principals(gate: Gateway) -> AsyncIterator[Check]:
+    """Whom the configuration names: their servers, and what they lack where each has credentials of their own. What `local` lacks is
+    no failure: perhaps all others come over HTTP."""
+    for unknown in gate.principals.unknown():
+        yield Check(unknown, False, "Check the name: `doorward list` shows them.")
+    for name, table in gate.config.principals.items():
+        for key in [key for key, secret in table.secrets.items() if secret.literal]:
+            what = f"principal {name}: the secret {key} stands in the configuration file"
+            yield Check(what, True, "Move it to .env, and write ${NAME} in its place.")
+    for principal in dict.fromkeys([LOCAL, *gate.principals.configured()]):
+        for name, server in gate.servers.configured.items():
+            if server.settings.per_principal and name not in gate.servers.broken and gate.principals.may_use(principal, name):
+                async for check in _own(gate, name, principal):
+                    yield Check(check.check, check.ok or principal == LOCAL, check.advice)
+
+
+async def _own(gate: Gateway, name: str, principal: str) -> AsyncIterator[Check]:
+    """What a principal lacks at a server, or what the auth says of their login there."""
+    what = f"server {name} for {principal}"
+    try:
+        missing = [text for template in _templates(gate.servers.settings(name, principal)) if (text := template.missing())]
+    except DoorwardError as error:
+        yield _wrong(what, error)
+        return
+    for text in dict.fromkeys(missing):
+        where = f"[principals.{principal}.secrets]" if text.startswith("the principal ") else ".env or the environment"
+        yield Check(f"{what}: {text}", False, f"Set it in {where}.")
+    if not missing:
+        async for check in _login(gate, name, principal):
+            yield check
+
+
+async def _login(gate: Gateway, name: str, principal: str = LOCAL) -> AsyncIterator[Check]:
     """What the auth of a server says of itself, where it is one with a login."""
     if not gate.servers.configured[name].settings.auth:
         return
+    what = f"server {name}" if not gate.servers.configured[name].settings.per_principal else f"server {name} for {principal}"
     try:
-        for auth in gate.servers.auths_of(name):
+        for auth in gate.servers.auths_of(name, principal):
             if check := getattr(auth, "check", None):
-                yield Check(f"server {name}: {await check()}", True)
+                yield Check(f"{what}: {await check()}", True)
     except DoorwardError as error:
-        yield _wrong(f"server {name}", error)
+        yield _wrong(what, error)
 
 
-def _secrets(server: str, settings: Iterable[Any]) -> Iterator[Check]:
+def _secrets(server: str, settings: Iterable[Any], per_principal: bool) -> Iterator[Check]:
+    """Missing values (those of each principal are told of them), and credentials that the file holds."""
     from doorward.secrets import Secret
 
     for template in _templates(list(settings)):
-        if missing := template.missing():
+        if (missing := template.missing()) and not per_principal:
             yield Check(f"server {server}: {missing}", False, "Set it in .env or the environment.")
-        elif isinstance(template, Secret) and template.literal:
+        elif not missing and isinstance(template, Secret) and template.literal:
             yield Check(
                 f"server {server}: a credential stands in the configuration file", True, "Move it to .env, and write ${NAME} in its place."
             )

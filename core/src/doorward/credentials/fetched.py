@@ -29,12 +29,16 @@ class Fetched(httpx2.Auth, Generic[C]):
         response.stream = Capped(response.stream, self._server)  # httpx2 reads it to its end before it sends again
         self._put(request, other)
         response = yield request
-        if response.status_code == 401:
-            raise ServerError(f"{self._server} refuses the credentials that it was given", hint=self._advice or None)
+        await self.check(response, other)
 
     async def after(self, response: httpx2.Response, credential: C) -> C | None:
         """The credential with which the request should be made again, if it should."""
         return await self._renewal.get(credential) if response.status_code == 401 else None
+
+    async def check(self, response: httpx2.Response, credential: C) -> None:
+        """Whether the second answer will do. Raises: ServerError if the server refuses this credential, too."""
+        if response.status_code == 401:
+            raise ServerError(f"{self._server} refuses the credentials that it was given", hint=self._advice or None)
 
 
 class Capped(httpx2.AsyncByteStream):

@@ -20,15 +20,14 @@ class Home:
         if not url or not at.host:
             raise ConfigError(f"{server}: it is not known where its credentials may go", hint="Set `url` or `base_url` of the server.")
         if at.scheme != "https" and not (at.scheme == "http" and is_loopback(at)):
-            where = at.copy_with(userinfo=b"", query=None, fragment=None)
-            raise ConfigError(f"{server}: credentials that are fetched go over https only, and its URL is {where}")
-        self._server, self.origin = server, at.origin
+            raise ConfigError(f"{server}: credentials that are fetched go over https only, and its URL is {place(url)}")
+        self._server, self.origin, self._at = server, at.origin, place(str(at.join("/")))
 
     def check(self, request: httpx2.Request) -> None:
         """Raises: ServerError for a request to another origin."""
         if request.url.origin != self.origin:
             raise ServerError(
-                f"the credentials of {self._server!r} are for {self.origin.host} and were not sent to {request.url.host}",
+                f"the credentials of {self._server!r} are for {self._at} and were not sent to {place(str(request.url.join('/')))}",
                 hint="Configure the other origin as a server of its own.",
             )
 
@@ -39,6 +38,11 @@ def parsed(url: str) -> httpx2.URL:
         return httpx2.URL(url)
     except httpx2.InvalidURL:
         raise ServerError(f"{url[:100]!r} is no URL") from None
+
+
+def place(url: str) -> str:
+    """A URL without what may be secret in it."""
+    return str(httpx2.URL(url).copy_with(userinfo=b"", query=None, fragment=None))
 
 
 def is_loopback(url: httpx2.URL) -> bool:

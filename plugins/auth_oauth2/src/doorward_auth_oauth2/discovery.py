@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 from doorward import ConfigError, ServerError
@@ -25,6 +25,10 @@ class Found:
 
     def __init__(self, provider: OAuthMetadata, resource: ProtectedResourceMetadata | None, scopes: list[str]) -> None:
         self.provider, self.resource, self.scopes = provider, resource, scopes
+        about = {"issuer", "authorization_endpoint", "token_endpoint", "revocation_endpoint"}
+        self.named: dict[str, Any] = provider.model_dump(mode="json", include=about, exclude_none=True)
+        """Of the provider's metadata what is kept of it."""
+        self.protected: dict[str, Any] = resource.model_dump(mode="json", include={"resource", "authorization_servers"}) if resource else {}
 
 
 async def discover(context: PluginContext, wire: Wire) -> Found:

@@ -10,8 +10,8 @@ import binascii
 import json
 import re
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote, unquote_plus
 
 from doorward import ConfigError, Secret, ServerError, Settings, Template
@@ -43,17 +43,17 @@ class StaticAuth:
     Settings = StaticSettings
 
     def __init__(self, context: PluginContext) -> None:
-        self._name, self._settings = context.name, context.settings
+        self._context, self._settings = context, context.settings
 
     def create_auth(self) -> httpx2.Auth:
-        return _auth(self._name, self._add)
+        return _auth(self._context, self._add)
 
-    def _add(self, request: httpx2.Request) -> None:
-        request.headers[self._settings.header] = _header_value(self._settings.value)
+    async def _add(self, request: httpx2.Request) -> None:
+        request.headers[self._settings.header] = await _header_value(self._settings.value)
 
 
 class JwtSettings(Settings):
-    """`auth = { type = "jwt", token = "${X}" }`"""
+    """`auth = { type = "bearer", token = "${X}" }`, or `"jwt"`"""
 
     token: Secret = Field(description='The token; "Bearer " is put before it, unless it is there')
 
@@ -64,15 +64,15 @@ class JwtAuth:
     Settings = JwtSettings
 
     def __init__(self, context: PluginContext, *, clock: Callable[[], float] = time.time) -> None:
-        self._name, self._settings, self._clock = context.name, context.settings, clock
+        self._context, self._settings, self._clock = context, context.settings, clock
         self._token = ""
         self._ends: float | None = None
 
     def create_auth(self) -> httpx2.Auth:
-        return _auth(self._name, self._add)
+        return _auth(self._context, self._add)
 
-    def _add(self, request: httpx2.Request) -> None:
-        token = _header_value(self._settings.token).removeprefix("Bearer ")
+    async def _add(self, request: httpx2.Request) -> None:
+        token = (await _header_value(self._settings.token)).removeprefix("Bearer ")
         value = f"Bearer {token}"
         self._settings.token.remember(value)
         self._watch(token)
@@ -89,7 +89,7 @@ class JwtAuth:
         from doorward import log
 
         event = "jwt_ended" if left <= 0 else "jwt_ends_soon"
-        log.warning(event, server=self._name, seconds_left=round(left), hint="Put a new token in its place.")
+        log.warning(event, server=self._context.name, seconds_left=round(left), hint="Put a new token in its place.")
 
 
 def expiry(token: str) -> float | None:
@@ -117,13 +117,13 @@ class BasicAuth:
     Settings = BasicSettings
 
     def __init__(self, context: PluginContext) -> None:
-        self._name, self._settings = context.name, context.settings
+        self._context, self._settings = context, context.settings
 
     def create_auth(self) -> httpx2.Auth:
-        return _auth(self._name, self._add)
+        return _auth(self._context, self._add)
 
-    def _add(self, request: httpx2.Request) -> None:
-        username, password = self._settings.username.reveal(), self._settings.password.reveal()
+    async def _add(self, request: httpx2.Request) -> None:
+        username, password = await self._settings.username.get(), await self._settings.password.get()
         if re.search(r"[\x00-\x1f\x7f:]", username):
             raise ConfigError("the username holds a colon or a control character", place=self._settings.username.place)
         if re.search(r"[\x00-\x1f\x7f]", password):
@@ -155,16 +155,16 @@ class ApiKeyAuth:
     Settings = ApiKeySettings
 
     def __init__(self, context: PluginContext) -> None:
-        self._name, self._settings = context.name, context.settings
+        self._context, self._settings = context, context.settings
 
     def create_auth(self) -> httpx2.Auth:
-        return _auth(self._name, getattr(self, f"_add_{self._settings.location}"))
+        return _auth(self._context, getattr(self, f"_add_{self._settings.location}"))
 
-    def _add_header(self, request: httpx2.Request) -> None:
-        request.headers[self._settings.name] = _header_value(self._settings.value)
+    async def _add_header(self, request: httpx2.Request) -> None:
+        request.headers[self._settings.name] = await _header_value(self._settings.value)
 
-    def _add_query(self, request: httpx2.Request) -> None:
-        value = self._settings.value.reveal()
+    async def _add_query(self, request: httpx2.Request) -> None:
+        value = await self._settings.value.get()
         if not value:
             raise ConfigError("the key is empty", place=self._settings.value.place)
         # The raw text is kept as it is: decoding and encoding it again would change what the source wrote.
@@ -176,8 +176,8 @@ class ApiKeyAuth:
         own = f"{quote(self._settings.name, safe='')}={quote(value, safe='')}"
         request.url = request.url.copy_with(query="&".join([*others, own]).encode("ascii"))
 
-    def _add_cookie(self, request: httpx2.Request) -> None:
-        value = _header_value(self._settings.value)
+    async def _add_cookie(self, request: httpx2.Request) -> None:
+        value = await _header_value(self._settings.value)
         if re.search(r'[\s",;\\]', value):
             raise ConfigError(
                 "the key holds a character that no cookie may hold (RFC 6265 section 4.1.1)", place=self._settings.value.place
@@ -187,38 +187,41 @@ class ApiKeyAuth:
         request.headers["Cookie"] = "; ".join([*others, f"{self._settings.name}={value}"])
 
 
-def _auth(server: str, add: Callable[[httpx2.Request], Any]) -> httpx2.Auth:
-    """An `httpx2.Auth` that passes each request through `add`, and stays with the origin of its first one: a source that
-    would carry credentials elsewhere is stopped.
+def _auth(context: PluginContext, add: Callable[[httpx2.Request], Awaitable[None]]) -> httpx2.Auth:
+    """An `httpx2.Auth` that passes each request through `add`, and stays at home: with the configured origins, else with that of its
+    first request. A source that would carry credentials elsewhere is stopped.
     """
     import httpx2
+    from doorward.credentials import parsed
 
-    home: list[httpx2.Origin] = []
+    home = [parsed(url).origin for url in (context.url, *context.origins)] if context.url else []
 
-    def flow(request: httpx2.Request) -> httpx2.Request:
-        origin = request.url.origin
-        if origin != (home[:1] or [origin])[0]:
-            raise ServerError(
-                f"the credentials of {server!r} are for {_text(home[0])} and were not sent to {_text(origin)}",
-                hint="Configure the other origin as a server of its own.",
-            )
-        add(request)
-        home[:] = [origin]
-        return request
+    class Static(httpx2.Auth):
+        async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+            origin = request.url.origin
+            if home and origin not in home:
+                raise ServerError(
+                    f"the credentials of {context.name!r} are for {_text(home[0])} and were not sent to {_text(origin)}",
+                    hint="Configure the other origin as a server of its own.",
+                )
+            await add(request)
+            if not home:
+                home.append(origin)
+            yield request
 
-    return httpx2.FunctionAuth(flow)
+    return Static()
 
 
 def _text(origin: httpx2.Origin) -> str:
     return f"{origin.scheme}://{origin.host}:{origin.port}"
 
 
-def _header_value(secret: Secret) -> str:
+async def _header_value(secret: Secret) -> str:
     """The secret, now, as a header value (RFC 9110 section 5.5).
 
     Raises: MissingSecret; ConfigError, which does not show the value, if it is empty or cannot stand in a header.
     """
-    value = secret.reveal()
+    value = await secret.get()
     if not value.strip():
         raise ConfigError("the credential is empty", place=secret.place)
     if re.search(r"[\r\n]", value):

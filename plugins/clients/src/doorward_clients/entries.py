@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from doorward_clients.hiding import is_named_secret
+from doorward.commands import is_named_secret
 
 _REMOTE = {"http", "streamablehttp", "httpstream", "remote", "sse"}
 _LOCAL = {"stdio", "local"}

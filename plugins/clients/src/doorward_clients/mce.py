@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from doorward import ConfigError
-from doorward.commands import beside
-
-from doorward_clients.hiding import hide
+from doorward.commands import beside, hide
 
 TITLE = "MCE"
 _LARGEST = 2**18

@@ -10,14 +10,13 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from doorward import ConfigError, module_name, starts_doorward
-from doorward.commands import Project, put_server, server_name, servers_of, write_env
+from doorward.commands import Project, Variables, put_server, server_name, servers_of, write_env
 
 from doorward_clients import mce
 from doorward_clients.entries import Entry, parse
 from doorward_clients.found import Found
 from doorward_clients.references import translate
 from doorward_clients.tables import Tables, same_connection
-from doorward_clients.variables import Variables
 
 Action = Literal["add", "replace", "there", "same", "hidden", "own", "differs", "unusable"]
 TAKEN = ("add", "replace", "there", "same")

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from doorward.commands import variable
+
 _REFERENCE = re.compile(r"\$\{([^}]{0,500})\}|\{(?P<opencode>(?:env|file):[^}]{1,500})\}|(?P<odd>\$\{)")
 _NAME = re.compile(r"([A-Za-z_]\w*)(:-[^}]*)?", re.ASCII)
 _WHOLE = re.compile(r"\$([A-Z_][A-Z0-9_]*)")
@@ -44,11 +46,3 @@ def translate(text: str, home: Path, project: Path, wanted: Callable[[str, str],
         return f"${{{name}}}"
 
     return _REFERENCE.sub(one, _WHOLE.sub(r"${\1}", text) if _WHOLE.fullmatch(text) else text)
-
-
-def variable(text: str) -> str:
-    """A name that a variable may have: `github-token` → `GITHUB_TOKEN`."""
-    name = re.sub(r"[^A-Z0-9]+", "_", text.upper()[:100]).strip("_") or "VALUE"
-    if not name[0].isalpha() or name.startswith("DOORWARD_"):  # those are keys of the configuration
-        name = f"MCP_{name}"
-    return name

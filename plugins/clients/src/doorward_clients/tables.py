@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from doorward.commands import Variables, hide, hide_arguments
+
 from doorward_clients.entries import Entry
-from doorward_clients.hiding import hide, hide_arguments
 from doorward_clients.references import translate
-from doorward_clients.variables import Variables
 
 _CONNECTION = ("source", "command", "url", "transport", "env", "headers", "auth", "cwd", "spec", "base_url")
 """The keys that say which server it is. Two servers that agree in these are one."""

@@ -18,7 +18,7 @@ _PASSED_WINDOWS = {
 }  # fmt: skip
 
 
-def of_child(given: Mapping[str, Template], *, nested: bool) -> dict[str, str]:
+async def of_child(given: Mapping[str, Template], *, nested: bool) -> dict[str, str]:
     """The environment of a server: what its entry gives, and of ours only what every program needs. `nested`: whether it
     is told that Doorward has started it.
 
@@ -30,4 +30,4 @@ def of_child(given: Mapping[str, Template], *, nested: bool) -> dict[str, str]:
         for name, value in os.environ.items()
         if (name.upper() in _PASSED_WINDOWS if windows else name in _PASSED or name.startswith("LC_")) and not value.startswith("()")
     }
-    return passed | ({NESTED: "1"} if nested else {}) | {name: value.reveal() for name, value in given.items()}
+    return passed | ({NESTED: "1"} if nested else {}) | {name: await value.get() for name, value in given.items()}

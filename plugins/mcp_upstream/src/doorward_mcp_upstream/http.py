@@ -62,17 +62,17 @@ class Client(httpx2.AsyncClient):
         """What is called for every request."""
         if request.method == "DELETE":
             with anyio.fail_after(_GOODBYE):
-                request.headers.update(self._configured())
+                request.headers.update(await self._configured())
                 response = await super().send(request, **{**options, "stream": True})
                 await response.aclose()  # whatever it says, however slowly
                 return httpx2.Response(response.status_code, request=request)
         if request.method != "POST":
             await anyio.sleep(max(0.0, self._listen_at - anyio.current_time()))  # a server may want to be asked again at once, for ever
             self._listen_at = anyio.current_time() + _RELISTEN
-            request.headers.update(self._configured())
+            request.headers.update(await self._configured())
             return _bounded(self._once_encoded(await super().send(request, **options)))
         try:
-            request.headers.update(self._configured())
+            request.headers.update(await self._configured())
             return _bounded(await self._answer(self._once_encoded(await super().send(request, **options))))
         except Trouble as trouble:
             return self._instead(request, trouble)
@@ -87,8 +87,8 @@ class Client(httpx2.AsyncClient):
             raise httpx2.DecodingError("its answer is compressed more than once", request=response.request)
         return response
 
-    def _configured(self) -> dict[str, str]:
-        return {name: value.reveal().strip() for name, value in self._given.items()}
+    async def _configured(self) -> dict[str, str]:
+        return {name: (await value.get()).strip() for name, value in self._given.items()}
 
     async def _answer(self, response: httpx2.Response) -> httpx2.Response:
         """An answer that the SDK's transport can take.

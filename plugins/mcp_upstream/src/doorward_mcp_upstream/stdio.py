@@ -48,7 +48,7 @@ async def stdio(context: ServerContext, log: StderrLog) -> AsyncIterator[Wire]:
     """
     settings: MCPSettings = context.settings
     command, cwd = _command(context), _folder(context)
-    env = environment.of_child(settings.env, nested=not settings.allow_self)
+    env = await environment.of_child(settings.env, nested=not settings.allow_self)
     program = shutil.which(command[0], path=env.get("PATH"))
     if program is None:
         raise Trouble(

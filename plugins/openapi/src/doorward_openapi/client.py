@@ -80,21 +80,21 @@ class Client:
 
         Raises: ServerError.
         """
-        headers = {**request.headers, **self._configured(request.headers)}
+        headers = {**request.headers, **await self._configured(request.headers)}
         hop = Hop(request.method, request.url, headers, request.content)
         return await self._send(what, hop, timeout, self._credentials(), MOST_RECEIVED, left=left, idempotent=idempotent)
 
-    def _configured(self, given: Mapping[str, bytes]) -> dict[str, bytes]:
+    async def _configured(self, given: Mapping[str, bytes]) -> dict[str, bytes]:
         """The configured headers, which win over others of the same name."""
         names = {name.lower(): name for name in given}
-        return {names.get(name.lower(), name): value.reveal().strip().encode() for name, value in self._headers.items()}
+        return {names.get(name.lower(), name): (await value.get()).strip().encode() for name, value in self._headers.items()}
 
     async def get(self, what: str, url: str, headers: Mapping[str, bytes], timeout: float, most: int, *, credentials: bool) -> Answer:
         """One GET of a document of at most `most` bytes, with or without credentials and configured headers.
 
         Raises: ServerError.
         """
-        hop = Hop("GET", url, {**headers, **(self._configured(headers) if credentials else {})})
+        hop = Hop("GET", url, {**headers, **(await self._configured(headers) if credentials else {})})
         auth = self._credentials() if credentials else None
         answer = await self._send(what, hop, timeout, auth, most, left=timeout, idempotent=True)
         if answer.cut:
