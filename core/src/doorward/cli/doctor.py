@@ -149,8 +149,8 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
         for what, advice in of_doctor(gate, name, report):
             yield Check(what, True, advice)
     for name, broken in gate.servers.broken.items():
-        if (wrong := _wrong(f"server {name}", broken)).check not in told:
-            yield wrong
+        if (check := _wrong(f"server {name}", broken)).check not in told:
+            yield check
 
 
 async def _principals(gate: Gateway) -> AsyncIterator[Check]:
