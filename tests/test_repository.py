@@ -161,8 +161,8 @@ def test_core_names_no_plugin() -> None:
 
 
 def test_plugins_import_only_what_is_offered() -> None:
-    """A plugin imports `doorward` and its `commands`, `testing`, `mcp` and `sandbox`, by names that they export; and the plugins on
-    which it declares to be built."""
+    """A plugin imports `doorward` and its `commands`, `credentials`, `testing`, `mcp` and `sandbox`, by names that they export; of other
+    plugins the packages of those on which it declares to be built."""
     wrong = []
     for folder in PLUGINS:
         built_on = {name.replace("-", "_") for name in BUILT_ON.get(folder.name, ())}

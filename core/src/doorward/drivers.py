@@ -114,7 +114,7 @@ class Source(Protocol):
     """Turns a server's configuration into functions, and performs their calls.
 
     Two attributes are optional. `tells_changes = True`: it calls `ServerContext.changed` itself, so a server that has
-    been compiled is not asked for its fingerprint when a gateway starts. `offers`: functions that each of its servers
+    been compiled is not asked for its fingerprint when a gateway starts. `offers`, of the class: functions that each of its servers
     has besides those that `compile` finds (`server` is filled in); they are called like those, and neither listed nor
     found.
     """
