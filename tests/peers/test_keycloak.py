@@ -101,7 +101,7 @@ async def test_a_service_account_of_a_realm(tmp_path: Path, keycloak: Keycloak, 
         assert keycloak_api.accepted[0]["azp"] == "service"
         await anyio.sleep(LIFESPAN + 0.2)
         await agent.value(many("mine"))
-        assert len(keycloak.events("CLIENT_LOGIN")) == keycloak_api.tokens() == 2
+        assert 2 <= keycloak_api.tokens() <= len(keycloak.events("CLIENT_LOGIN")) <= 4  # a slow machine is renewed for as well
         assert keycloak_api.refused == []
         keycloak.change("service", enabled=False)
         await anyio.sleep(LIFESPAN + 0.2)
