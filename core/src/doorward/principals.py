@@ -33,6 +33,7 @@ class Principals:
         self._servers = [*loaded.config.servers]
         self._secrets = loaded.secrets
         self._presented: OrderedDict[str, str] = OrderedDict()
+        self._conceal = loaded.secrets.concealer()
         for wrong in self.unknown():
             log.warning("principals", what=wrong)
 
@@ -87,8 +88,10 @@ class Principals:
             self._presented.popitem(last=False)
 
     def presented(self, principal: str) -> str | None:
-        """The token that a principal brought last."""
-        return self._presented.get(principal)
+        """The token that a principal brought last. It is scrubbed from now on: whoever asks sends it somewhere."""
+        if (token := self._presented.get(principal)) is not None:
+            self._conceal(token)
+        return token
 
 
 @lru_cache(10_000)

