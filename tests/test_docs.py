@@ -222,8 +222,11 @@ def test_every_key_is_documented(heading: str) -> None:
 
 def _is_table(annotation: Any) -> bool:
     """Whether a key has a section of its own."""
-    if get_args(annotation)[1:] in ((dict[str, Any],), (type(None),)):  # tables by name, and one that may be missing
-        annotation = get_args(annotation)[0] if get_args(annotation)[1] is type(None) else models.Settings
+    match get_args(annotation):
+        case (one, none) if none is type(None):  # one that may be missing
+            annotation = one
+        case (_, each):  # tables by name
+            return each == dict[str, Any] or _is_table(each)
     return isinstance(annotation, type) and issubclass(annotation, models.Settings)
 
 
