@@ -244,6 +244,8 @@ def test_what_the_file_says_else_waits_for_a_restart(served: Served) -> None:
         served.project.file.write_text(before.replace(hash_of(served.alice), hash_of("x")) + stolen)
         assert served.status(served.alice) == 401, "nor one that changes hands"
         assert "token_needs_restart" in served.project.said()
+        served.project.file.write_text(before)
+        assert served.status(served.alice) == 200
         served.project.file.write_text(before + "\nnonsense [")
         assert served.status(served.alice) == 200
         assert served.status(made) == 401
