@@ -62,7 +62,9 @@ def text_of(page: str) -> str:
 def rows(page: str, heading: str) -> dict[str, list[str]]:
     """The tables below a heading of a page: first cell without backticks → the other cells (of the first such row)."""
     part = re.split(r"^##+ ", text_of(page).partition(f"\n{heading}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines() if line.startswith("|")]
+    lines = part.splitlines()
+    told = [line for line, below in zip(lines, [*lines[1:], ""], strict=True) if line.startswith("|") and not below.startswith("|-")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in told]
     return {first.strip("`"): rest for first, *rest in reversed(cells)}
 
 
@@ -192,8 +194,10 @@ SECTIONS = {
     "## The top": (models.Config, "DOORWARD_"),
     "## `[servers.NAME]`": (models.ServerSettings, "DOORWARD_SERVERS__NAME__"),
     "## `[policy]`": (models.PolicySettings, "DOORWARD_POLICY__"),
+    "## `[principals.NAME]`": (models.PrincipalSettings, "DOORWARD_PRINCIPALS__NAME__"),
     "## `[limits]`": (models.LimitSettings, "DOORWARD_LIMITS__"),
     "## `[http]`": (models.HttpSettings, "DOORWARD_HTTP__"),
+    "## `[http.oauth]`": (models.OAuthSettings, "DOORWARD_HTTP__OAUTH__"),
 }
 
 
@@ -219,7 +223,8 @@ def test_every_key_is_documented(heading: str) -> None:
 
 def _is_table(annotation: Any) -> bool:
     """Whether a key has a section of its own."""
-    return (isinstance(annotation, type) and issubclass(annotation, models.Settings)) or get_args(annotation)[1:] == (dict[str, Any],)
+    parts = get_args(annotation)  # of tables by their names, or of one that may be missing
+    return parts[1:] == (dict[str, Any],) or any(isinstance(p, type) and issubclass(p, models.Settings) for p in (annotation, *parts))
 
 
 def _written(value: Any) -> str:

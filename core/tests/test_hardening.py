@@ -398,7 +398,7 @@ async def test_a_guide_is_not_followed_to_another_host(doorward_host: Any, path:
         config = CONFIG + f'skills = "http://127.0.0.1:{server.server_port}/{path}"\n'
         async with doorward_host.gateway(config) as gate:
             report = (await gate.compile(force=True))["weather"]
-            names = gate.skills.names()
+            names = gate.skills.names("local")
         server.shutdown()
     assert names == (["weather"] if path == "moved" else [])
     assert any("guide" in warning for warning in report.warnings) == (path != "moved")

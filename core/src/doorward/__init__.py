@@ -22,22 +22,23 @@ _EXPORTS = {
     ),
     "errors": (
         "ApiError", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused", "InvalidArguments", "InvalidProgram",
-        "LimitExceeded", "LoginRefused", "MissingSecret", "PluginError", "Refused", "SandboxDied", "ServerError", "ToolError", "UnknownName",
-        "Unsupported",
+        "LimitExceeded", "LoginRefused", "MissingSecret", "PluginError", "Refused", "SandboxDied", "ServerError", "ToolError",
+        "UnknownName", "Unsupported",
     ),
     "gateway": ("Gateway",),
     "hookspecs": ("hookimpl",),
     "itself": ("starts_doorward",),
     "logs": ("log",),
-    "mcp": ("RawPrompt", "RawResource", "RawTool"),
+    "mcp": ("RawPrompt", "RawResource", "RawTool", "principal_of"),
     "names": ("is_plain", "python_name", "unique_names"),
     "programs": ("awaited", "bind", "parameters", "sets_result"),
     "secrets": ("Secret", "Template"),
     "settings": ("Config", "Settings"),
     "signatures": ("signature",),
     "types": (
-        "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "Ended", "Failure", "File", "Finding", "Frame", "Function",
+        "LOCAL", "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "Ended", "Failure", "File", "Finding", "Frame", "Function",
         "Limits", "Outcome", "Program", "Reply", "Schema", "Skipped",
+        "Suggestion",
     ),
     "watchdog": ("Watchdog",),
 }  # fmt: skip
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from doorward.mcp import RawPrompt as RawPrompt
     from doorward.mcp import RawResource as RawResource
     from doorward.mcp import RawTool as RawTool
+    from doorward.mcp import principal_of as principal_of
     from doorward.names import is_plain as is_plain
     from doorward.names import python_name as python_name
     from doorward.names import unique_names as unique_names

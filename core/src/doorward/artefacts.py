@@ -36,7 +36,6 @@ class Page:
 class _Kept:
     content: str | bytes
     type: str
-    principal: str
     until: float
     name: str = ""
 
@@ -66,28 +65,35 @@ class Artefacts:
         self._most = most
         self._seconds = seconds
         self._clock = clock
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, dict[str, _Kept]] = {}  # of each principal, the oldest first
+        self._held: Counter[str] = Counter()
 
     def keep(self, content: str | bytes, type: str, principal: str, name: str = "") -> Artefact:
         """Keep it and say where. The id cannot be guessed and works for its principal only."""
         if len(content) > self._most:
             raise LimitExceeded(f"a result of {len(content)} bytes is more than may be kept ({self._most})")
         id = secrets.token_urlsafe(16)
-        self._kept[id] = _Kept(content, type, principal, self._clock() + self._seconds, name)
+        kept = _Kept(content, type, self._clock() + self._seconds, name)
+        self._kept.setdefault(principal, {})[id] = kept
+        self._held[principal] += kept.size
         self._make_room(id)
         return Artefact(PREFIX + id, type, len(content.encode() if isinstance(content, str) else content), name)
 
     def _make_room(self, new: str) -> None:
         """Let go what is over, then the oldest of whoever holds most: what one keeps costs nobody else theirs."""
-        for id in [id for id, kept in self._kept.items() if kept.until <= self._clock()]:
-            del self._kept[id]
-        held: Counter[str] = Counter()
-        for kept in self._kept.values():
-            held[kept.principal] += kept.size
-        while held.total() > self._most:
-            oldest = {kept.principal: id for id, kept in reversed(self._kept.items()) if id != new}
-            gone = self._kept.pop(oldest[max(oldest, key=held.__getitem__)])
-            held[gone.principal] -= gone.size
+        for principal in [*self._kept]:
+            while (theirs := self._kept.get(principal)) and next(iter(theirs.values())).until <= self._clock():
+                self._let_go(principal)
+        while self._held.total() > self._most:
+            others = (principal for principal, theirs in self._kept.items() if next(iter(theirs)) != new)
+            self._let_go(max(others, key=self._held.__getitem__))
+
+    def _let_go(self, principal: str) -> None:
+        """The oldest of a principal."""
+        theirs = self._kept[principal]
+        self._held[principal] -= theirs.pop(next(iter(theirs))).size
+        if not theirs:
+            del self._kept[principal], self._held[principal]
 
     def open(self, uri: str, principal: str) -> File:
         """All of what `doorward://results/ID` names, text as UTF-8.
@@ -125,7 +131,7 @@ class Artefacts:
         return Page(kept.content[offset:end], kept.type, offset, kept.size, f"{PREFIX}{name}?offset={end}" if end < kept.size else None)
 
     def _find(self, uri: str, principal: str) -> _Kept:
-        kept = self._kept.get(uri.removeprefix(PREFIX).partition("?")[0])
-        if kept is None or kept.principal != principal or kept.until <= self._clock():
+        kept = self._kept.get(principal, {}).get(uri.removeprefix(PREFIX).partition("?")[0])
+        if kept is None or kept.until <= self._clock():
             raise UnknownName(f"there is no result {uri[:200]}", hint="Results are kept for a while only: run the program again.")
         return kept

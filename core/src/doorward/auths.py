@@ -63,6 +63,7 @@ class Auths:
             lambda: self._principals.presented(principal),
             key.reveal if key else None,
             tuple(getattr(source, "origins", ())),
+            server.settings.per_principal,
         )
         return [driver(replace(context, settings=settings)) for driver, settings in self.drivers(server, principal)]
 

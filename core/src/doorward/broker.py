@@ -59,9 +59,8 @@ class Broker:
         text = qualified(str(name)[:2200])  # an id may be a route
         server, _, bare = text.partition(".")
         function = None
-        if self._servers.usable(
-            server, principal
-        ):  # no tool takes the place of what a server offers: `resources/read` is a method, not a tool's name
+        # No tool takes the place of what a server offers: `resources/read` is a method, not a tool's name.
+        if self._servers.usable(server, principal):
             offered = self._servers.offered(server, bare) if "/" in bare else None
             function = offered or self._catalog.function(server, bare) or self._servers.offered(server, bare)
         if function is None:

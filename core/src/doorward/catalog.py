@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic_core import from_json
 
@@ -68,6 +68,8 @@ class Report:
     fingerprint: str = ""
     settings: str = ""
     compiled: float = 0.0
+    closed: int = 0
+    auth: Sequence[Mapping[str, Any]] = ()
 
 
 class Catalog:
@@ -251,7 +253,7 @@ class Catalog:
         Every text passes `scrub`: a document may hold what it was fetched with."""
         report = Report(
             server, len(compiled.functions), [asdict(s) for s in compiled.skipped], list(compiled.warnings), ms,
-            compiled.description, fingerprint, settings, time.time(),
+            compiled.description, fingerprint, settings, time.time(), compiled.closed, [asdict(s) for s in compiled.auth],
         )  # fmt: skip
         functions = [scrubbed(f, scrub) for f in compiled.functions]
         documents = [document(f) for f, _ in functions]

@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -51,6 +51,8 @@ class Loaded:
     broken: dict[str, ConfigError] = field(default_factory=dict)
     named: frozenset[str] = frozenset()
     """Top-level keys that somebody set: what is only a default may be missing."""
+    path: Path = Path()
+    """The file, as it was named: what it says of tokens is read again."""
 
     def state_folder(self) -> Path:
         """Where the catalog, kept programs and the audit log lie: the configured `state`, else a folder of this
@@ -96,7 +98,7 @@ def load(path: Path | str | None = None, *, env_file: Path | str | None = None, 
             servers[name] = server
         except ConfigError as error:
             broken[name] = error
-    return Loaded(config, file.resolve().parent, file.name, secrets, servers, broken, named)
+    return Loaded(config, file.resolve().parent, file.name, secrets, servers, broken, named, file.absolute())
 
 
 def module_name(server: str) -> str:
@@ -174,6 +176,10 @@ def _explain(model: type[BaseModel], error: Mapping[str, Any], also: Iterable[st
 def known_keys(model: Any, path: Sequence[Any]) -> list[str]:
     """The keys that are allowed at a path of a model."""
     for part in path:
-        fields = getattr(model, "model_fields", {})
-        model = fields[part].annotation if part in fields else None
+        if get_origin(model) in (dict, list):
+            model = get_args(model)[-1]
+        else:
+            fields = getattr(model, "model_fields", {})
+            model = fields[part].annotation if part in fields else None
+        model = next((a for a in get_args(model) if type(None) in get_args(model) and a is not type(None)), model)
     return sorted(field.alias or name for name, field in getattr(model, "model_fields", {}).items())

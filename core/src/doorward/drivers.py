@@ -31,7 +31,8 @@ class ServerContext:
     relative paths start there. `auth` makes the configured `httpx2.Auth` (`None`: no credentials); it is
     called late, because that is what imports the auth plugin. `state` is a folder of the server's own that the
     source may create. `changed` is for a source that learns of it that its functions are others now: they are compiled
-    anew in the background, and clients are told. `scrub` takes secrets out of a text that the source keeps.
+    anew in the background, and clients are told. `scrub` takes secrets out of a text that the source keeps. `suggest` is the
+    hint for a call that lacks credentials, if no auth is configured, else empty.
     """
 
     name: str
@@ -41,6 +42,7 @@ class ServerContext:
     auth: Callable[[], httpx2.Auth | None] = lambda: None
     changed: Callable[[], None] = lambda: None
     scrub: Callable[[str], str] = str
+    suggest: Callable[[], str] = str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ class PluginContext:
     fetched (a token) scrubbed from every output; tell it every time that one comes or goes, for only the latest are kept in mind.
 
     `principal` is whose credentials an auth is for: `local`, unless the server is `per_principal`; `presented` is the access token that
-    they brought last over HTTP, to be exchanged (RFC 8693), if they brought one. `vault` is where an auth may keep what it has fetched.
+    they brought last over HTTP, to be exchanged (RFC 8693), if they brought one; `per_principal` is what the server's setting says.
+    `vault` is where an auth may keep what it has fetched.
     """
 
     name: str
@@ -65,6 +68,7 @@ class PluginContext:
     presented: Callable[[], str | None] = lambda: None
     vault_key: Callable[[], str] | None = None
     origins: Sequence[str] = ()
+    per_principal: bool = False
 
     @property
     def vault(self) -> Vault:
@@ -110,7 +114,7 @@ class Source(Protocol):
     """Turns a server's configuration into functions, and performs their calls.
 
     Two attributes are optional. `tells_changes = True`: it calls `ServerContext.changed` itself, so a server that has
-    been compiled is not asked for its fingerprint when a gateway starts. `offers`: functions that each of its servers
+    been compiled is not asked for its fingerprint when a gateway starts. `offers`, of the class: functions that each of its servers
     has besides those that `compile` finds (`server` is filled in); they are called like those, and neither listed nor
     found.
     """

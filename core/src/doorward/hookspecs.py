@@ -84,6 +84,11 @@ class ServerHooks:
     def mcp_resources(self) -> Sequence[Any] | None:
         """More MCP resources and templates: `doorward.RawResource` objects. Fires when a client lists or reads resources."""
 
+    @hookspec(firstresult=True)
+    def token_verifier(self) -> Any | None:
+        """Who may come in over HTTP: an object with `async def verify_token(token) -> AccessToken | None` (the SDK's
+        `mcp.server.auth.provider.AccessToken`, its `subject` the principal). Fires once, before it serves by HTTP."""
+
     @hookspec
     def mcp_server(self, server: Any, changed: Callable[[Any], Awaitable[None]]) -> None:
         """Add handlers or middleware to the SDK's low-level `server`; `await changed(event)` tells clients that something is

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from doorward.config import Loaded, module_name
+from doorward.logs import log
 from doorward.secrets import Secrets, Template
 from doorward.settings import EVERYONE, PrincipalSettings
 
@@ -32,6 +33,9 @@ class Principals:
         self._servers = [*loaded.config.servers]
         self._secrets = loaded.secrets
         self._presented: OrderedDict[str, str] = OrderedDict()
+        self._conceal = loaded.secrets.concealer()
+        for wrong in self.unknown():
+            log.warning("principals", what=wrong)
 
     def settings(self, principal: str) -> PrincipalSettings:
         """The table of a principal. What it does not say is as in that of everyone."""
@@ -84,8 +88,10 @@ class Principals:
             self._presented.popitem(last=False)
 
     def presented(self, principal: str) -> str | None:
-        """The token that a principal brought last."""
-        return self._presented.get(principal)
+        """The token that a principal brought last. It is scrubbed from now on: whoever asks sends it somewhere."""
+        if (token := self._presented.get(principal)) is not None:
+            self._conceal(token)
+        return token
 
 
 @lru_cache(10_000)

@@ -247,11 +247,13 @@ class Template:
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         from pydantic_core import core_schema
 
-        def build(value: str, info: ValidationInfo) -> Template:
+        def build(value: Any, handler: Callable[[Any], str], info: ValidationInfo) -> Template:
+            if isinstance(value, cls):  # of a plugin's settings that another's are made of
+                return value
             context = info.context or {}
-            return cls(value, context.get("secrets"), context.get("place", ""))
+            return cls(handler(value), context.get("secrets"), context.get("place", ""))
 
-        return core_schema.with_info_after_validator_function(
+        return core_schema.with_info_wrap_validator_function(
             build,
             core_schema.str_schema(),
             serialization=core_schema.plain_serializer_function_ser_schema(lambda t: repr(t)),

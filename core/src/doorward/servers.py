@@ -8,13 +8,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import asdict, replace
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
 import anyio
 
+from doorward import suggested
 from doorward.auths import Auths
 from doorward.catalog import Catalog, Report
 from doorward.config import Loaded, Server, module_name, validate
@@ -108,9 +109,10 @@ class Servers:
             settings,
             self._loaded.folder,
             state if whose == LOCAL else state / "principals" / sha256(whose.encode(errors="surrogatepass")).hexdigest()[:16],
-            lambda: self._auths.open(server, settings, whose),
+            cache(lambda: self._auths.open(server, settings, whose)),
             lambda: self.changed(name),
             self._loaded.secrets.scrub,
+            lambda: suggested.hint(server, self._catalog.reports().get(module_name(name))),
         )
         return cast("Source", self._driver(server)(context))
 
@@ -228,8 +230,9 @@ class Servers:
                 ms = (time.perf_counter() - started) * 1000
                 if dry_run:
                     return Report(
-                        module, len(compiled.functions), [asdict(s) for s in compiled.skipped], compiled.warnings, ms, compiled.description
-                    )
+                        module, len(compiled.functions), [asdict(s) for s in compiled.skipped], compiled.warnings, ms, compiled.description,
+                        closed=compiled.closed, auth=[asdict(s) for s in compiled.auth],
+                    )  # fmt: skip
                 scrub = self._loaded.secrets.scrub
                 store = partial(
                     self._catalog.store, module, compiled, fingerprint=fingerprint, settings=settings, ms=round(ms, 1), scrub=scrub

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ByteSize, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ByteSize,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from doorward import types
@@ -87,15 +99,49 @@ class PolicySettings(Settings):
     deny: list[str] = []
 
 
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+"""Hosts of this machine, as they stand in URLs."""
+
+
+def _address(url: str) -> str:
+    """A URL that can be given to others. Raises: ValueError."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username:
+        raise ValueError("must be a URL like https://host/path, without query and fragment")
+    return url
+
+
+def _trusted(url: str) -> str:
+    """A URL from which keys may come: whoever is on the way could make tokens otherwise. Raises: ValueError."""
+    parts = urlsplit(_address(url))
+    if parts.scheme != "https" and parts.hostname not in LOOPBACK:
+        raise ValueError("must be https: whoever is on the way could make tokens otherwise")
+    return url
+
+
+def _origin(origin: str) -> str:
+    if not re.fullmatch(r"https?://[^/?#@\s*]+", origin):
+        raise ValueError(f"{origin!r} is no origin such as https://app.example.com")
+    return origin
+
+
+Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+"""With a key that is public. One that is shared (HS256) could make tokens, not only verify them."""
+
+
 class OAuthSettings(Settings):
     """`[http.oauth]`: clients bring access tokens (JWT, RFC 9068) of an authorization server."""
 
-    issuer: str = Field(description="The authorization server; its metadata (RFC 8414, OpenID Connect Discovery) tells the rest")
+    issuer: Annotated[str, AfterValidator(_trusted)] = Field(
+        description="The authorization server; its metadata (RFC 8414, OpenID Connect Discovery) tells the rest"
+    )
     audience: str | list[str] = Field("", description="What `aud` of a token must name; without it the URL of this endpoint")
     scopes: list[str] = Field([], description="Scopes that each token must have")
     principal: str = Field("sub", description="The claim that names the principal")
-    jwks_url: str = Field("", description="Where the keys are, if the issuer does not tell")
-    algorithms: list[str] = Field(["RS256", "ES256", "PS256", "EdDSA"], description="Signatures that are accepted; asymmetric ones")
+    jwks_url: Annotated[str, AfterValidator(_trusted)] | None = Field(None, description="Where its keys are, if the issuer does not tell")
+    algorithms: list[Algorithm] = Field(
+        ["RS256", "ES256", "PS256", "EdDSA"], min_length=1, description="Signatures that are accepted; asymmetric ones only"
+    )
 
 
 class HttpSettings(Settings):
@@ -104,11 +150,21 @@ class HttpSettings(Settings):
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65535)
     path: str = "/mcp"
-    url: str = Field("", description="The URL by which clients reach it, where that is another: behind a proxy, or by a name")
+    url: Annotated[str, AfterValidator(_address)] | None = Field(
+        None, description="The URL by which clients reach it, where that is another: behind a proxy, or by a name"
+    )
     certificate: Path | None = Field(None, description="A PEM file with the certificate chain: serves https")
     key: Path | None = Field(None, description="A PEM file with its private key")
-    origins: list[str] = Field([], description="Origins of web pages that may use it; none but loopback if not given")
+    origins: list[Annotated[str, AfterValidator(_origin)]] = Field(
+        [], description="Origins of web pages that may use it; none but loopback if not given"
+    )
     oauth: OAuthSettings | None = None
+
+    @model_validator(mode="after")
+    def _both_files(self) -> HttpSettings:
+        if bool(self.certificate) != bool(self.key):
+            raise ValueError("certificate and key belong together: give both, or none")
+        return self
 
 
 class TokenSettings(Settings):
@@ -117,6 +173,11 @@ class TokenSettings(Settings):
     id: str = Field(description="What `doorward token list` and `revoke` call it")
     hash: str = Field(pattern=r"^sha256:[0-9a-f]{64}$", description="The hash of the token, which itself is nowhere kept")
     expires: datetime | None = Field(None, description="When it ends; never, if not given")
+
+    @field_validator("expires")
+    @classmethod
+    def _in_utc(cls, value: datetime | None) -> datetime | None:
+        return value if value is None or value.tzinfo else value.replace(tzinfo=UTC)
 
 
 EVERYONE = "*"
@@ -132,6 +193,11 @@ class PrincipalSettings(Settings):
     deny: list[str] = Field([], description="What they may not call; wins")
     secrets: dict[str, Secret] = Field({}, description="Their own credentials: `${principal:KEY}` in the settings of servers")
     tokens: list[TokenSettings] = []
+
+
+def can_come_in(principal: Any) -> bool:
+    """Whether one who comes over HTTP may be called so: never `local` or `*`, which mean something else."""
+    return isinstance(principal, str) and 0 < len(principal) <= 200 and principal.isprintable() and principal not in (types.LOCAL, EVERYONE)
 
 
 class ServerSettings(Settings):
@@ -178,6 +244,8 @@ class Config(Settings):
         for name, table in principals.items():
             if name == EVERYONE and (table.secrets or table.tokens):
                 raise ValueError('"*" is everyone: it has no secrets and no tokens. Give them to principals by their names')
+            if table.tokens and not can_come_in(name):
+                raise ValueError(f"{name[:100]!r} cannot have tokens: nobody who comes over HTTP is called so")
             if name != EVERYONE and (not 0 < len(name) <= 255 or not name.isprintable() or re.search(r"[*?\[\]]", name)):
                 raise ValueError(f'{name[:100]!r} cannot name a principal: give one name, without wildcards, or "*" for everyone')
             if "name" in table.secrets:

@@ -61,14 +61,33 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
+class Suggestion:
+    """What a server seems to want as `auth`.
+
+    `auth` are the tables, with `${…}` where credentials go: variables whose names the source chooses, never the document, in whose own
+    texts `$${` stands for `${`. `says` is what it is, as in "an API key in the header X-Key". `serves` is how many of the functions that
+    need credentials it is enough for. `elsewhere` are URLs of other origins than the API's to which a secret would go: such a
+    suggestion is never put to use without the operator.
+    """
+
+    auth: Sequence[Mapping[str, Any]]
+    says: str
+    serves: int = 0
+    elsewhere: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Compiled:
-    """What a source made of its server. `definitions` are the schemas that `$ref`s name, by NAME."""
+    """What a source made of its server. `definitions` are the schemas that `$ref`s name, by NAME. `closed` is how many functions need
+    credentials, `auth` what would open them, the best first."""
 
     functions: Sequence[Function]
     definitions: Mapping[str, Schema] = field(default_factory=dict)
     skipped: Sequence[Skipped] = ()
     warnings: Sequence[str] = ()
     description: str = ""
+    closed: int = 0
+    auth: Sequence[Suggestion] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,15 +121,29 @@ async def test_the_longest_unused_goes_first(tmp_path: Path) -> None:
     """CONTRACT: CAC-03. Above `max_entries`, of all principals together, the least recently used program is dropped."""
     clock = Clock()
     kept = cache(tmp_path, clock, max_entries=2)
-    for name, principal in (("one", "ann"), ("two", "bob")):
-        await kept.put(program(name, principal))
+    for name in ("one", "two"):
+        await kept.put(program(name))
         clock.now += 1
     assert await kept.get("one", "ann")
     clock.now += 1
     await kept.put(program("three"))
-    assert await kept.get("two", "bob") is None
+    assert await kept.get("two", "ann") is None
     assert await kept.get("one", "ann")
     assert await kept.get("three", "ann")
+    await kept.close()
+
+
+async def test_nobody_drives_out_what_others_keep(tmp_path: Path) -> None:
+    """Room is made at the cost of the principal who has most; what was just put stays."""
+    clock = Clock()
+    kept = cache(tmp_path, clock, max_entries=5)
+    for name in ("first", "second"):
+        await kept.put(program(name, "bob"))
+    for n in range(20):
+        clock.now += 1
+        await kept.put(program(f"ann-{n}"))
+    assert [await kept.get(name, "bob") is not None for name in ("first", "second")] == [True, True]
+    assert [n for n in range(20) if await kept.get(f"ann-{n}", "ann")] == [17, 18, 19]
     await kept.close()
 
 

@@ -25,6 +25,7 @@ COMMANDS = {
     "run": ("run", "Run a program in a sandbox"),
     "sandbox": ("sandbox", "List, build and probe the executors"),
     "serve": ("serve", "Serve MCP clients"),
+    "token": ("token", "Make, list and revoke tokens of HTTP clients"),
     "plugins": ("plugins", "List what is installed"),
     "schema": ("schema", "Print the JSON Schema of the configuration"),
     "doctor": ("doctor", "Check the configuration, and say what to do"),

@@ -14,6 +14,7 @@ from doorward.cli.common import Project, common, pairs, parsed
 from doorward.cli.compile import compile_now
 from doorward.cli.hidden import moved
 from doorward.cli.servers import put_server
+from doorward.cli.suggest import compile_and_suggest
 from doorward.settings import ServerSettings
 
 
@@ -48,14 +49,15 @@ def _command(source: str, model: Any) -> click.Command:
     @click.argument("name")
     @click.option("--read-only", is_flag=True, help="Leave out what may change something.")
     @click.option("--force", is_flag=True, help="Replace the server if there is one of that name.")
-    def command(project: Project, name: str, read_only: bool, force: bool, **given: str | tuple[str, ...] | None) -> int:
+    @click.option("--no-auth", is_flag=True, help="Write no auth, also if the server seems to want one.")
+    def command(project: Project, name: str, read_only: bool, force: bool, no_auth: bool, **given: str | tuple[str, ...] | None) -> int:
         both = {key: _value(field.annotation, text) for key, field in {**core, **fields}.items() if (text := given[key])}
         for key in both:
             if key in (first, "skills") or _format(fields.get(key)) == "path":
                 both[key] = files.beside(project.config, both[key])
         table = moved(project, name, {"source": source} | ({"read_only": True} if read_only else {}) | both)
         put_server(project, name, table, replace=force)
-        return compile_now(project, (name,))
+        return compile_now(project, (name,)) if no_auth or "auth" in both else compile_and_suggest(project, name, table)
 
     if first is not None:
         behind = next(place for place, param in enumerate(command.params, 1) if param.name == "name")

@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from doorward.cli.common import Project, common, described, plain, print_json, s
 
 if TYPE_CHECKING:
     from doorward.catalog import Report
+    from doorward.cli.suggest import Advice
     from doorward.config import Loaded
     from doorward.errors import DoorwardError
     from doorward.gateway import Gateway
@@ -63,26 +64,42 @@ def clean(project: Project, again: bool) -> int:
 
 
 def compile_now(
-    project: Project, servers: tuple[str, ...], *, dry_run: bool = False, force: bool = False, verbose: bool = False, probe: bool = False
+    project: Project,
+    servers: tuple[str, ...],
+    *,
+    dry_run: bool = False,
+    force: bool = False,
+    verbose: bool = False,
+    probe: bool = False,
+    advise: Callable[[Gateway], Advice | None] = lambda gate: None,
 ) -> int:
-    """Compile and tell. Returns: the exit code."""
+    """Compile and tell, what `advise` makes of it besides. Returns: the exit code."""
     loaded = project.load()
     if not dry_run:
-        return anyio.run(_compile, project, loaded, servers, False, force, verbose, probe)
+        return anyio.run(_compile, project, loaded, servers, False, force, verbose, probe, advise)
     with tempfile.TemporaryDirectory(prefix="doorward-") as folder:  # a gateway writes to its state folder
         loaded = replace(loaded, config=loaded.config.model_copy(update={"state": Path(folder)}))
-        return anyio.run(_compile, project, loaded, servers, True, force, verbose, False)
+        return anyio.run(_compile, project, loaded, servers, True, force, verbose, False, advise)
 
 
 async def _compile(
-    project: Project, loaded: Loaded, servers: tuple[str, ...], dry_run: bool, force: bool, verbose: bool, probe: bool
+    project: Project,
+    loaded: Loaded,
+    servers: tuple[str, ...],
+    dry_run: bool,
+    force: bool,
+    verbose: bool,
+    probe: bool,
+    advise: Callable[[Gateway], Advice | None],
 ) -> int:
     began = time.time()
     async with project.gateway(loaded, ready=False) as gate:
         results = await _results(gate, servers, dry_run, force)
         probed = await _probed(gate, results) if probe else None
+        advice = advise(gate)
         if project.json:
-            told = {"servers": {name: result.as_dict() for name, result in results.items()}}
+            told: dict[str, Any] = {"servers": {name: result.as_dict() for name, result in results.items()}}
+            told |= {"suggested": advice.as_dict()} if advice else {}
             print_json(told if probed is None else told | {"probed": probed})
         else:
             for name, result in results.items():
@@ -91,6 +108,8 @@ async def _compile(
                 say(f"probed {function}: {' '.join(learnt)} {plain(' '.join(learnt.values()))}")
             if probed == {}:
                 say("probed: there is nothing to learn by calls that surely change nothing")
+            for line in advice.told() if advice else ():
+                say(line)
             _tell_all(results, project.config, dry_run)
     return 1 if any(result.error for result in results.values()) else 0
 

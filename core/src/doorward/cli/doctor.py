@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 
+from doorward import suggested
 from doorward.cli.common import Project, common, plain, print_json, say
 from doorward.cli.doctor_secrets import about_secrets
+from doorward.cli.suggest import of_doctor
 from doorward.errors import ConfigError, DoorwardError, MissingSecret
 from doorward.types import LOCAL
 
@@ -52,6 +54,7 @@ async def _all(project: Project) -> list[Check]:
         async with project.gateway(ready=False) as gate:
             checks.append(Check(f"configuration {project.config}", True))
             checks += _state(gate)
+            checks += _http(gate)
             checks += [check async for check in _servers(gate)]
             checks += [check async for check in _principals(gate)]
             checks += [Check(*found) async for found in about_secrets(gate, project.env_file or project.config.parent / ".env")]
@@ -93,6 +96,26 @@ def _state(gate: Gateway) -> Iterator[Check]:
         yield Check(what, True)
 
 
+def _http(gate: Gateway) -> Iterator[Check]:
+    """Who may come in over HTTP, and whether it can be served as it is configured."""
+    from doorward.mcp.endpoint import Endpoint
+
+    http = gate.config.http
+    tokens = {name: len(settings.tokens) for name, settings in gate.config.principals.items() if settings.tokens}
+    verifiers = [found.plugin_name for found in gate.plugins.hook.token_verifier.get_hookimpls()]
+    who = [f"{(n := sum(tokens.values()))} token{'s' * (n > 1)} of {', '.join(tokens)}"] if tokens else []
+    who += [f"access tokens of {http.oauth.issuer}"] if http.oauth else []
+    who += [f"whom the plugin {name} lets in" for name in verifiers]
+    endpoint = Endpoint(gate.loaded, http.host, http.port)
+    try:
+        endpoint.check(authenticated=bool(who))
+        endpoint.tls()
+    except ConfigError as error:
+        yield _wrong("HTTP", error)
+    else:
+        yield Check(f"HTTP at {endpoint.url}: {'; '.join(who) or 'whoever is on this machine, as `local`: no token is asked for'}", True)
+
+
 async def _servers(gate: Gateway) -> AsyncIterator[Check]:
     """Each server: its settings and secrets, then whether its functions are those of the present document."""
     from doorward.config import module_name
@@ -101,14 +124,15 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
     for name, server in gate.servers.configured.items():
         try:
             settings[name] = gate.servers.settings(name)
-        except ConfigError as error:
-            if not (server.settings.per_principal and isinstance(error, MissingSecret)):  # told of each principal
-                gate.servers.broken.setdefault(name, error)
+        except ConfigError as wrong:
+            if not (server.settings.per_principal and isinstance(wrong, MissingSecret)):  # told of each principal
+                gate.servers.broken.setdefault(name, wrong)
     await gate.servers.compile()
     reports = gate.catalog.reports()
     told = set()
     for name in gate.servers.configured:
-        for check in _secrets(name, settings.get(name, ()), gate.servers.configured[name].settings.per_principal):
+        shown = settings.get(name) or suggested.templates(gate.servers.configured[name], gate.loaded.secrets)
+        for check in _secrets(name, shown, gate.servers.configured[name].settings.per_principal):
             told.add(check.check)
             yield check
     for name in gate.servers.configured:
@@ -122,16 +146,22 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
         if not gate.servers.configured[name].settings.per_principal:
             async for check in _login(gate, name):
                 yield check
+        for what, advice in of_doctor(gate, name, report):
+            yield Check(what, True, advice)
     for name, broken in gate.servers.broken.items():
-        if (wrong := _wrong(f"server {name}", broken)).check not in told:
-            yield wrong
+        if (check := _wrong(f"server {name}", broken)).check not in told:
+            yield check
 
 
 async def _principals(gate: Gateway) -> AsyncIterator[Check]:
     """Whom the configuration names: their servers, and what they lack where each has credentials of their own. What `local` lacks is
     no failure: perhaps all others come over HTTP."""
     for unknown in gate.principals.unknown():
-        yield Check(unknown, False, "Check the name: `doorward servers` lists them.")
+        yield Check(unknown, False, "Check the name: `doorward list` shows them.")
+    for name, table in gate.config.principals.items():
+        for key in [key for key, secret in table.secrets.items() if secret.literal]:
+            what = f"principal {name}: the secret {key} stands in the configuration file"
+            yield Check(what, True, "Move it to .env, and write ${NAME} in its place.")
     for principal in dict.fromkeys([LOCAL, *gate.principals.configured()]):
         for name, server in gate.servers.configured.items():
             if server.settings.per_principal and name not in gate.servers.broken and gate.principals.may_use(principal, name):

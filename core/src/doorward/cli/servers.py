@@ -18,9 +18,18 @@ from doorward.settings import ServerSettings
 _NAME = r"[A-Za-z][\w-]*"
 
 
-def put_server(project: Project, name: str, table: Mapping[str, Any], *, replace: bool = False, later: bool = False) -> None:
+def put_server(
+    project: Project,
+    name: str,
+    table: Mapping[str, Any],
+    *,
+    replace: bool = False,
+    later: bool = False,
+    aside: Mapping[str, Any] | None = None,
+) -> None:
     """Write `[servers.NAME]` into the configuration, which is made if there is none. What stands around it stays as it is. A server
-    that could not be used is not left there; `later`: but for what it only lacks today, its source or the value of a variable.
+    that could not be used is not left there; `later`: but for what it only lacks today, its source or the value of a variable. What is
+    `aside` is written as a comment.
 
     Raises: ConfigError, also if there is a server of this name, but for `replace`.
     """
@@ -29,7 +38,7 @@ def put_server(project: Project, name: str, table: Mapping[str, Any], *, replace
         raise ConfigError(f"{name!r} cannot name a server", place=str(file), hint="Use letters, digits, - and _.")
     before = file.read_bytes() if file.exists() else None
     text = _without(file, before.decode() if before else starter(), name, replace)
-    files.write(file, f"{text.rstrip()}\n\n{block(name, table)}".encode())
+    files.write(file, f"{text.rstrip()}\n\n{block(name, table)}{_comment(aside or {})}".encode())
     try:
         _check(project, name, table, later)
     except ConfigError:
@@ -90,16 +99,35 @@ def server_name(text: str, taken: Container[str] = ()) -> str:
 
 def block(name: str, table: Mapping[str, Any]) -> str:
     """The text of `[servers.NAME]`."""
+    return f"[servers.{name}]\n{lines(table)}"
+
+
+def _comment(table: Mapping[str, Any]) -> str:
+    return "".join(f"# {line}\n" for line in lines(table).splitlines())
+
+
+def lines(table: Mapping[str, Any]) -> str:
+    """A line `key = value` for each entry; tables and lists stand within their lines."""
     import tomlkit
 
     document = tomlkit.document()
     for key, value in table.items():
-        if isinstance(value, Mapping):
-            inline = tomlkit.inline_table()
-            inline.update(value)
-            value = inline
-        document.add(key, value)
-    return f"[servers.{name}]\n{tomlkit.dumps(document)}"
+        document.add(key, _inline(value))
+    return tomlkit.dumps(document)
+
+
+def _inline(value: Any) -> Any:
+    import tomlkit
+
+    if isinstance(value, Mapping):
+        inline = tomlkit.inline_table()
+        inline.update({key: _inline(part) for key, part in value.items()})
+        return inline
+    if isinstance(value, (list, tuple)):
+        array = tomlkit.array()
+        array.extend([_inline(part) for part in value])
+        return array
+    return value
 
 
 def _without(file: Path, text: str, name: str, replace: bool) -> str:

@@ -7,6 +7,7 @@ import contextlib
 import anyio
 import httpx2
 
+from doorward.credentials.home import place
 from doorward.errors import ServerError
 
 PATIENCE = 15.0
@@ -38,8 +39,3 @@ async def exchange(client: httpx2.AsyncClient, request: httpx2.Request) -> httpx
     whole = httpx2.Response(response.status_code, headers=headers, content=body, request=request)
     whole.next_request = response.next_request
     return whole
-
-
-def place(url: str) -> str:
-    """A URL without what may be secret in it."""
-    return str(httpx2.URL(url).copy_with(userinfo=b"", query=None, fragment=None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
 
 import httpx2
 
@@ -10,25 +11,28 @@ from doorward.errors import ConfigError, ServerError
 
 
 class Home:
-    """The origin of a server (RFC 6454): its credentials go there, privately, and nowhere else.
+    """The origin of a server (RFC 6454), and those that its configuration says are its own as well (`origins`): its credentials go
+    there, privately, and nowhere else.
 
-    Raises: ConfigError if `url` is none, or is neither https nor on loopback.
+    Raises: ConfigError if `url` is none, or one of them is neither https nor on loopback.
     """
 
-    def __init__(self, server: str, url: str) -> None:
+    def __init__(self, server: str, url: str, origins: Sequence[str] = ()) -> None:
         at = parsed(url)
         if not url or not at.host:
             raise ConfigError(f"{server}: it is not known where its credentials may go", hint="Set `url` or `base_url` of the server.")
-        if at.scheme != "https" and not (at.scheme == "http" and is_loopback(at)):
-            where = at.copy_with(userinfo=b"", query=None, fragment=None)
-            raise ConfigError(f"{server}: credentials that are fetched go over https only, and its URL is {where}")
-        self._server, self.origin = server, at.origin
+        every = [at, *map(parsed, origins)]
+        for one in every:
+            if one.scheme != "https" and not (one.scheme == "http" and is_loopback(one)):
+                raise ConfigError(f"{server}: credentials that are fetched go over https only, and its URL is {place(str(one))}")
+        self._server, self.origin, self._at = server, at.origin, place(str(at.join("/")))
+        self._origins = {one.origin for one in every}
 
     def check(self, request: httpx2.Request) -> None:
         """Raises: ServerError for a request to another origin."""
-        if request.url.origin != self.origin:
+        if request.url.origin not in self._origins:
             raise ServerError(
-                f"the credentials of {self._server!r} are for {self.origin.host} and were not sent to {request.url.host}",
+                f"the credentials of {self._server!r} are for {self._at} and were not sent to {place(str(request.url.join('/')))}",
                 hint="Configure the other origin as a server of its own.",
             )
 
@@ -39,6 +43,11 @@ def parsed(url: str) -> httpx2.URL:
         return httpx2.URL(url)
     except httpx2.InvalidURL:
         raise ServerError(f"{url[:100]!r} is no URL") from None
+
+
+def place(url: str) -> str:
+    """A URL without what may be secret in it."""
+    return str(httpx2.URL(url).copy_with(userinfo=b"", query=None, fragment=None))
 
 
 def is_loopback(url: httpx2.URL) -> bool:

@@ -56,16 +56,20 @@ class Renewal(Generic[C]):
         held = self.held
         if held is not None and held != refused and time.time() < due(held):
             return held
-        if self._running is None or self._running.done():
+        joins = self._running is not None and not self._running.done()
+        if self._running is None or not joins:
             # A task of its own: who asked first may be gone before the answer, with which an old refresh token ends.
             self._running = asyncio.ensure_future(self._renew(refused))
             self._running.add_done_callback(lambda done: done.cancelled() or done.exception())
         if held is not None and held != refused and time.time() < held.ends:
             return held
         try:
-            return await asyncio.shield(self._running)
+            got = await asyncio.shield(self._running)
         except DoorwardError as error:
             raise again(error) from None
+        if joins and refused is not None and got == refused:
+            return await self.get(refused)  # who began it did not know of the refusal
+        return got
 
     async def _renew(self, refused: C | None) -> C:
         self.held = await self._fetch(refused)

@@ -7,16 +7,28 @@ import contextlib
 import hashlib
 import json
 import os
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 
 from doorward.errors import ConfigError, ServerError
 from doorward.logs import log
 
+if TYPE_CHECKING:
+    from doorward.drivers import PluginContext
+
 PATIENCE = 60.0
 """Seconds to wait for another process that is at the same entry."""
+
+
+def entry(context: PluginContext, *about: str) -> str:
+    """The name of what is kept for this server, URL, principal and configuration, and for what else it is `about` (the provider, the
+    client): nobody else's has it."""
+    what = [context.principal, context.url, str(context.state.resolve()), *about]
+    return f"{context.name}-{hashlib.sha256(json.dumps(what).encode()).hexdigest()[:32]}"
 
 
 class Vault:
@@ -35,19 +47,19 @@ class Vault:
         with self._errors(name):
             try:
                 text = self._file(name).read_text(encoding="utf-8")
-            except FileNotFoundError:
+            except (FileNotFoundError, UnicodeDecodeError):
                 return None
-        return self._opened(text)
+        return self._opened(name, text)
 
     def save(self, name: str, text: str) -> Path:
         """Keep it in place of what was kept, whole or not at all. Returns: where. Raises: ConfigError."""
         file = self._file(name)
-        new = file.with_name(f".{file.name}.{os.getpid()}")
+        new = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
         with self._errors(name):
             self._make_folder()
             new.unlink(missing_ok=True)
             with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
-                out.write(self._sealed(text))
+                out.write(self._sealed(name, text))
                 out.flush()
                 os.fsync(out.fileno())
             new.replace(file)
@@ -84,26 +96,26 @@ class Vault:
         finally:
             lock.release()
 
-    def _sealed(self, text: str) -> str:
+    def _sealed(self, name: str, text: str) -> str:
         if self._key is None:
             return text
         from cryptography.fernet import Fernet
 
         salt = os.urandom(16)
-        return json.dumps({"salt": salt.hex(), "box": Fernet(_derived(self._key(), salt)).encrypt(text.encode()).decode()})
+        return json.dumps({"salt": salt.hex(), "box": Fernet(_derived(self._key(), name, salt)).encrypt(text.encode()).decode()})
 
-    def _opened(self, text: str) -> str | None:
-        """What is kept. Nothing where it is encrypted, and not with this key: it has to be fetched anew."""
+    def _opened(self, name: str, text: str) -> str | None:
+        """What is kept. Nothing where it is encrypted, and not with this key or not for this entry: it has to be fetched anew."""
         try:
             kept = json.loads(text)
-            box, salt = kept["box"], bytes.fromhex(kept["salt"])
-        except (ValueError, KeyError, TypeError):
+            box, salt = kept["box"].encode(), bytes.fromhex(kept["salt"])
+        except (ValueError, KeyError, TypeError, AttributeError):
             return text
         from cryptography.fernet import Fernet, InvalidToken
 
         with contextlib.suppress(InvalidToken):
             if self._key is not None:
-                return Fernet(_derived(self._key(), salt)).decrypt(box).decode()
+                return Fernet(_derived(self._key(), name, salt)).decrypt(box).decode()
         log.warning("vault_of_another_key", folder=str(self._folder), hint="Set vault_key to the key with which it was encrypted.")
         return None
 
@@ -122,6 +134,6 @@ class Vault:
             raise ConfigError(f"cannot be used: {error.strerror}", place=str(self._file(name))) from None
 
 
-def _derived(key: str, salt: bytes) -> bytes:
-    """A key for Fernet from any text (RFC 7914)."""
-    return base64.urlsafe_b64encode(hashlib.scrypt(key.encode(), salt=salt, n=2**14, r=8, p=1, dklen=32))
+def _derived(key: str, name: str, salt: bytes) -> bytes:
+    """A key for Fernet from any text (RFC 7914), for one entry: what is moved to the place of another cannot be read there."""
+    return base64.urlsafe_b64encode(hashlib.scrypt(key.encode(), salt=salt + name.encode(), n=2**14, r=8, p=1, dklen=32))

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from doorward.mcp.clients import principal_of as principal_of
+
 
 @dataclass(frozen=True, slots=True)
 class RawTool:

@@ -17,7 +17,6 @@ from mcp.server.subscriptions import (
 )
 
 from doorward.gateway import Gateway
-from doorward.mcp.guides import instructions
 
 LOOK_EVERY = 1.0
 """Seconds between looks at the catalog, which another process may have written."""
@@ -44,14 +43,13 @@ class Changes:
             while len(self._sessions) > _MOST:
                 self._sessions.popitem(last=False)
 
-    async def watch(self, gate: Gateway, server: Server[Any]) -> None:
+    async def watch(self, gate: Gateway) -> None:
         """Tell of each change of the catalog, until cancelled."""
         seen = gate.catalog.version()
         while True:
             await anyio.sleep(LOOK_EVERY)
             if (now := gate.catalog.version()) != seen:
                 seen = now
-                server.instructions = instructions(gate)
                 await self.tell(ToolsListChanged())
                 await self.tell(ResourcesListChanged())
 

@@ -14,7 +14,7 @@ from doorward.gateway import Gateway
 from doorward.results import as_text
 from doorward.schemas import BYTES, Definitions, kinds, table
 from doorward.signatures import prose
-from doorward.types import LOCAL, Function, Outcome, Schema
+from doorward.types import Function, Outcome, Schema
 from doorward.values import dump, plain
 
 _LARGEST = 32 * 2**10
@@ -32,28 +32,31 @@ class Direct:
 
     def __init__(self, gate: Gateway) -> None:
         self._gate = gate
-        self._seen: Mapping[str, Function] = {}
-        self._tools: list[t.Tool] = []
+        self._made: dict[str, tuple[Function, t.Tool]] = {}
 
-    async def listed(self) -> list[t.Tool]:
-        """The tools, once the servers that expose something are compiled."""
+    async def listed(self, principal: str) -> list[t.Tool]:
+        """The tools of a principal, once the servers that expose something are compiled."""
         if any(settings.expose for _, settings in self._gate.servers.settings_in_use()):
             await self._gate.ready()
-        found = self._gate.exposed.tools(LOCAL)
-        if found is not self._seen:
-            self._seen, self._tools = found, [self._tool(name, function) for name, function in found.items()]
-        return self._tools
+        return [self._once(name, function) for name, function in self._gate.exposed.tools(principal).items()]
 
-    def has(self, name: str) -> bool:
-        """Whether there is a tool of that name."""
-        return name in self._gate.exposed.tools(LOCAL)
+    def _once(self, name: str, function: Function) -> t.Tool:
+        """The tool of a function, made when it is first listed."""
+        made = self._made.get(name)
+        if made is None or made[0] is not function:
+            made = self._made[name] = function, self._tool(name, function)
+        return made[1]
 
-    async def call(self, name: str, arguments: Mapping[str, Any], client: Client) -> t.CallToolResult:
+    def has(self, name: str, principal: str) -> bool:
+        """Whether a principal has a tool of that name."""
+        return name in self._gate.exposed.tools(principal)
+
+    async def call(self, name: str, arguments: Mapping[str, Any], principal: str, client: Client) -> t.CallToolResult:
         """The answer of the tool."""
-        function = self._gate.exposed.tools(LOCAL)[name]
+        function = self._gate.exposed.tools(principal)[name]
         real = {_spoken(name): name for name in function.parameters.get("properties", {})}
         given = {real.get(name, name): value for name, value in arguments.items()}
-        outcome = await self._gate.answer(function.qualified, given, client=client)
+        outcome = await self._gate.answer(function.qualified, given, principal=principal, client=client)
         if not outcome.ok:
             return t.CallToolResult(content=[t.TextContent(text=as_text(outcome))], is_error=True)
         return t.CallToolResult(content=[t.TextContent(text=as_text(outcome))], structured_content=_structured(outcome))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from doorward.errors import ConfigError
 from doorward.gateway import Gateway
-from doorward.types import LOCAL
 
 MOST = 2048
 """Characters of the instructions: clients cut them there."""
@@ -53,27 +52,27 @@ Then: `run_cached_code("<cache_id>", {"city": "Rome", "days": 5})`.
 """
 
 
-def instructions(gate: Gateway) -> str | None:
-    """How to begin. What servers' owners wrote stands in it as far as there is room, and is named in any case."""
+def instructions(gate: Gateway, principal: str) -> str | None:
+    """How a principal begins. What servers' owners wrote stands in it as far as there is room, and is named in any case."""
     standard = gate.config.surface == "standard"
     parts = [STANDARD] if standard else []
-    if tools := gate.exposed.tools(LOCAL):
+    if tools := gate.exposed.tools(principal):
         parts.append(f"# Direct API Tools\nFor a single call there are tools: {_some(list(tools), 400)}. Prefer execute_code for more.")
-    if names := gate.skills.names(LOCAL):
+    if names := gate.skills.names(principal):
         how = "get_server_skills(server)" if standard else "doorward.skills(server) in a program"
         parts.append(
             f"# Server Skills\nRead the guide before you use its server: {_some(names, 300)}; {how} or the resource skills://SERVER."
         )
         for name in names:
-            guide = _guide(gate, name)
+            guide = _guide(gate, name, principal)
             if guide and sum(map(len, parts)) + 2 * len(parts) + len(guide) < MOST:
                 parts.append(guide)
     return "\n\n".join(parts) or None
 
 
-def _guide(gate: Gateway, name: str) -> str:
+def _guide(gate: Gateway, name: str, principal: str) -> str:
     try:
-        return f"## {name}\n{gate.skills.read(name, LOCAL).strip()}"
+        return f"## {name}\n{gate.skills.read(name, principal).strip()}"
     except ConfigError:
         return ""
 

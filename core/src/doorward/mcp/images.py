@@ -10,7 +10,7 @@ import mcp_types as t
 
 from doorward.errors import UnknownName
 from doorward.gateway import Gateway
-from doorward.types import LOCAL, Outcome
+from doorward.types import Outcome
 
 MOST = 4
 """Images in one answer."""
@@ -22,7 +22,7 @@ _KINDS = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GI
 """How they begin. A client may hand an image to its model as it is: what only says that it is one would break the conversation."""
 
 
-def shown(gate: Gateway, outcome: Outcome) -> tuple[Outcome, Sequence[t.ImageContent]]:
+def shown(gate: Gateway, outcome: Outcome, principal: str) -> tuple[Outcome, Sequence[t.ImageContent]]:
     """The images among the artefacts of an outcome, which has a note if some were left out."""
     images: list[t.ImageContent] = []
     left_out = 0
@@ -33,7 +33,7 @@ def shown(gate: Gateway, outcome: Outcome) -> tuple[Outcome, Sequence[t.ImageCon
             left_out += 1
             continue
         try:
-            content = gate.file(artefact.uri, principal=LOCAL).content
+            content = gate.file(artefact.uri, principal=principal).content
         except UnknownName:  # others took its place
             continue
         kind = next((kind for start, kind in _KINDS.items() if content.startswith(start)), None)

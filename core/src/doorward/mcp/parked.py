@@ -14,6 +14,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from doorward.errors import LimitExceeded, ServerError, UnknownName
 from doorward.mcp import asking
+from doorward.mcp.clients import principal_of
 from doorward.mcp.progress import Progress
 
 MOST = 32
@@ -31,6 +32,7 @@ class Asking(Progress):
 
     def __init__(self, ctx: Any, full: Callable[[], bool]) -> None:
         super().__init__(ctx)
+        self.principal = principal_of(ctx)
         self.open: dict[str, tuple[Any, asyncio.Future[Mapping[str, Any]]]] = {}
         self.task: asyncio.Task[Any]
         self.timer: asyncio.TimerHandle
@@ -152,9 +154,10 @@ class Parked:
         return t.InputRequiredResult(input_requests={key: asked for key, (asked, _) in run.open.items()}, request_state=token)
 
     def _resumed(self, token: str, ctx: Any) -> Asking:
-        run = self._parked.pop(token, None)
-        if run is None:
+        run = self._parked.get(token)
+        if run is None or run.principal != principal_of(ctx):
             raise UnknownName("the run that asked is over, or has been answered already", hint="Call the tool anew, without requestState.")
+        del self._parked[token]
         run.timer.cancel()
         run.answered(ctx)
         return run

@@ -12,7 +12,6 @@ from doorward.artefacts import PREFIX
 from doorward.config import module_name
 from doorward.errors import DoorwardError
 from doorward.gateway import Gateway
-from doorward.types import LOCAL
 
 CAPABILITIES = "doorward://capabilities"
 FUNCTIONS = "doorward://functions/"
@@ -35,27 +34,28 @@ TEMPLATES = [
 ]  # fmt: skip
 
 
-def listed(gate: Gateway) -> list[t.Resource]:
-    """The resources that can be named in advance."""
+def listed(gate: Gateway, principal: str) -> list[t.Resource]:
+    """The resources that can be named to a principal in advance."""
     about: dict[str, Any] = {"mime_type": "text/markdown", "description": "Read it before you use the server."}
-    guides = [t.Resource(name=f"{name} skills", title=f"Guide to {name}", uri=SKILLS + name, **about) for name in gate.skills.names(LOCAL)]
+    names = gate.skills.names(principal)
+    guides = [t.Resource(name=f"{name} skills", title=f"Guide to {name}", uri=SKILLS + name, **about) for name in names]
     return [_CAPABILITIES, *guides]
 
 
-async def read(gate: Gateway, uri: str) -> t.ReadResourceResult:
+async def read(gate: Gateway, uri: str, principal: str) -> t.ReadResourceResult:
     """The contents of a resource. Raises: MCPError (-32602) if there is none, with our advice."""
     try:
         if uri == CAPABILITIES:
-            return _text(uri, gate.capabilities())
+            return _text(uri, gate.capabilities(principal))
         if uri.startswith(SKILLS):
-            return _text(uri, gate.skills.read(module_name(uri.removeprefix(SKILLS)), LOCAL), "text/markdown")
+            return _text(uri, gate.skills.read(module_name(uri.removeprefix(SKILLS)), principal), "text/markdown")
         if uri.startswith(FUNCTIONS):
-            card = (await gate.get_functions([uri.removeprefix(FUNCTIONS).replace("/", ".", 1)]))[0]
+            card = (await gate.get_functions([uri.removeprefix(FUNCTIONS).replace("/", ".", 1)], principal=principal))[0]
             if "text" in card:
                 return _text(uri, card["text"])
             raise _not_found(uri, card["error"])
         if uri.startswith(PREFIX):
-            return _page(gate, uri)
+            return _page(gate, uri, principal)
     except DoorwardError as error:
         raise _not_found(uri, f"{error}. {error.hint or ''}".strip()) from None
     raise _not_found(uri, uri[:200])
@@ -65,8 +65,8 @@ def _not_found(uri: str, why: str) -> MCPError:
     return MCPError(t.INVALID_PARAMS, f"Resource not found: {why}", {"uri": uri[:2000]})
 
 
-def _page(gate: Gateway, uri: str) -> t.ReadResourceResult:
-    page = gate.result(uri, principal=LOCAL)
+def _page(gate: Gateway, uri: str, principal: str) -> t.ReadResourceResult:
+    page = gate.result(uri, principal=principal)
     meta: dict[str, Any] = {"doorward/offset": page.offset, "doorward/total": page.total} | (
         {"doorward/next": page.next} if page.next else {}
     )

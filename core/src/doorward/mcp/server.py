@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ from doorward.gateway import Gateway
 from doorward.mcp import guides, resources
 from doorward.mcp.additions import Additions, of_plugin
 from doorward.mcp.changes import Changes, advertise
+from doorward.mcp.clients import principal_of
 from doorward.mcp.tools import Tools
 
 _PROMPT = t.Prompt(
@@ -32,7 +34,7 @@ async def serving(gate: Gateway) -> AsyncIterator[Server[Any]]:
     if gate.skills.configured or any(settings.expose for _, settings in gate.servers.settings_in_use()):
         await gate.ready()  # the instructions name what compiling brings
     server = build(gate, changes)
-    watching = asyncio.ensure_future(changes.watch(gate, server))  # no task group: it would wrap the errors of our caller
+    watching = asyncio.ensure_future(changes.watch(gate))  # no task group: it would wrap the errors of our caller
     try:
         yield server
     finally:
@@ -47,14 +49,14 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
 
     async def list_tools(ctx: Any, params: Any) -> t.ListToolsResult:
         changes.remember(ctx)
-        return t.ListToolsResult(tools=await tools.listed())
+        return t.ListToolsResult(tools=await tools.listed(principal_of(ctx)))
 
     async def call_tool(ctx: Any, params: t.CallToolRequestParams) -> Any:
         return await tools.call(ctx, params)
 
     async def list_resources(ctx: Any, params: Any) -> t.ListResourcesResult:
         changes.remember(ctx)
-        return t.ListResourcesResult(resources=[*resources.listed(gate), *additions.listed(t.Resource)])
+        return t.ListResourcesResult(resources=[*resources.listed(gate, principal_of(ctx)), *additions.listed(t.Resource)])
 
     async def list_templates(ctx: Any, params: Any) -> t.ListResourceTemplatesResult:
         return t.ListResourceTemplatesResult(resource_templates=[*resources.TEMPLATES, *additions.listed(t.ResourceTemplate)])
@@ -63,7 +65,7 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
         uri = str(params.uri)
         if not uri.startswith(resources.OURS) and (raw := additions.resource(uri)) is not None:
             return await told(f"the resource {uri}", raw.read, ctx, uri)
-        return await resources.read(gate, uri)
+        return await resources.read(gate, uri, principal_of(ctx))
 
     async def list_prompts(ctx: Any, params: Any) -> t.ListPromptsResult:
         changes.remember(ctx)
@@ -86,6 +88,13 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
         except DoorwardError as error:
             raise MCPError(t.INTERNAL_ERROR, f"{error}. {error.hint or ''}".strip()) from None
 
+    async def instructed(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+        """The SDK has one text for all; ours names what there is for the principal who begins."""
+        answer = await call_next(ctx)
+        if ctx.method in ("initialize", "server/discover") and (text := guides.instructions(gate, principal_of(ctx))):
+            answer["instructions"] = text
+        return answer
+
     @contextlib.asynccontextmanager
     async def lifespan(server: Server[Any]) -> AsyncIterator[None]:
         try:
@@ -97,7 +106,6 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
         "doorward",
         version=__version__,
         title="Doorward",
-        instructions=guides.instructions(gate),
         lifespan=lifespan,
         get_tool_input_schema=tools.schema,
         on_list_tools=list_tools,
@@ -109,7 +117,8 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
         on_get_prompt=get_prompt,
         on_subscriptions_listen=changes.listen,
     )
-    security = RequestStateSecurity.ephemeral(ttl=tools.parked.lasting)
+    security = RequestStateSecurity(keys=[secrets.token_bytes(32)], ttl=tools.parked.lasting, bind_principal=principal_of)
+    server.middleware.append(instructed)
     server.middleware.append(RequestStateBoundary(security, default_audience=server.name))
     advertise(server)
     additions.extend(server, changes.tell)

@@ -13,13 +13,14 @@ from doorward.drivers import Client
 from doorward.errors import DoorwardError, InvalidArguments
 from doorward.gateway import Gateway
 from doorward.mcp.additions import Additions, of_plugin
+from doorward.mcp.clients import principal_of
 from doorward.mcp.direct import Direct
 from doorward.mcp.guides import MINIMAL
 from doorward.mcp.images import shown
 from doorward.mcp.parked import Parked
 from doorward.programs import json_type
 from doorward.results import as_dict, as_text
-from doorward.types import LOCAL, Outcome
+from doorward.types import Outcome
 
 Answer = tuple[str, Any, bool, *tuple[t.ImageContent, ...]]
 """The text that stands alone, the structured content, whether it is an error, and images."""
@@ -115,35 +116,37 @@ class Tools:
         self._run = {tool.name: run[tool.name] for tool in surface}
         self._known = {tool.name: tool.input_schema for tool in surface}
 
-    async def listed(self) -> list[t.Tool]:
-        """In an order that never changes: clients cache by it."""
-        own = [*self._tools, *await self._direct.listed()]
+    async def listed(self, principal: str) -> list[t.Tool]:
+        """Those of a principal, in an order that never changes: clients cache by it."""
+        own = [*self._tools, *await self._direct.listed(principal)]
         names = {tool.name for tool in own}
         return [*own, *(raw.tool for name, raw in self._additions.tools().items() if name not in names)]
 
     def schema(self, name: str) -> Mapping[str, Any] | None:
         """What a tool takes that may want arguments in headers too (2026-07-28, `x-mcp-header`): none but those of plugins does."""
-        raw = None if name in self._run or self._direct.has(name) else self._additions.tools().get(name)
+        raw = None if name in self._run else self._additions.tools().get(name)
         return raw.tool.input_schema if raw else None
 
     async def call(self, ctx: Any, params: t.CallToolRequestParams) -> Any:
         """The answer of a tool, or what it asks. What goes wrong is an answer too, for the agent to read."""
-        name, arguments = params.name, params.arguments or {}
+        name, arguments, principal = params.name, params.arguments or {}, principal_of(ctx)
         try:
             if name in self._run:
                 self._check(name, arguments)
-                return await self.parked.call(ctx, params.request_state, partial(self._own, name, arguments))
-            if self._direct.has(name):
-                return await self.parked.call(ctx, params.request_state, partial(self._direct.call, name, arguments))
+                return await self.parked.call(ctx, params.request_state, partial(self._own, name, arguments, principal))
+            if self._direct.has(name, principal):
+                return await self.parked.call(ctx, params.request_state, partial(self._direct.call, name, arguments, principal))
             if (raw := self._additions.tools().get(name)) is not None:
                 return await of_plugin(f"the tool {name}", raw.call, ctx, arguments)
-            return _result((f"There is no tool {name!r}. There are: {', '.join(tool.name for tool in await self.listed())}.", None, True))
+            return _result(
+                (f"There is no tool {name!r}. There are: {', '.join(tool.name for tool in await self.listed(principal))}.", None, True)
+            )
         except DoorwardError as error:
             return _result((f"{type(error).__name__}: {error}" + (f"\nhint: {error.hint}" if error.hint else ""), None, True))
 
-    async def _own(self, name: str, arguments: Mapping[str, Any], client: Client) -> t.CallToolResult:
+    async def _own(self, name: str, arguments: Mapping[str, Any], principal: str, client: Client) -> t.CallToolResult:
         asks = {"client": client} if name in _ASK else {}
-        return _result(await self._run[name](**arguments, **asks))
+        return _result(await self._run[name](principal, **arguments, **asks))
 
     def _check(self, name: str, arguments: Mapping[str, Any]) -> None:
         """Raises: InvalidArguments, for the agent to read. JSON types only: the gateway checks what they mean."""
@@ -159,14 +162,14 @@ class Tools:
             if key not in arguments:
                 raise InvalidArguments(f"{name} needs {key!r}", hint=usage)
 
-    async def _list(self) -> Answer:
-        found = await self._gate.list_servers()
+    async def _list(self, principal: str) -> Answer:
+        found = await self._gate.list_servers(principal=principal)
         lines = [_server_line(s) for s in found["servers"]] or ["No servers are configured."]
         lines.append(f"executors: {self._gate.executors.told() or 'none is installed'}")
         return "\n".join(lines), found, False
 
-    async def _search(self, query: str, **options: Any) -> Answer:
-        found = await self._gate.search_functions(query, **options)
+    async def _search(self, principal: str, query: str, **options: Any) -> Answer:
+        found = await self._gate.search_functions(query, principal=principal, **options)
         lines = [f"{f['function']}: {f['summary']}{' (read-only)' if f.get('read_only') else ''}" for f in found["functions"]] or [
             "Nothing found. Try other words."
         ]
@@ -174,28 +177,28 @@ class Tools:
             lines.append(f"{found['total']} in all; more with cursor={found['cursor']!r}")
         return "\n".join(lines), found, False
 
-    async def _get(self, functions: list[str]) -> Answer:
-        cards = await self._gate.get_functions(functions)
+    async def _get(self, principal: str, functions: list[str]) -> Answer:
+        cards = await self._gate.get_functions(functions, principal=principal)
         text = "\n\n".join(card.get("text") or f"{card['function']}: {card['error']}" for card in cards)
         structured = [{k: v for k, v in card.items() if k in ("function", "text", "error")} for card in cards]
         return text, {"functions": structured}, all("error" in card for card in cards)
 
-    async def _execute(self, code: str, **options: Any) -> Answer:
-        return self._answer(await self._gate.execute(code, principal=LOCAL, **options))
+    async def _execute(self, principal: str, code: str, **options: Any) -> Answer:
+        return self._answer(await self._gate.execute(code, principal=principal, **options), principal)
 
-    async def _cached(self, cache_id: str, **options: Any) -> Answer:
-        return self._answer(await self._gate.run_cached(cache_id, principal=LOCAL, **options))
+    async def _cached(self, principal: str, cache_id: str, **options: Any) -> Answer:
+        return self._answer(await self._gate.run_cached(cache_id, principal=principal, **options), principal)
 
-    def _answer(self, outcome: Outcome) -> Answer:
-        outcome, images = shown(self._gate, outcome)
+    def _answer(self, outcome: Outcome, principal: str) -> Answer:
+        outcome, images = shown(self._gate, outcome, principal)
         return as_text(outcome), as_dict(outcome), not outcome.ok, *images
 
-    async def _skills(self) -> Answer:
-        names = self._gate.skills.names(LOCAL)
+    async def _skills(self, principal: str) -> Answer:
+        names = self._gate.skills.names(principal)
         return "\n".join(names) or "No guide can be read.", {"skills": names}, False
 
-    async def _skill(self, server: str) -> Answer:
-        guide = self._gate.skills.read(module_name(server), LOCAL)
+    async def _skill(self, principal: str, server: str) -> Answer:
+        guide = self._gate.skills.read(module_name(server), principal)
         return guide, {"server": server, "guide": guide}, False
 
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import os
 import socket
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from doorward.errors import ConfigError
 from doorward.gateway import Gateway
 from doorward.mcp.server import serving
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+    from doorward.mcp.endpoint import Endpoint
+    from doorward.mcp.verifiers import Verifiers
 
 
 async def serve_stdio(gate: Gateway) -> None:
@@ -28,29 +33,76 @@ async def serve_stdio(gate: Gateway) -> None:
 async def serve_http(gate: Gateway, host: str, port: int, *, ready: Callable[[str], None] = lambda url: None) -> None:
     """Serve any number of clients by streamable HTTP, until cancelled. `ready` is told the URL (port 0: any free one).
 
-    Raises: ConfigError for an address that others can reach (there is no client authentication yet), or that is taken.
+    Raises: ConfigError for an address that others can reach without a token, or without TLS, or that is taken; PluginError.
     """
-    if not loopback(host):
-        raise ConfigError(
-            f"serving on {host} would let anyone who reaches it run programs with your credentials",
-            place="[http] host",
-            hint="Bind to 127.0.0.1, behind a proxy that authenticates its clients.",
-        )
     import uvicorn
 
-    async with serving(gate) as server:
-        app: Any = server.streamable_http_app(streamable_http_path=gate.config.http.path, host=host)
-        web = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=3))
-        web.capture_signals = contextlib.nullcontext  # type: ignore  # signals are our caller's, who cancels us
-        with _listening(host, port) as listener:
+    from doorward.mcp.endpoint import Endpoint
+    from doorward.mcp.verifiers import Verifiers
+
+    with contextlib.ExitStack() as stack:
+        verifiers = Verifiers(gate)
+        endpoint = Endpoint(gate.loaded, host, port)
+        endpoint.check(authenticated=verifiers.wanted())
+        tls = endpoint.tls()
+        listener = stack.enter_context(_listening(host, port))
+        endpoint = Endpoint(gate.loaded, host, listener.getsockname()[1])
+        async with serving(gate) as server:
+            server.middleware.insert(0, _by_http)
+            app = application(server, endpoint, verifiers)
+            files: dict[str, Any] = {"ssl_certfile": str(tls[0]), "ssl_keyfile": str(tls[1])} if tls else {}
+            settings = uvicorn.Config(
+                app, log_config=None, access_log=False, proxy_headers=False, server_header=False, timeout_graceful_shutdown=3, **files
+            )
+            web = uvicorn.Server(settings)
+            web.capture_signals = contextlib.nullcontext  # type: ignore  # signals are our caller's, who cancels us
             running = asyncio.ensure_future(web.serve(sockets=[listener]))
-            ready(f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}{gate.config.http.path}")
+            ready(endpoint.local)
             try:
                 await asyncio.shield(running)
             finally:
                 web.should_exit = True
                 with anyio.CancelScope(shield=True):
                     await running
+
+
+def application(server: Server[Any], endpoint: Endpoint, verifiers: Verifiers) -> Any:
+    """The ASGI application: the SDK's, behind our entrance."""
+    from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
+    from mcp.server.auth.settings import AuthSettings
+    from starlette.middleware.cors import CORSMiddleware
+
+    from doorward.mcp.entrance import Entrance
+
+    http = endpoint.loaded.config.http
+    verifiers.serve_at(endpoint.url)
+    metadata, routes = None, []
+    if http.oauth:
+        urls: Any = {"issuer_url": http.oauth.issuer, "resource_server_url": endpoint.url}
+        auth = AuthSettings(**urls, validate_token_resource=False)  # a token's audience is its verifier's to check
+        assert auth.resource_server_url is not None
+        metadata = build_resource_metadata_url(auth.resource_server_url)
+        routes = create_protected_resource_routes(auth.resource_server_url, [auth.issuer_url], http.oauth.scopes or None, "Doorward")
+    app = server.streamable_http_app(
+        streamable_http_path=http.path, transport_security=endpoint.security(), host=endpoint.host, custom_starlette_routes=routes
+    )
+    guarded = Entrance(app, verifiers, metadata)
+    if not http.origins:
+        return guarded
+    return CORSMiddleware(
+        guarded,
+        allow_origins=http.origins,
+        allow_methods=["GET", "POST", "DELETE"],
+        allow_headers=["*"],
+        expose_headers=["Mcp-Session-Id", "WWW-Authenticate"],
+    )
+
+
+async def _by_http(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+    """No message without its HTTP request: without one it would pass for one of stdio, which is always `local`'s."""
+    if ctx.request is None:
+        raise RuntimeError("the SDK gave a message without its request")
+    return await call_next(ctx)
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -61,17 +113,7 @@ def _listening(host: str, port: int) -> socket.socket:
         return listener
     except OSError as error:
         raise ConfigError(
-            f"cannot listen on {host}:{port}: {os.strerror(error.errno or 0)}",
+            f"cannot listen on {host}:{port}: {error.strerror or os.strerror(error.errno or 0)}",
             place="[http] port",
             hint="Choose another with --port; 0 is any free one.",
         ) from None
-
-
-def loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -1,36 +1,43 @@
-"""The auth type `oauth2`: OAuth 2.1 as MCP has it, for MCP servers and for APIs."""
+"""The auth type `oauth2`: OAuth 2.1 as MCP has it, and its older flows, for MCP servers and for APIs.
+
+Another auth can be built on it: `class Mine(OAuth2)` with `Settings` of its own, which gives `OAuth2.__init__` a context whose settings
+are an `OAuth2Settings`.
+"""
 
 from __future__ import annotations
 
-import hashlib
+import shlex
 import time
 from typing import TYPE_CHECKING
 
-from doorward import ConfigError, ServerError
+from doorward import LOCAL, ConfigError, ServerError, Settings
 
-from doorward_auth_oauth2.settings import OAuth2Settings
+from doorward_auth_oauth2.settings import PEOPLE, OAuth2Settings
 
 if TYPE_CHECKING:
+    from typing import ClassVar
+
     import httpx2
     from doorward import Person, PluginContext
 
     from doorward_auth_oauth2.kept import Store
 
 PLUGIN_API = 1
+__all__ = ["PLUGIN_API", "OAuth2", "OAuth2Settings"]
 
 
 class OAuth2:
-    """Tokens that a person gets by `doorward login`, or that the client gets by itself; renewed in time."""
+    """Tokens that a person gets by `doorward login`, or that are got without one; renewed in time."""
 
-    Settings = OAuth2Settings
+    Settings: ClassVar[type[Settings]] = OAuth2Settings
 
     def __init__(self, context: PluginContext) -> None:
         self._context = context
 
     def create_auth(self) -> httpx2.Auth:
-        from doorward_auth_oauth2.tokens import Bearer, Tokens
+        from doorward_auth_oauth2.tokens import Bearer
 
-        return Bearer(self._context, Tokens(self._context, self._store()))
+        return Bearer(self._context, self._store(), self._advice())
 
     async def login(self, person: Person) -> str:
         """Log a person in, in a browser. Raises: ConfigError, ServerError."""
@@ -62,22 +69,32 @@ class OAuth2:
 
     async def check(self) -> str:
         """Whether there is a login. Raises: ConfigError, ServerError."""
-        if self._context.settings.flow == "client_credentials":
+        if self._context.settings.flow not in PEOPLE:
             return "gets its tokens by itself"
         login = await self._store().load()
         if login is None or (login.ends < time.time() and not login.tokens.get("refresh_token")):
-            raise ServerError("nobody is logged in", hint=f"Log in: doorward login {self._context.name}")
+            raise ServerError("nobody is logged in", hint=self._advice())
         return "logged in"
 
     def _require_person(self) -> None:
-        if self._context.settings.flow == "client_credentials":
-            raise ConfigError("the flow client_credentials needs no login", place=f"[servers.{self._context.name}] auth")
+        if self._context.settings.flow not in PEOPLE:
+            raise ConfigError(f"the flow {self._context.settings.flow} needs no login", place=f"[servers.{self._context.name}] auth")
+        if self._context.principal != LOCAL and not self._context.per_principal:
+            raise ConfigError("is the same for all", place=f"[servers.{self._context.name}]", hint="Set per_principal = true.")
+
+    def _advice(self) -> str:
+        """What to do if there is no token, or none that the server takes."""
+        if self._context.settings.flow not in PEOPLE:
+            return "Ask the provider whether these credentials may still use it."
+        whose = "" if self._context.principal == LOCAL else f" --principal {shlex.quote(self._context.principal)}"
+        return f"Log in: doorward login {self._context.name}{whose}"
 
     def _store(self) -> Store:
-        """Where the login of this server, with this URL, provider and client, is kept: of a person who is not told apart yet."""
+        """Where what this principal has of this server is kept. What can be fetched again never goes into a keyring."""
+        from doorward.credentials import entry
+
         from doorward_auth_oauth2.kept import Store
 
-        context, settings = self._context, self._context.settings
-        about = ["local", context.url, settings.issuer, settings.token_url, settings.client_id, str(context.state.resolve())]
-        name = f"{context.name}-{hashlib.sha256(chr(10).join(about).encode()).hexdigest()[:16]}"
-        return Store(context.state / "oauth2", name, settings.store)
+        settings = self._context.settings
+        about = [settings.flow, settings.issuer, settings.token_url, settings.client_id, *settings.scopes, *settings.resources]
+        return Store(self._context.vault, entry(self._context, *about), settings.store if settings.flow in PEOPLE else "file")

@@ -1,30 +1,40 @@
-"""What is kept of a login, and where: in the keyring of the operating system, or in a file that only its owner can read."""
+"""What is kept of a login, and where: in the keyring of the operating system, or in the vault."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
-from doorward import ConfigError, ServerError
+from doorward import ConfigError
+from doorward.credentials import Vault
 
 if TYPE_CHECKING:
     from keyring.backend import KeyringBackend
 
 SERVICE = "doorward"
 """The service under which entries stand in a keyring."""
-MARGIN = 30.0
-"""Seconds before its end from which on a token is renewed; half of its life, if that is less."""
-_YEARS = 10**9
+_YEARS = 10.0**9
 """Seconds after which nobody cares any more; some say more than a float can hold."""
-PATIENCE = 60.0
-"""Seconds to wait for another process that renews the same token."""
+
+
+def life(told: Any) -> float | None:
+    """The seconds of an `expires_in` (RFC 6749 section 5.1), as a number or in words. `None` where nothing can be meant by it: a token
+    that would have ended before it came is used until it is refused."""
+    if not isinstance(told, (int, float, str)) or isinstance(told, bool):
+        return None
+    try:
+        seconds = min(float(told), _YEARS)
+    except OverflowError:
+        return _YEARS if not str(told).startswith("-") else None
+    except ValueError:
+        return None
+    return seconds if seconds > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +49,8 @@ class Login:
     client: dict[str, Any] = field(default_factory=dict, repr=False)
     """The client that was registered at the login (RFC 7591); empty for one that is configured."""
     got: float = field(default_factory=time.time)
+    by: str = ""
+    """A digest of what it was got with, where that is configured; with anything else it is not this login any more."""
     wanted: str = ""
     """Scopes that a call was refused for, to be asked for at the next login."""
 
@@ -53,13 +65,8 @@ class Login:
     @property
     def ends(self) -> float:
         """When the token ends, in seconds since the epoch; infinity if nobody said."""
-        life = self.tokens.get("expires_in")
-        return float("inf") if life is None else self.got + float(min(life, _YEARS))
-
-    @property
-    def renewal(self) -> float:
-        """From when on it should be renewed."""
-        return self.ends - min(MARGIN, (self.ends - self.got) / 2) if self.ends < float("inf") else self.ends
+        lives = life(self.tokens.get("expires_in"))
+        return float("inf") if lives is None else self.got + lives
 
     def conceal(self, conceal: Callable[[str], None]) -> None:
         """Tell the scrubber what must not be seen of it."""
@@ -71,11 +78,8 @@ class Login:
 class Store:
     """Where one login is kept. Everything that waits for a disk or a keyring does so in a thread."""
 
-    def __init__(self, folder: Path, name: str, kind: Literal["auto", "keyring", "file"]) -> None:
-        self._folder = folder
-        self._name = name
-        self._kind = kind
-        self._file = folder / f"{name}.json"
+    def __init__(self, vault: Vault, name: str, kind: Literal["auto", "keyring", "file"]) -> None:
+        self._vault, self._name, self._kind = vault, name, kind
 
     async def load(self) -> Login | None:
         """What is kept, if anything is. Raises: ConfigError."""
@@ -89,28 +93,9 @@ class Store:
         """Keep nothing. Returns: whether there was anything. Raises: ConfigError."""
         return await anyio.to_thread.run_sync(self._forget)
 
-    @contextlib.asynccontextmanager
-    async def lock(self) -> AsyncIterator[None]:
-        """Alone with what is kept, of all processes: a refresh token may be used once only. Raises: ConfigError, ServerError."""
-        from filelock import FileLock, Timeout
-
-        self._make_folder()
-        lock = FileLock(self._folder / f"{self._name}.lock", mode=0o600)
-        patience = anyio.current_time() + PATIENCE
-        while True:
-            try:
-                lock.acquire(blocking=False)
-                break
-            except Timeout:
-                if anyio.current_time() > patience:
-                    raise ServerError("another process has been renewing the token for a minute", hint="Is one of them stuck?") from None
-                await anyio.sleep(0.05)
-            except OSError as error:
-                raise ConfigError(f"cannot be written: {error.strerror}", place=str(self._folder)) from None
-        try:
-            yield
-        finally:
-            lock.release()
+    def lock(self) -> AbstractAsyncContextManager[None]:
+        """Alone with what is kept, of all processes. Raises: ConfigError, ServerError."""
+        return self._vault.lock(self._name)
 
     def _load(self) -> Login | None:
         """The newest of both places: one may have been out of reach when the other was written."""
@@ -119,8 +104,7 @@ class Store:
             with self._keyring_errors():
                 found.append(keyring.get_password(SERVICE, self._name))
         if self._kind != "keyring":
-            with contextlib.suppress(FileNotFoundError), self._file_errors():
-                found.append(self._file.read_text(encoding="utf-8"))
+            found.append(self._vault.load(self._name))
         logins = [login for text in found if text and (login := _parsed(text))]
         return max(logins, key=lambda login: login.got, default=None)
 
@@ -129,19 +113,9 @@ class Store:
         if (keyring := self._keyring()) is not None:
             with self._keyring_errors():
                 keyring.set_password(SERVICE, self._name, text)
-                with self._file_errors():
-                    self._file.unlink(missing_ok=True)
+                self._vault.forget(self._name)
                 return "the keyring"
-        with self._file_errors():
-            self._make_folder()
-            new = self._file.with_name(f".{self._file.name}.{os.getpid()}")
-            new.unlink(missing_ok=True)
-            with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(self._file)
-        return str(self._file)
+        return str(self._vault.save(self._name, text))
 
     def _forget(self) -> bool:
         had = self._load() is not None
@@ -149,14 +123,8 @@ class Store:
             with self._keyring_errors():
                 if keyring.get_password(SERVICE, self._name) is not None:
                     keyring.delete_password(SERVICE, self._name)
-        with self._file_errors():
-            self._file.unlink(missing_ok=True)
+        self._vault.forget(self._name)
         return had
-
-    def _make_folder(self) -> None:
-        with self._file_errors():
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._folder.chmod(0o700)
 
     def _keyring(self) -> KeyringBackend | None:
         """The keyring, unless there is none that may hold secrets, or none is wanted."""
@@ -183,15 +151,6 @@ class Store:
         except Exception as error:  # each backend has errors of its own
             if self._kind == "keyring":
                 raise ConfigError(f"the keyring cannot be used: {type(error).__name__}: {error}") from None
-
-    @contextlib.contextmanager
-    def _file_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except FileNotFoundError:
-            raise
-        except OSError as error:
-            raise ConfigError(f"cannot be used: {error.strerror}", place=str(self._file)) from None
 
 
 def _parsed(text: str) -> Login | None:

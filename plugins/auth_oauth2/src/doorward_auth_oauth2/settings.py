@@ -3,32 +3,75 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Any, Literal
 
-from doorward import Secret, Settings
+from doorward import Secret, Settings, Template
 from pydantic import Field, field_validator, model_validator
 
-FLOWS = Literal["authorization_code", "client_credentials"]
+Flow = Literal[
+    "authorization_code", "device_code", "client_credentials", "password", "refresh_token", "jwt_bearer", "token_exchange"
+]  # fmt: skip
+PEOPLE = ("authorization_code", "device_code")
+"""The flows with which a person logs in."""
+ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - a name of RFC 8693
+
+_NEEDS: dict[str, tuple[str, ...]] = {
+    "device_code": ("client_id",),
+    "client_credentials": ("client_id",),
+    "password": ("username", "password"),
+    "refresh_token": ("refresh_token",),
+    "jwt_bearer": ("private_key",),
+}
+_BELONGS: dict[str, tuple[Flow, ...]] = {
+    "authorization_url": ("authorization_code",),
+    "client_metadata_url": ("authorization_code",),
+    "redirect_port": ("authorization_code",),
+    "device_authorization_url": ("device_code",),
+    "username": ("password",),
+    "password": ("password",),
+    "refresh_token": ("refresh_token",),
+    "assertion_issuer": ("jwt_bearer",),
+    "subject": ("jwt_bearer",),
+    "claims": ("jwt_bearer",),
+    "audience": ("jwt_bearer", "token_exchange"),
+    "subject_token": ("token_exchange",),
+    "subject_token_type": ("token_exchange",),
+    "requested_token_type": ("token_exchange",),
+}
 
 
 class OAuth2Settings(Settings):
     """`auth = { type = "oauth2" }` is enough for a server that says where to log in."""
 
-    flow: FLOWS = Field("authorization_code", description="A person logs in once (doorward login), or the client by itself")
+    flow: Flow = Field("authorization_code", description="How tokens are got: by a person (doorward login), or by Doorward itself")
     client_id: str = Field("", description="The client that is registered at the provider; without it one is registered at the login")
     client_secret: Secret | None = Field(None, description="Its secret, if it has one")
-    client_auth: Literal["basic", "post"] = Field("basic", description="Where the secret goes: an Authorization header, or the body")
-    private_key: Secret | None = Field(None, description="In place of a secret: the PEM key that signs assertions (private_key_jwt)")
+    client_auth: Literal["basic", "post", "none", "private_key_jwt"] = Field("basic", description="How the client proves itself")
+    private_key: Secret | None = Field(None, description="The PEM key that signs assertions, in place of a secret (private_key_jwt)")
+    key_id: str = Field("", description="The kid of the key, where the provider has several")
     signing_algorithm: str = Field("RS256", pattern=r"^(RS|PS|ES)(256|384|512)$|^EdDSA$", description="How it signs")
     client_metadata_url: str = Field("", pattern=r"^(https://[^/]+/.+)?$", description="The URL of a client id metadata document")
     scope: str | list[str] = Field("", description="Scopes, as a text with spaces or a list; without it those that the server asks for")
+    resource: str | list[str] = Field("", description="The resources that tokens are for (RFC 8707); without it what the server says it is")
+    params: dict[str, Template] = Field({}, description="More fields of the requests for tokens, and of the login page's address")
     issuer: str = Field("", description="The provider, where the server does not say, or must not choose, which one it is")
     authorization_url: str = Field("", description="Where a person logs in, at a provider that does not tell")
+    device_authorization_url: str = Field("", description="Where a device_code login begins, at a provider that does not tell")
     token_url: str = Field("", description="Where tokens come from, at a provider that does not tell")
     redirect_port: int = Field(0, ge=0, le=65535, description="The port of http://127.0.0.1:PORT/callback; 0 is any free one")
-    store: Literal["auto", "keyring", "file"] = Field("auto", description="Where tokens are kept; auto: the keyring, else a file")
+    store: Literal["auto", "keyring", "file"] = Field("auto", description="Where logins are kept; auto: the keyring, else a file")
+    username: Template | None = Field(None, description="For password: whose account it is")
+    password: Secret | None = Field(None, description="For password: its password")
+    refresh_token: Secret | None = Field(None, description="For refresh_token: the first one; its successors are kept")
+    assertion_issuer: str = Field("", description="For jwt_bearer: the iss of the assertion; else client_id")
+    subject: str = Field("", description="For jwt_bearer: its sub; else its iss")
+    audience: str = Field("", description="For jwt_bearer: its aud, else the provider; for token_exchange: whom the token is for")
+    claims: dict[str, Any] = Field({}, description="For jwt_bearer: further claims")
+    subject_token: Secret | None = Field(None, description="For token_exchange: what is exchanged; else what the principal brought")
+    subject_token_type: str = Field(ACCESS_TOKEN, description="For token_exchange: what that is (RFC 8693 section 3)")
+    requested_token_type: str = Field("", description="For token_exchange: what it should become")
 
-    @field_validator("issuer", "authorization_url", "token_url")
+    @field_validator("issuer", "authorization_url", "device_authorization_url", "token_url")
     @classmethod
     def _web(cls, value: str) -> str:
         if value and not re.fullmatch(r"https?://[^\s/?#@]+([/?][^\s#]*)?", value):
@@ -37,30 +80,59 @@ class OAuth2Settings(Settings):
 
     @model_validator(mode="after")
     def _fits(self) -> OAuth2Settings:
-        secret = self.client_secret is not None or self.private_key is not None
-        if secret and not self.client_id:
+        self.require_fit()
+        return self
+
+    def require_fit(self) -> None:
+        """Whether they can work together; for who has put them together without validation as well. Raises: ValueError."""
+        for key in _NEEDS.get(self.flow, ()):
+            if not getattr(self, key):
+                raise ValueError(f"the flow {self.flow} needs {key}")
+        for key in self.model_fields_set & _BELONGS.keys():
+            if self.flow not in _BELONGS[key] and getattr(self, key):
+                hint = "; a provider's own field of that name goes into params" if key == "audience" else ""
+                raise ValueError(f"{key} is for the flow {' and '.join(_BELONGS[key])} only{hint}")
+        if (self.client_secret is not None or self.private_key is not None) and not self.client_id and self.flow != "jwt_bearer":
             raise ValueError("client_secret and private_key belong to a client_id")
-        if self.client_secret is not None and self.private_key is not None:
+        if self.client_secret is not None and self.private_key is not None and self.flow != "jwt_bearer":
             raise ValueError("client_secret and private_key cannot both be given")
+        if self.flow == "client_credentials" and self.method == "none":
+            raise ValueError("the flow client_credentials needs a client_secret or a private_key")
+        if self.flow == "jwt_bearer" and not (self.assertion_issuer or self.client_id):
+            raise ValueError("the flow jwt_bearer needs an assertion_issuer, or a client_id")
+        if self.client_auth == "private_key_jwt" and not (self.private_key and self.client_id):
+            raise ValueError('client_auth = "private_key_jwt" needs a private_key and a client_id')
         if self.token_url and self.issuer:
             raise ValueError("token_url and issuer cannot both be given: an issuer tells its token_url")
-        if self.flow == "client_credentials":
-            if not secret:
-                raise ValueError("the flow client_credentials needs a client_id, and a client_secret or a private_key")
-            if self.private_key is not None and self.token_url:
-                raise ValueError("private_key needs an issuer, for whom its assertions are; not a token_url")
-        elif self.private_key is not None:
-            raise ValueError("private_key is for the flow client_credentials only")
-        elif bool(self.token_url) != bool(self.authorization_url):
-            raise ValueError("authorization_url and token_url belong together")
-        elif self.token_url and not self.client_id:
+        page = {"authorization_code": "authorization_url", "device_code": "device_authorization_url"}.get(self.flow)
+        if page and bool(self.token_url) != bool(getattr(self, page)):
+            raise ValueError(f"{page} and token_url belong together")
+        if self.flow == "authorization_code" and self.token_url and not self.client_id:
             raise ValueError("a provider that is given by its URLs needs a client_id")
-        return self
 
     @property
     def scopes(self) -> list[str]:
         return self.scope.split() if isinstance(self.scope, str) else self.scope
 
+    @property
+    def resources(self) -> list[str]:
+        return self.resource.split() if isinstance(self.resource, str) else self.resource
+
+    @property
+    def method(self) -> str:
+        """How the client proves itself at the token endpoint, in the words of RFC 7591."""
+        if self.client_auth == "private_key_jwt" or (self.private_key is not None and self.flow != "jwt_bearer"):
+            return "private_key_jwt"
+        if self.client_secret is None or self.client_auth == "none":
+            return "none"
+        return f"client_secret_{self.client_auth}"
+
+    def secrets(self) -> list[str]:
+        """All values that are not in the configuration, or should not be: what a login depends on. Raises: MissingSecret."""
+        found = [self.client_secret, self.private_key, self.username, self.password, self.refresh_token, self.subject_token]
+        return [value.reveal() if value else "" for value in (*found, *self.params.values())]
+
     def urls(self, server: str) -> list[str]:
         """The URLs that the operator named, the server's own among them."""
-        return [url for url in (server, self.issuer, self.authorization_url, self.token_url) if url]
+        named = (server, self.issuer, self.authorization_url, self.device_authorization_url, self.token_url)
+        return [url for url in named if url]

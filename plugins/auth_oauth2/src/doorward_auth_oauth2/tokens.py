@@ -1,183 +1,154 @@
-"""The tokens of one server: there when a request needs one, renewed in time, by one request for all that wait."""
+"""The tokens of one server, put into its requests. Nothing here ever waits for a person."""
 
 from __future__ import annotations
 
-import asyncio
+import hashlib
+import json
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TypeVar
 
 import httpx2
-from doorward import DoorwardError, PluginContext, ServerError, log
+from doorward import LOCAL, ConfigError, LoginRefused, PluginContext, ServerError
+from doorward.credentials import Backoff, Fetched, Home, Renewal, due
 
 from doorward_auth_oauth2.kept import Login, Store
-from doorward_auth_oauth2.wire import Capped, Refused, Wire, require_private
-
-E = TypeVar("E", bound=DoorwardError)
-
-AGAIN = 1.0
-"""Seconds for which a provider is not asked again after it could not be reached."""
-AGAIN_REFUSED = 30.0
-"""The same, after it refused: an account that is tried over and over gets locked."""
+from doorward_auth_oauth2.settings import PEOPLE
+from doorward_auth_oauth2.wire import Wire
 
 
-class Bearer(httpx2.Auth):
-    """Puts the token into each request (RFC 6750 section 2.1), and another one if the server refuses it, once."""
+class Bearer(Fetched[Login]):
+    """Puts the token into each request (RFC 6750 section 2.1). It is a person's, got by a login, or one that is got here."""
 
-    def __init__(self, context: PluginContext, tokens: Tokens) -> None:
-        require_private(context.url, context.name)
-        self._name, self._home, self._tokens = context.name, httpx2.URL(context.url).origin, tokens
-
-    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        if request.url.origin != self._home:
-            raise ServerError(
-                f"the token of {self._name!r} is for {self._home.host} and was not sent to {request.url.host}",
-                hint="Configure the other origin as a server of its own.",
+    def __init__(self, context: PluginContext, store: Store, advice: str) -> None:
+        self._context, self._store, self._settings = context, store, context.settings
+        self._person = self._settings.flow in PEOPLE
+        self._keeps = self._person or self._settings.flow == "refresh_token" or context.vault.encrypted
+        self._backoff = Backoff(context.name)
+        super().__init__(context.name, Home(context.name, context.url, context.origins), Renewal(self._fetch), _put, advice=advice)
+        if self._settings.flow == "token_exchange" and self._settings.subject_token is None and not context.per_principal:
+            raise ConfigError(
+                "the flow token_exchange exchanges what each principal brings, and this server is the same for all",
+                place=f"[servers.{context.name}]",
+                hint="Set per_principal = true, or a subject_token in auth.",
             )
-        token, renewed = await self._tokens.get(), False
-        while True:
-            request.headers["Authorization"] = f"Bearer {token}"
-            response = yield request
-            if response.status_code == 401:
-                if renewed:
-                    raise self._tokens.useless()
-                token, renewed = await self._tokens.get(refused=token), True
-            elif response.status_code == 403 and "insufficient_scope" in response.headers.get("WWW-Authenticate", ""):
-                token = await self._tokens.wider(token, response)
-            else:
-                return
-            response.stream = Capped(response.stream, self._name)  # httpx2 reads it to its end before it sends again
 
+    async def after(self, response: httpx2.Response, credential: Login) -> Login | None:
+        if _narrow(response):
+            return await self._wider(response, credential)
+        return await super().after(response, credential)
 
-class Tokens:
-    """Hands out access tokens. Nothing here ever waits for a person."""
+    async def check(self, response: httpx2.Response, credential: Login) -> None:
+        if _narrow(response):
+            await self._wider(response, credential)
+        await super().check(response, credential)
 
-    def __init__(self, context: PluginContext, store: Store) -> None:
-        self._context, self._store = context, store
-        self._name, self._settings, self._url = context.name, context.settings, context.url
-        self._login: Login | None = None
-        self._renewal: asyncio.Future[Login] | None = None
-        self._failed: tuple[str, float, ServerError] | None = None
-
-    async def get(self, refused: str = "") -> str:
-        """A token; another one than that which the server has refused.
-
-        Raises: ServerError, ConfigError, with what to do about it.
-        """
-        login = self._login
-        if login is None or login.token == refused or time.time() >= login.renewal:
-            if self._renewal is None or self._renewal.done():
-                # A task of its own: who asked first may be gone before the answer, with which the old refresh token ends.
-                self._renewal = asyncio.ensure_future(self._renew(refused))
-                self._renewal.add_done_callback(lambda done: done.cancelled() or done.exception())
-            if login is not None and login.token != refused and time.time() < login.ends:
-                return login.token  # nobody has to wait for its successor
-            try:
-                login = await asyncio.shield(self._renewal)
-            except DoorwardError as error:
-                raise _again(error) from None  # each who waits has an error of their own
-        if login.token == refused:
-            raise self.useless()
-        return login.token
-
-    def useless(self) -> ServerError:
-        """What to tell if a new token does not help."""
-        return ServerError(f"{self._name} refuses the token that it was given", hint=self._advice())
-
-    async def wider(self, token: str, response: httpx2.Response) -> str:
-        """The token of a login that came after this one, whose scopes do not suffice.
+    async def _wider(self, response: httpx2.Response, credential: Login) -> Login:
+        """The login that came after this one, whose scopes do not suffice.
 
         Raises: ServerError if there is none; the next login will ask for what was missing.
         """
         from doorward_auth_oauth2.discovery import challenged_scopes
 
-        scopes = challenged_scopes(response)
-        missing = f"{self._name} wants {f'the scope {chr(32).join(scopes)!r}' if scopes else 'a scope'}, which its token does not have"
-        if self._settings.flow == "client_credentials":
-            raise ServerError(missing, hint=f"Set scope in the auth of {self._name}.")
+        name, scopes = self._context.name, challenged_scopes(response)
+        missing = f"{name} wants {f'the scope {chr(32).join(scopes)!r}' if scopes else 'a scope'}, which its token does not have"
+        if not self._person:
+            raise ServerError(missing, hint=f"Set scope in the auth of {name}.")
         async with self._store.lock():
             login = await self._store.load()
-            if login is not None and login.token != token:
+            if login is not None and login.token != credential.token:
                 login.conceal(self._context.conceal)
-                self._login = login
-                return login.token
+                self._renewal.held = login
+                return login
             if self._settings.scopes or not scopes:
-                raise ServerError(missing, hint=f"Set scope in the auth of {self._name}. {self._advice()}")
+                raise ServerError(missing, hint=f"Set scope in the auth of {name}. {self._advice}")
             if login is not None and not set(scopes) <= set(login.wanted.split()):
                 await self._store.save(replace(login, wanted=" ".join(dict.fromkeys([*login.wanted.split(), *scopes]))))
-        raise ServerError(missing, hint=f"{self._advice()}, which will ask for it.")
+        raise ServerError(missing, hint=f"{self._advice}, which will ask for it.")
 
-    def _advice(self) -> str:
-        if self._settings.flow == "client_credentials":
-            return "Ask the provider whether this client may still use it."
-        return f"Log in: doorward login {self._name}"
-
-    async def _renew(self, refused: str) -> Login:
-        if self._settings.flow == "client_credentials":
-            self._login = await self._own(refused)
-        else:
-            async with self._store.lock():
-                self._login = await self._of_a_person(refused)
-        return self._login
-
-    async def _own(self, refused: str) -> Login:
-        """A token that the client gets by itself."""
-        from doorward_auth_oauth2 import discovery, flows
-
-        async def work(wire: Wire) -> Login:
-            found = await discovery.discover(self._context, wire)
-            return await flows.client_credentials(self._settings, self._url, found, wire)
-
-        try:
-            return await self._ask("", work)
-        except ServerError as error:
-            if self._login is not None and self._login.token != refused and time.time() < self._login.ends:
-                return self._login
-            raise ServerError(f"no token for {self._name}: {error}", hint=error.hint) from None
-
-    async def _of_a_person(self, refused: str) -> Login:
-        """The token that is kept, which another process may have got, or one for its refresh token."""
-        kept = await self._store.load()
-        if kept is None:
-            raise ServerError(f"nobody is logged in to {self._name}", hint=self._advice())
-        kept.conceal(self._context.conceal)
-        usable = kept.token != refused and time.time() < kept.ends
-        if usable and (time.time() < kept.renewal or not kept.tokens.get("refresh_token")):
-            return kept
-        if not kept.tokens.get("refresh_token"):
-            raise ServerError(f"the login to {self._name} has ended", hint=self._advice())
-        from doorward_auth_oauth2 import flows
-
-        try:
-            login = await self._ask(kept.token, lambda wire: flows.refresh(self._settings, self._url, kept, wire))
-        except Refused as error:
-            raise ServerError(f"the login to {self._name} has ended: {error}", hint=self._advice()) from None
-        except ServerError as error:
-            if usable:
-                return kept
-            raise ServerError(f"the token of {self._name} cannot be renewed: {error}", hint=error.hint) from None
-        login = replace(login, wanted=kept.wanted)
-        await self._store.save(login)
+    async def _fetch(self, refused: Login | None) -> Login:
+        """What is kept, which another process may have got, or new tokens."""
+        by = "" if self._person else _digest(self._settings.flow, *self._settings.secrets())
+        if not self._keeps:
+            return await self._own(None, by)
+        async with self._store.lock():
+            kept = await self._store.load()
+            if kept is not None and kept.by != by:
+                kept = None
+            if kept is not None:
+                kept.conceal(self._context.conceal)
+            usable = kept if kept and (refused is None or kept.token != refused.token) and time.time() < kept.ends else None
+            if usable and time.time() < due(usable):
+                return usable
+            try:
+                login = await (self._of_a_person(kept) if self._person else self._own(kept, by))
+            except ServerError:
+                if usable:
+                    return usable
+                raise
+            await self._store.save(login)
         return login
 
-    async def _ask(self, what: str, work: Callable[[Wire], Awaitable[Login]]) -> Login:
-        """New tokens, unless the provider has just failed to give any for the same.
-
-        Raises: Refused, ServerError.
-        """
-        if self._failed is not None and self._failed[0] == what and time.monotonic() < self._failed[1]:
-            raise _again(self._failed[2])
+    async def _of_a_person(self, kept: Login | None) -> Login:
+        name = self._context.name
+        if kept is None:
+            raise ServerError(f"nobody is logged in to {name}", hint=self._advice)
+        if not kept.tokens.get("refresh_token"):
+            raise ServerError(f"the login to {name} has ended", hint=self._advice)
         try:
-            async with Wire(self._context.conceal, self._settings.urls(self._url)) as wire:
-                return await work(wire)
+            login = await self._refresh(kept)
+        except LoginRefused as error:
+            raise LoginRefused(f"the login to {name} has ended: {error}", hint=self._advice) from None
         except ServerError as error:
-            # Without the error's text: it may quote a token, and not every log is scrubbed.
-            log.warning("no_new_token", server=self._name, refused=isinstance(error, Refused))
-            pause = AGAIN_REFUSED if isinstance(error, Refused) else AGAIN
-            self._failed = (what, time.monotonic() + pause, error)
-            raise
+            raise ServerError(f"the token of {name} cannot be renewed: {error}", hint=error.hint) from None
+        return replace(login, wanted=kept.wanted)
+
+    async def _own(self, kept: Login | None, by: str) -> Login:
+        """Tokens that nobody has to log in for; the successors of a configured refresh token are used once each."""
+        from doorward_auth_oauth2 import grants
+
+        subject = self._subject() if self._settings.flow == "token_exchange" else ""
+        try:
+            if kept is not None and self._settings.flow == "refresh_token":
+                login = await self._refresh(kept)
+            else:
+                login = await self._ask(_digest(by, subject), lambda wire: grants.grant(self._context, wire, subject))
+        except ServerError as error:
+            raise type(error)(f"no token for {self._context.name}: {error}", hint=error.hint) from None
+        return replace(login, by=by)
+
+    def _subject(self) -> str:
+        """What is exchanged. Raises: MissingSecret, ServerError."""
+        if self._settings.subject_token is not None:
+            return str(self._settings.subject_token.reveal())
+        whose = self._context.principal
+        if presented := self._context.presented():
+            return presented
+        why = "nobody who asks from this machine brings a token" if whose == LOCAL else f"{whose} brought no token that can be exchanged"
+        raise ServerError(why, hint="It takes a client that connects over HTTP with an access token of the provider (docs/mcp.md).")
+
+    async def _refresh(self, kept: Login) -> Login:
+        from doorward_auth_oauth2 import grants
+
+        return await self._ask(_digest(kept.token, *self._settings.secrets()), lambda wire: grants.refresh(self._settings, kept, wire))
+
+    async def _ask(self, what: str, work: Callable[[Wire], Awaitable[Login]]) -> Login:
+        """New tokens, unless the provider has just failed to give any for the same. Raises: LoginRefused, ServerError."""
+
+        async def asked() -> Login:
+            async with Wire(self._context.conceal, self._settings.urls(self._context.url)) as wire:
+                return await work(wire)
+
+        return await self._backoff.ask(what, asked)
 
 
-def _again(error: E) -> E:
-    return type(error)(error.message, hint=error.hint)
+def _put(request: httpx2.Request, login: Login) -> None:
+    request.headers["Authorization"] = f"Bearer {login.token}"
+
+
+def _narrow(response: httpx2.Response) -> bool:
+    return response.status_code == 403 and "insufficient_scope" in response.headers.get("WWW-Authenticate", "")
+
+
+def _digest(*what: str) -> str:
+    return hashlib.sha256(json.dumps(what).encode()).hexdigest()

@@ -4,31 +4,30 @@ secret in it is known to the scrubber before anybody else sees it.
 
 from __future__ import annotations
 
-import contextlib
-import ipaddress
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import parse_qsl
 
 import anyio
 import httpx2
-from doorward import ConfigError, ServerError
+from doorward import LoginRefused, ServerError
+from doorward.credentials import PATIENCE, exchange, is_loopback, parsed, place
 
-PATIENCE = 15.0
-"""Seconds for one exchange."""
-MOST = 256 * 2**10
-"""Bytes of one answer."""
 MOST_REDIRECTS = 4
 """Requests of one exchange."""
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-SECRET = re.compile(r"(?i)token$|^code|secret|assertion|password")
+SECRET = re.compile(r"(?i)token$|^code|^device_code|secret|assertion$|password")
 """Names of form fields and of members of answers that hold secrets: access_token, code_verifier, client_secret …"""
 
 
-class Refused(ServerError):
-    """The authorization server says no: asking again will not help."""
+class Refused(LoginRefused):
+    """The authorization server says no, by a `code` of RFC 6749 section 5.2."""
+
+    def __init__(self, message: str, *, hint: str | None = None, code: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.code = code
 
 
 class Wire:
@@ -66,7 +65,8 @@ class Wire:
         for _ in range(MOST_REDIRECTS):
             self.check(str(request.url))
             self._conceal_request(request)
-            response, further = await self._exchange(request)
+            response = await exchange(self._client, request)
+            further = response.next_request
             if further is None or request.method != "GET" or further.url.origin != request.url.origin:
                 break
             request = further
@@ -77,27 +77,8 @@ class Wire:
         if request.method == "POST" and response.is_redirect:
             raise ServerError(f"{where} redirects, which is not followed")
         if request.method == "POST" and not response.is_success:
-            raise Refused(f"{where} refused: {said(told, response.status_code)}")
+            raise Refused(f"{where} refused: {said(told, response.status_code)}", code=str(told.get("error") or ""))
         return response
-
-    async def _exchange(self, request: httpx2.Request) -> tuple[httpx2.Response, httpx2.Request | None]:
-        """The answer, whole, and the request to which it redirects."""
-        where = place(str(request.url))
-        body = b""
-        try:
-            with anyio.fail_after(PATIENCE):
-                response = await self._client.send(request, stream=True)
-                async with contextlib.aclosing(response):
-                    async for part in response.aiter_bytes():
-                        body += part
-                        if len(body) > MOST:
-                            raise ServerError(f"{where} answered with more than {MOST // 1024} KiB")
-        except TimeoutError:
-            raise ServerError(f"{where} cannot be reached: no answer within {PATIENCE:.0f} seconds") from None
-        except httpx2.HTTPError as error:
-            raise ServerError(f"{where} cannot be reached: {type(error).__name__}: {error}") from None
-        headers = [(name, value) for name, value in response.headers.multi_items() if name not in ("content-encoding", "content-length")]
-        return httpx2.Response(response.status_code, headers=headers, content=body, request=request), response.next_request
 
     async def challenge(self, url: str, *, mcp: bool) -> httpx2.Response:
         """What a server says to a request without credentials; its body is not read. An MCP server is asked as its clients do, for many
@@ -138,55 +119,6 @@ class Wire:
             if isinstance(value, str) and SECRET.search(name):
                 self._conceal(value)
         return told
-
-
-class Capped(httpx2.AsyncByteStream):
-    """The body of an answer, up to a size."""
-
-    def __init__(self, stream: Any, who: str) -> None:
-        self._stream, self._who = stream, who
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
-        async for part in self._stream:
-            size += len(part)
-            if size > MOST:
-                raise ServerError(f"{self._who} refuses the token, with more than {MOST // 1024} KiB of text")
-            yield part
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-
-def parsed(url: str) -> httpx2.URL:
-    """Raises: ServerError."""
-    try:
-        return httpx2.URL(url)
-    except httpx2.InvalidURL:
-        raise ServerError(f"{url[:100]!r} is no URL") from None
-
-
-def is_loopback(url: httpx2.URL) -> bool:
-    if url.host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(url.host).is_loopback
-    except ValueError:
-        return False
-
-
-def require_private(url: str, server: str) -> None:
-    """Whether tokens may be sent there. Raises: ConfigError."""
-    at = parsed(url)
-    if not url or not at.host:
-        raise ConfigError(f"{server}: it is not known where tokens may go", hint="Set `url` or `base_url` of the server.")
-    if at.scheme != "https" and not (at.scheme == "http" and is_loopback(at)):
-        raise ConfigError(f"{server}: tokens go over https only, and its URL is {place(url)}")
-
-
-def place(url: str) -> str:
-    """A URL without what may be secret in it."""
-    return str(httpx2.URL(url).copy_with(userinfo=b"", query=None, fragment=None))
 
 
 def said(told: dict[str, Any], status: int | None = None) -> str:

@@ -1,3 +1,45 @@
-"""The auth type `session`."""
+"""The auth type `session`: a login by POST, and what it gives (cookies, or a token) with every request from then on."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from doorward_auth_session.settings import SessionSettings
+
+if TYPE_CHECKING:
+    import httpx2
+    from doorward import PluginContext
+
+    from doorward_auth_session.keeper import Keeper
+
+PLUGIN_API = 1
+
+
+class Session:
+    """Logs in when a request needs it, in time before the session ends, and when the server refuses it; logs out at the end."""
+
+    Settings = SessionSettings
+
+    def __init__(self, context: PluginContext) -> None:
+        self._context = context
+        self._made: Keeper | None = None
+
+    def create_auth(self) -> httpx2.Auth:
+        """Raises: ConfigError if there is a URL to which nothing may be sent."""
+        from doorward_auth_session.keeper import Keeper
+
+        self._made = Keeper(self._context)
+        return self._made
+
+    async def check(self) -> str:
+        """What `doorward doctor` says: nobody is logged in for its sake."""
+        from doorward.credentials import place
+
+        from doorward_auth_session.places import Places
+
+        return f"logs in by itself, at {place(str(Places(self._context).login))}"
+
+    async def close(self) -> None:
+        """Log out, if there is a session and a `logout_url`."""
+        if self._made is not None:
+            await self._made.log_out()

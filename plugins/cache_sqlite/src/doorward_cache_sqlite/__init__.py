@@ -1,6 +1,6 @@
 """The programs of `run_cached_code` in one SQLite file, which many processes may share.
 
-A program is kept for `ttl` seconds after it was last put or got; above `max_entries` the one unused for longest goes
+A program is kept for `ttl` seconds after it was last put or got; above `max_entries` the one unused for longest goes,
 first. The file is a cache: one that is broken, or of another program, is moved aside and begun anew.
 """
 
@@ -91,8 +91,9 @@ class SqliteCache:
                 (program.principal, program.cache_id, program.digest, now, _text(program)),
             )
             db.execute(
-                "DELETE FROM programs WHERE rowid IN (SELECT rowid FROM programs"
-                " ORDER BY principal = ? AND digest = ? DESC, used DESC, rowid DESC LIMIT -1 OFFSET ?)",
+                "DELETE FROM programs WHERE rowid IN (SELECT id FROM (SELECT rowid AS id, used, principal = ? AND digest = ? AS this,"
+                " row_number() OVER (PARTITION BY principal ORDER BY used DESC, rowid DESC) AS nth FROM programs)"
+                " ORDER BY this DESC, nth, used DESC, id DESC LIMIT -1 OFFSET ?)",
                 (*this, self._settings.max_entries),
             )
             # Not RETURNING: the SQLite of some systems that we support is older than that (3.35).

@@ -8,7 +8,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.message import Message
 from email.utils import parsedate_to_datetime
@@ -133,13 +133,13 @@ def _json(body: bytes, charset: str | None = None) -> Any:
     return json.loads(text, parse_constant=lambda _: None, parse_float=finite)
 
 
-def error_of(what: str, answer: Answer) -> ApiError:
-    """The error that an answer of 400 and above stands for."""
+def error_of(what: str, answer: Answer, suggest: Callable[[], str] = str) -> ApiError:
+    """The error that an answer of 400 and above stands for. `suggest` tells what to do if it lacks credentials."""
     value = _error_body(answer)
     told = _told(value, 0)
     message = f"{what} answered {answer.status} {answer.reason}".rstrip() + (f": {told}" if told else "")
     after = answer.retry_after
-    return ApiError(message, status=answer.status, body=value, retry_after=after, hint=_hint(answer.status, after))
+    return ApiError(message, status=answer.status, body=value, retry_after=after, hint=_hint(answer.status, after, suggest))
 
 
 def _error_body(answer: Answer) -> Any:
@@ -150,9 +150,9 @@ def _error_body(answer: Answer) -> Any:
     return value.value.decode("utf-8", "replace") if isinstance(value, Reply) else value
 
 
-def _hint(status: int, after: float | None) -> str | None:
+def _hint(status: int, after: float | None, suggest: Callable[[], str]) -> str | None:
     if status in (401, 403):
-        return "The credentials are missing, wrong or not enough: the operator sets `auth` of the server."
+        return suggest() or "The credentials are missing, wrong or not enough: the operator sets `auth` of the server."
     if status == 429 or after is not None:
         return f"Wait {after:.0f} seconds before the next call." if after is not None else "Wait before the next call."
     return None

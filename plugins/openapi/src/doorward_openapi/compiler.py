@@ -17,6 +17,8 @@ from doorward_openapi.keywords import Unusable
 from doorward_openapi.operations import Operation, Operations, operations_of
 from doorward_openapi.refs import BadRef, Bundle, Documents
 from doorward_openapi.schemas import Schemas
+from doorward_openapi.schemes import Home
+from doorward_openapi.security import Security
 from doorward_openapi.text import kind, prose
 
 MOST_OPERATIONS = 50_000
@@ -63,6 +65,7 @@ class _Compiler:
         self._warnings: list[str] = []
         if choices.overlays:
             bundle, self._warnings = overlay.applied(bundle, choices.overlays)
+        self._server = server
         self._documents = Documents(bundle)
         self._schemas = Schemas(self._documents)
         self._root = _root(self._documents)
@@ -84,10 +87,11 @@ class _Compiler:
         self._schemas.finish()
         if self._schemas.unusable:
             functions = self._usable(functions)
+        security = self._security(found)
         self._warn(functions)
         info = self._root.get("info")
         about = prose(info.get("description"), 1500) or prose(info.get("title"), 200) if isinstance(info, dict) else ""
-        return Compiled(functions, self._schemas.definitions, self._skipped, self._warnings, about)
+        return Compiled(functions, self._schemas.definitions, self._skipped, self._warnings, about, security.closed, security.suggestions())
 
     def _found(self) -> list[Operation]:
         """Every operation that stands under `paths`."""
@@ -136,6 +140,17 @@ class _Compiler:
                 if url := next(servers.base_urls(holder, "", self._variables), None):
                     return url
         return servers.clean("/", self._url) if self._url.startswith("http") else None
+
+    def _security(self, found: list[Operation]) -> Security:
+        """What the operations need. A document from elsewhere does not say whom secrets may be told: where the API is counts, as the
+        operator says it, or the place that the document itself is from."""
+        choices, own = self._choices, self._url if self._url.startswith("http") else self._base
+        home = Home(self._base or "", [url for url in (choices.base_url or own, *choices.origins) if url])
+        security = Security(self._server, self._root, self._documents, home, {h.lower() for h in choices.headers})
+        for operation in found:
+            security.add(operation.node)
+        self._warnings += security.warnings()
+        return security
 
     def _names(self, found: list[Operation]) -> list[str]:
         """A name for each operation: by its id, or by its route where the id is missing, opaque or another's. No name

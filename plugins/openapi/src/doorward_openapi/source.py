@@ -137,7 +137,7 @@ class OpenAPI:
         timeout = min(self._settings.timeout, call.time_left)
         answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=function.idempotent)
         if answer.status >= 400:
-            raise answers.error_of(what, answer)
+            raise answers.error_of(what, answer, self._server.suggest)
         value = answers.value_of(what, answer)
         following = pages.following(function, call.arguments, answer.headers, value)
         return value if following is None else Reply(value, next=following)

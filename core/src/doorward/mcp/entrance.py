@@ -1,0 +1,58 @@
+"""What stands before the SDK's HTTP application: it lets in who brings a good token, and says who that is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
+from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
+from pydantic import AnyHttpUrl
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from doorward.mcp.clients import PRINCIPAL
+from doorward.mcp.verifiers import Verifiers
+from doorward.types import LOCAL
+
+
+class Entrance:
+    """The application behind it, for clients with a good token, or for all where none is wanted. `metadata` is the URL of what RFC 9728
+    tells, if there is an authorization server to tell of: it is open to everybody."""
+
+    def __init__(self, app: ASGIApp, verifiers: Verifiers, metadata: AnyHttpUrl | None) -> None:
+        self._app, self._verifiers = app, verifiers
+        self._open = metadata.path if metadata else None
+        required = RequireAuthMiddleware(self._named, verifiers.scopes, metadata)
+        self._guarded = AuthenticationMiddleware(AuthContextMiddleware(required), BearerAuthBackend(verifiers), _unavailable)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] == self._open:
+            await self._app(scope, receive, send)
+        elif self._verifiers.wanted():
+            await self._guarded(scope, receive, self._with_scope(send))
+        else:
+            await self._app({**scope, PRINCIPAL: LOCAL}, receive, send)
+
+    async def _named(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app({**scope, PRINCIPAL: scope["user"].access_token.subject}, receive, send)
+
+    def _with_scope(self, send: Send) -> Send:
+        """A refusal says which scopes are wanted (RFC 6750, section 3; the MCP specification): the SDK's does not."""
+        if not self._verifiers.scopes:
+            return send
+        wanted = f', scope="{" ".join(self._verifiers.scopes)}"'.encode()
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] in (401, 403):
+                headers: Any = [(k, v + wanted if k == b"www-authenticate" else v) for k, v in message["headers"]]
+                message = {**message, "headers": headers}
+            await send(message)
+
+        return sent
+
+
+def _unavailable(request: HTTPConnection, error: Exception) -> Response:
+    body = {"error": "temporarily_unavailable", "error_description": str(error)}
+    return JSONResponse(body, status_code=503, headers={"Retry-After": "5"})

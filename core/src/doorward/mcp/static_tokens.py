@@ -1,0 +1,88 @@
+"""The bearer tokens of `[[principals.NAME.tokens]]`. Their hashes are in the configuration file, which is read again when it changes: a
+token that `doorward token` makes or revokes needs no restart."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from mcp.server.auth.provider import AccessToken
+
+from doorward.config import Loaded, validate
+from doorward.distribution import layers
+from doorward.errors import ConfigError
+from doorward.logs import log
+from doorward.mcp.clients import hashed
+from doorward.settings import EVERYONE, TokenSettings, can_come_in
+
+
+class StaticTokens:
+    """Verifies them. `scopes` are those that a request needs, all of which such a token has."""
+
+    def __init__(self, loaded: Loaded, scopes: list[str]) -> None:
+        self._loaded, self._scopes = loaded, scopes
+        self._tokens = {
+            token.hash: (principal, token) for principal, settings in loaded.config.principals.items() for token in settings.tokens
+        }
+        self._stamp = self._found()
+        self._known = _rights(self._tables()) if self._stamp else {}
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        self._look()
+        return bool(self._tokens)
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """What the SDK wants to know of a good token; else `None`. Found by its hash: how long that takes tells nothing of the token."""
+        self._look()
+        principal, settings = self._tokens.get(hashed(token), ("", None))
+        if settings is None or (settings.expires is not None and settings.expires <= datetime.now(UTC)):
+            return None
+        return AccessToken(token=token, client_id="static", scopes=self._scopes, subject=principal)
+
+    def _look(self) -> None:
+        """Read the file if it has changed. While it cannot be read, what it said before holds."""
+        if (stamp := self._found()) == self._stamp:
+            return
+        try:
+            self._stamp, self._tokens = stamp, dict(self._read())
+        except (ConfigError, OSError, ValueError) as error:
+            log.error("tokens_not_read", file=str(self._loaded.path), why=str(error), hint="Those that it had before are still good.")
+
+    def _found(self) -> tuple[int, ...]:
+        try:
+            found = os.stat(self._loaded.path)
+        except OSError:
+            return ()
+        return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+
+    def _tables(self) -> Mapping[str, Any]:
+        data, _ = layers(tomllib.loads(self._loaded.path.read_text(encoding="utf-8-sig")), self._loaded.secrets)
+        tables = data.get("principals", {})
+        if not isinstance(tables, Mapping) or not all(isinstance(table, Mapping) for table in tables.values()):
+            raise ConfigError("must hold tables", place=f"{self._loaded.file} [principals]")
+        return tables
+
+    def _read(self) -> Iterator[tuple[str, tuple[str, TokenSettings]]]:
+        """The tokens in the file. Not those of principals whose rights there are others than those that this process knows."""
+        tables = self._tables()
+        rights = _rights(tables)
+        for name, table in tables.items():
+            if not table.get("tokens") or not can_come_in(name):
+                continue
+            mine = rights.get(name) or rights.get(EVERYONE) or {}
+            known = self._known.get(name) or self._known.get(EVERYONE) or {}
+            for each in table["tokens"]:
+                token = validate(TokenSettings, each, secrets=self._loaded.secrets, place=f"{self._loaded.file} [principals.{name}] tokens")
+                if token.hash in self._tokens or mine == known:
+                    yield token.hash, (name, token)
+                else:
+                    log.warning("token_needs_restart", id=token.id, why=f"[principals.{name}] has changed: it is read at the start")
+
+
+def _rights(tables: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """All but the tokens."""
+    return {name: {key: value for key, value in table.items() if key != "tokens"} for name, table in tables.items()}

@@ -1,0 +1,93 @@
+"""What lets a client in, without a server: a plugin's verifier, and what becomes of one that fails."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from doorward import PluginError, hookimpl
+from doorward.mcp.clients import principal_of
+from doorward.mcp.issuer import Unavailable
+from doorward.mcp.verifiers import Verifiers
+from mcp.server.auth.provider import AccessToken
+
+from .conftest import CONFIG
+
+pytestmark = pytest.mark.anyio
+
+
+class Theirs:
+    """A verifier of a plugin: it takes a token for the name of its principal."""
+
+    async def verify_token(self, token: str) -> Any:
+        if token == "fails":
+            raise RuntimeError(f"cannot verify {token}")
+        return AccessToken(token=token, client_id="app", scopes=[], subject=token) if token != "no" else None
+
+
+class Plugin:
+    def __init__(self, made: Any) -> None:
+        self._made = made
+
+    @hookimpl
+    def token_verifier(self) -> Any:
+        if isinstance(self._made, Exception):
+            raise self._made
+        return self._made
+
+
+async def test_a_plugin_verifies(doorward_host: Any) -> None:
+    """Its subject is the principal, but for names that mean something else. One that fails lets nobody in, and can say nothing."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        assert not Verifiers(gate).wanted()
+        gate.plugins.manager.register(Plugin(Theirs()))
+        verifiers = Verifiers(gate)
+        assert verifiers.wanted()
+        found = await verifiers.verify_token("ann")
+        assert found is not None
+        assert found.subject == "ann"
+        for bad in ("no", "local", "*", "", "a\tb", "x" * 201):
+            assert await verifiers.verify_token(bad) is None, bad
+        with pytest.raises(Unavailable):
+            await verifiers.verify_token("fails")
+        assert gate.principals.presented("ann") is None, "only what an issuer gave can be exchanged"
+
+
+@pytest.mark.parametrize("made", [RuntimeError("no key"), "not one", object()])
+async def test_a_plugin_that_gives_none_stops_the_start(doorward_host: Any, made: Any) -> None:
+    async with doorward_host.gateway(CONFIG) as gate:
+        gate.plugins.manager.register(Plugin(made))
+        with pytest.raises(PluginError, match="token_verifier"):
+            Verifiers(gate)
+
+
+async def test_what_is_no_access_token_lets_nobody_in(doorward_host: Any) -> None:
+    class Odd:
+        async def verify_token(self, token: str) -> Any:
+            return {"subject": "ann"}
+
+    async with doorward_host.gateway(CONFIG) as gate:
+        gate.plugins.manager.register(Plugin(Odd()))
+        assert await Verifiers(gate).verify_token("ann") is None
+
+
+async def test_what_is_presented_is_scrubbed(doorward_host: Any) -> None:
+    """Once somebody wants to send it to be exchanged: an answer may quote it."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        gate.principals.present("ann", "eyJ-the-token-of-ann")
+        assert gate.principals.presented("bob") is None
+        assert gate.principals.presented("ann") == "eyJ-the-token-of-ann"
+        assert gate.secrets.scrub("not eyJ-the-token-of-ann") == "not [secret]"
+
+
+def test_a_request_that_nobody_named_is_nobodys() -> None:
+    """Never `local`, which is who asks over stdio."""
+
+    class Context:
+        request: Any = None
+
+    assert principal_of(Context()) == "local"
+    context = Context()
+    context.request = type("Request", (), {"scope": {"type": "http"}})()
+    with pytest.raises(KeyError):
+        principal_of(context)

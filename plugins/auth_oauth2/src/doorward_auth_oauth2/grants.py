@@ -1,0 +1,167 @@
+"""Requests for tokens: each grant is one POST, with what proves the client, and there is one way to read the answer."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import time
+import uuid
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import httpx2
+from doorward import ConfigError, PluginContext, ServerError
+from doorward.credentials import parsed
+
+from doorward_auth_oauth2.kept import Login, life
+
+if TYPE_CHECKING:
+    from doorward_auth_oauth2.discovery import Found
+    from doorward_auth_oauth2.settings import OAuth2Settings
+    from doorward_auth_oauth2.wire import Wire
+
+GRANT = "urn:ietf:params:oauth:grant-type:"
+ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+LIFE, SKEW = 300, 60
+"""Seconds for which an assertion holds, from now and back: the clocks of two machines differ."""
+
+
+async def grant(context: PluginContext, wire: Wire, subject: str = "") -> Login:
+    """Tokens that Doorward gets by itself, by whatever the flow has for that. `subject` is the token that is exchanged.
+
+    Raises: ConfigError, LoginRefused, ServerError.
+    """
+    from doorward_auth_oauth2 import discovery
+
+    settings = context.settings
+    found = await discovery.discover(context, wire)
+    require_named(settings, context.url, found)
+    fields: dict[str, Any] = {"scope": " ".join(found.scopes)}
+    if settings.flow == "password":
+        fields |= {"grant_type": "password", "username": settings.username.reveal(), "password": settings.password.reveal()}
+    elif settings.flow == "refresh_token":
+        # What the server asks for may be more than was granted with it (RFC 6749 section 6).
+        fields = {"grant_type": "refresh_token", "refresh_token": settings.refresh_token.reveal(), "scope": " ".join(settings.scopes)}
+    elif settings.flow == "jwt_bearer":
+        who = settings.assertion_issuer or settings.client_id
+        signed = assertion(settings, who, settings.subject or who, settings.audience or found.named["issuer"], settings.claims)
+        fields |= {"grant_type": f"{GRANT}jwt-bearer", "assertion": signed}
+    elif settings.flow == "token_exchange":
+        fields |= {"grant_type": f"{GRANT}token-exchange", "subject_token": subject, "subject_token_type": settings.subject_token_type}
+        fields |= {"audience": settings.audience, "requested_token_type": settings.requested_token_type}
+    else:
+        fields |= {"grant_type": "client_credentials"}
+    tokens = await ask(settings, found.named, found.protected, {}, fields, wire)
+    return Login(tokens, found.named, found.protected)
+
+
+async def refresh(settings: OAuth2Settings, login: Login, wire: Wire) -> Login:
+    """New tokens for a login (RFC 6749 section 6); a refresh token that the answer does not replace goes on.
+
+    Raises: ConfigError, LoginRefused, ServerError.
+    """
+    before = {name: login.tokens[name] for name in ("refresh_token", "scope") if name in login.tokens}
+    fields = {"grant_type": "refresh_token", "refresh_token": before["refresh_token"]}
+    tokens = await ask(settings, login.provider, login.resource, login.client, fields, wire)
+    return Login(before | tokens, login.provider, login.resource, login.client)
+
+
+async def revoke(settings: OAuth2Settings, login: Login, wire: Wire) -> bool:
+    """Have the provider forget a login (RFC 7009). Returns: whether it can. Raises: ConfigError, ServerError."""
+    endpoint = login.provider.get("revocation_endpoint")
+    if endpoint:
+        fields = {"token": login.tokens.get("refresh_token") or login.token}
+        await wire.send(proven(settings, endpoint, login.provider["issuer"], login.client, fields))
+    return bool(endpoint)
+
+
+async def ask(
+    settings: OAuth2Settings,
+    provider: dict[str, Any],
+    resource: dict[str, Any],
+    registered: dict[str, Any],
+    fields: dict[str, Any],
+    wire: Wire,
+) -> dict[str, Any]:
+    """What the token endpoint says to a grant. Raises: ConfigError, LoginRefused, ServerError."""
+    request = token_request(settings, provider, resource, registered, fields)
+    return tokens_of(await wire.send(request))
+
+
+def token_request(
+    settings: OAuth2Settings, provider: dict[str, Any], resource: dict[str, Any], registered: dict[str, Any], fields: dict[str, Any]
+) -> httpx2.Request:
+    """A grant, with what the configuration adds to it. Raises: ConfigError."""
+    named = {"resource": settings.resources or resource.get("resource")}
+    whole = {**{name: value.reveal() for name, value in settings.params.items()}, **fields, **named}
+    return proven(settings, provider["token_endpoint"], provider["issuer"], registered, whole)
+
+
+def proven(settings: OAuth2Settings, url: str, issuer: str, registered: dict[str, Any], fields: dict[str, Any]) -> httpx2.Request:
+    """A POST by the client that is configured, else the one that was registered (RFC 6749 section 2.3, RFC 7523 section 2.2).
+
+    Raises: ConfigError.
+    """
+    if settings.client_id or not registered:
+        who, method = settings.client_id, settings.method
+        secret = settings.client_secret.reveal() if settings.client_secret else ""
+    else:
+        who, secret = registered["client_id"], registered.get("client_secret") or ""
+        method = registered.get("token_endpoint_auth_method") or "client_secret_basic" if secret else "none"
+    fields, headers = {name: value for name, value in fields.items() if value}, {"Accept": "application/json"}
+    if method == "client_secret_basic":
+        both = f"{quote(who, safe='')}:{quote(secret, safe='')}"
+        headers["Authorization"] = f"Basic {base64.b64encode(both.encode()).decode()}"
+    elif method == "private_key_jwt":
+        fields |= {"client_assertion_type": ASSERTION, "client_assertion": assertion(settings, who, who, issuer)}
+    elif who:
+        fields |= {"client_id": who} | ({"client_secret": secret} if method == "client_secret_post" else {})
+    return httpx2.Request("POST", parsed(url), data=fields, headers=headers)
+
+
+def assertion(settings: OAuth2Settings, issuer: str, subject: str, audience: str, claims: dict[str, Any] | None = None) -> str:
+    """What the private key says (RFC 7523 section 3). Raises: ConfigError."""
+    import jwt
+
+    now = int(time.time())
+    told = {"iss": issuer, "sub": subject, "aud": audience, "iat": now - SKEW, "exp": now + LIFE, "jti": str(uuid.uuid4())} | (claims or {})
+    key = settings.private_key.reveal() if settings.private_key else ""
+    headers = {"kid": settings.key_id} if settings.key_id else None
+    try:
+        return jwt.encode(told, key, algorithm=settings.signing_algorithm, headers=headers)
+    except Exception as error:  # of the key's format: it must not be quoted
+        raise ConfigError(f"private_key cannot sign with {settings.signing_algorithm}: {type(error).__name__}") from None
+
+
+def tokens_of(response: httpx2.Response) -> dict[str, Any]:
+    """The tokens of an answer (RFC 6749 section 5.1), without what is of no use. Raises: ServerError, which quotes nothing of it."""
+    where = parsed(str(response.request.url)).host
+    try:
+        told = json.loads(response.content)
+    except (ValueError, RecursionError):
+        told = None
+    token, kind = (told.get("access_token"), told.get("token_type") or "Bearer") if isinstance(told, dict) else (None, None)
+    if not isinstance(token, str) or not token or not isinstance(kind, str) or kind.lower() not in ("bearer", "n_a"):
+        raise ServerError(f"{where} gave no usable answer: no bearer token is in it")
+    if not re.fullmatch(r"[\x21-\x7e]+", token):
+        raise ServerError(f"{where} gave a token that no header may hold")
+    more = {name: value for name in ("refresh_token", "scope") if isinstance(value := told.get(name), str) and value}
+    lives = life(told.get("expires_in"))
+    return {"access_token": token, **more, **({} if lives is None else {"expires_in": lives})}
+
+
+def require_named(settings: OAuth2Settings, url: str, found: Found) -> None:
+    """Secrets go to a provider that the configuration names, or to the server itself; not to whom the server names.
+
+    Raises: ConfigError.
+    """
+    person = settings.flow in ("authorization_code", "device_code") and settings.client_secret is None and settings.private_key is None
+    if person or settings.issuer or settings.token_url:
+        return
+    if httpx2.URL(found.named["token_endpoint"]).origin != httpx2.URL(url).origin:
+        whose = f"the secret of {settings.client_id!r} is" if settings.client_id else "the secret of this configuration is"
+        raise ConfigError(
+            f"{url} sends to {found.named['issuer']}, and nothing says that {whose} for that",
+            hint=f'If it is, set issuer = "{found.named["issuer"]}" in auth.',
+        )

@@ -1,0 +1,85 @@
+"""The `httpx2.Auth` of a session."""
+
+from __future__ import annotations
+
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import TYPE_CHECKING
+
+import anyio
+import httpx2
+from doorward import ServerError, log
+from doorward.credentials import Backoff, Fetched, Renewal, exchange
+
+from doorward_auth_session.login import Login
+from doorward_auth_session.opened import Opened
+from doorward_auth_session.places import Places
+
+if TYPE_CHECKING:
+    from doorward import PluginContext
+
+GOODBYE = 5.0
+"""Seconds that a logout may take."""
+
+
+class Keeper(Fetched[Opened]):
+    """Keeps one session for all requests; opens another one when it ends or is refused, once a request."""
+
+    def __init__(self, context: PluginContext) -> None:
+        self._context, self._places = context, Places(context)
+        self._backoff = Backoff(context.name)
+        self._sessions = Renewal[Opened](self._open)
+        advice = f"Check the auth of {context.name}: it logs in, and is refused nevertheless."
+        super().__init__(context.name, self._places.home, self._sessions, _put, advice=advice)
+
+    async def _open(self, refused: Opened | None) -> Opened:
+        try:
+            login = Login(self._context, self._places)
+            return await self._backoff.ask(login.digest, login)
+        except ServerError as error:
+            raise type(error)(f"no session for {self._context.name}: {error}", hint=error.hint) from None
+
+    async def after(self, response: httpx2.Response, credential: Opened) -> Opened | None:
+        credential.take(response)
+        if not self._ended(response):
+            return None
+        if credential.doubted:
+            self._require_no_login(response)
+            return None
+        return await self._sessions.get(credential)
+
+    async def check(self, response: httpx2.Response, credential: Opened) -> None:
+        credential.take(response)
+        if self._ended(response):
+            credential.doubt()
+        self._require_no_login(response)
+        await super().check(response, credential)
+
+    def _require_no_login(self, response: httpx2.Response) -> None:
+        if self._places.asks_to_log_in(response):
+            raise ServerError(f"{self._context.name} sends to its login, though there was one", hint=self._advice)
+
+    def _ended(self, response: httpx2.Response) -> bool:
+        """Whether the server says that there is no session (any more)."""
+        return response.status_code in self._context.settings.expired or self._places.asks_to_log_in(response)
+
+    async def log_out(self) -> None:
+        """End the session at the server, if there is one. It is not worth an error: the session ends by itself."""
+        opened, url = self._sessions.held, self._places.logout
+        self._sessions.held = None
+        if opened is None or url is None:
+            return
+        status = 0
+        with anyio.move_on_after(GOODBYE):
+            try:
+                async with httpx2.AsyncClient(cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[]))) as client:
+                    request = client.build_request(self._context.settings.logout_method, url)
+                    opened.put(request)
+                    status = (await exchange(client, request)).status_code
+            except ServerError:
+                pass
+        if not 200 <= status < 400:
+            log.warning("logout_failed", server=self._context.name, status=status)
+
+
+def _put(request: httpx2.Request, opened: Opened) -> None:
+    opened.put(request)

@@ -1,0 +1,139 @@
+"""One login: the page before it if there is a CSRF token to get, the POST, and what is to be made of the answer."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+from doorward import LoginRefused, ServerError, Template
+from doorward.credentials import exchange, place
+
+from doorward_auth_session import answers
+from doorward_auth_session.cookies import lasting
+from doorward_auth_session.csrf import USUAL, inputs
+from doorward_auth_session.opened import Opened
+from doorward_auth_session.places import REDIRECTS, Places
+
+if TYPE_CHECKING:
+    from doorward import PluginContext
+
+_LOGIN_FORM = re.compile(r"""<input\b[^<>]{0,2000}\btype\s{0,9}=\s{0,9}["']?password\b""", re.IGNORECASE)
+_SENDABLE = re.compile(r"[\x21-\x7e]([\x20-\x7e]{0,16000}[\x21-\x7e])?")
+
+
+class Login:
+    """What is posted, with its secrets as they are now. Raises: MissingSecret."""
+
+    def __init__(self, context: PluginContext, places: Places) -> None:
+        self._context, self._settings, self._places = context, context.settings, places
+        more = {name: value.reveal() if isinstance(value, Template) else value for name, value in self._settings.fields.items()}
+        user = {self._settings.username_field: self._settings.username.reveal()} if self._settings.username else {}
+        self._fields: dict[str, Any] = {**more, **user, self._settings.password_field: self._settings.password.reveal()}
+
+    @property
+    def digest(self) -> str:
+        """Tells these secrets from others, and does not tell them."""
+        return hashlib.sha256(json.dumps(self._fields).encode()).hexdigest()
+
+    async def __call__(self) -> Opened:
+        """Log in. Raises: LoginRefused, ServerError."""
+        nothing = CookieJar(DefaultCookiePolicy(allowed_domains=[]))  # cookies are kept by `Opened` alone
+        async with httpx2.AsyncClient(cookies=nothing) as client:
+            opened = Opened(self._context, self._places)
+            if self._settings.wants_csrf:
+                await self._page(client, opened)
+            response = await exchange(client, self._request(client, opened))
+            names = opened.take(response)
+            again = self._settings.wants_csrf and not opened.csrf.look(response, opened.cookies)
+            opened.conceal()
+            self._judge(response)
+            self._read(response, opened, names)
+            if again and self._places.page != self._places.login:
+                with contextlib.suppress(ServerError):  # who has logged in may be given another token there, or sent away
+                    await self._page(client, opened)
+            return opened
+
+    async def _page(self, client: httpx2.AsyncClient, opened: Opened) -> None:
+        """Get the page with the CSRF token."""
+        request = client.build_request("GET", self._places.page, headers={"Accept": "text/html, application/json;q=0.9, */*;q=0.8"})
+        opened.put_cookies(request)
+        response = await exchange(client, request)
+        opened.take(response)
+        if not opened.csrf.look(response, opened.cookies):
+            raise ServerError(
+                f"{place(str(self._places.page))} has no CSRF token (status {response.status_code})",
+                hint=f"Set csrf_url and csrf_name in the auth of {self._context.name}.",
+            )
+        opened.conceal()
+
+    def _request(self, client: httpx2.AsyncClient, opened: Opened) -> httpx2.Request:
+        if self._settings.content_type == "form":
+            form = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in self._fields.items()}
+            request = client.build_request("POST", self._places.login, data={**opened.csrf.field, **form})
+        else:
+            request = client.build_request("POST", self._places.login, json=self._fields, headers={"Accept": "application/json, */*;q=0.8"})
+        opened.put_cookies(request)
+        opened.csrf.put(request, opened.cookies, self._places.page)
+        return request
+
+    def _judge(self, response: httpx2.Response) -> None:
+        """Whether an answer may be a yes."""
+        if response.status_code >= 500:
+            raise ServerError(f"{self._at} failed with status {response.status_code}{self._why(response)}")
+        if response.status_code >= 400 or response.status_code < 200:
+            raise self._refused(f"refused the login with status {response.status_code}", response)
+        if self._places.asks_to_log_in(response):
+            raise self._refused("refused the login: it sends back to the login page", response)
+        if _LOGIN_FORM.search(response.text if inputs(response) else ""):
+            raise self._refused("refused the login: it shows the login form again", response)
+
+    def _read(self, response: httpx2.Response, opened: Opened, names: set[str]) -> None:
+        """Take the token, or see that the cookies are there; and when they end."""
+        settings, ends = self._settings, [opened.ends]
+        if settings.token_field:
+            token = answers.dig(answers.told(response), settings.token_field)
+            if not isinstance(token, str) or not _SENDABLE.fullmatch(token):
+                raise self._refused(f"gave no token at {settings.token_field!r}", response)
+            opened.token = token
+            opened.conceal()
+            ends.append(answers.ends(response, settings.token_field, token))
+        if settings.cookie_name:
+            kept = response.status_code in REDIRECTS and opened.cookies.get(settings.cookie_name)
+            names = {settings.cookie_name} if settings.cookie_name in names or kept else set()
+            ends += [opened.cookies.ends(name) for name in names]
+        else:
+            names = names - USUAL.keys() - opened.csrf.names()
+            ends += [end for name in names if lasting(end := opened.cookies.ends(name))]
+        if settings.cookie_name or not settings.token_field:
+            self._require(response, opened, names)
+        # What has ended before it began was told by a clock that is wrong: the server will say when it ends.
+        opened.ends = min(ends) if min(ends) > opened.got else opened.ends
+
+    def _require(self, response: httpx2.Response, opened: Opened, names: set[str]) -> None:
+        """That there are cookies of a session, and that they go to the server."""
+        if not any(opened.cookies.get(name) for name in names):
+            what = f"no cookie {self._settings.cookie_name!r}" if self._settings.cookie_name else "no cookie"
+            raise self._refused(f"set {what}", response)
+        if not any(opened.cookies.fits(self._places.server, name) for name in names):
+            raise LoginRefused(
+                f"the cookies that {self._at} set are not for {self._places.server.host}",
+                hint="Their domain is another one, or they are Secure and the server is not.",
+            )
+
+    def _refused(self, what: str, response: httpx2.Response) -> LoginRefused:
+        return LoginRefused(
+            f"{self._at} {what}{self._why(response)}", hint=f"Check username and password in the auth of {self._context.name}."
+        )
+
+    def _why(self, response: httpx2.Response) -> str:
+        why = answers.reason(response)
+        return f": {why}" if why else ""
+
+    @property
+    def _at(self) -> str:
+        return place(str(self._places.login))

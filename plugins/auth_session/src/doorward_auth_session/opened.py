@@ -1,0 +1,71 @@
+"""A session that was opened: what it adds to requests, and what it learns from answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from doorward_auth_session.cookies import Cookies
+from doorward_auth_session.csrf import Csrf
+
+if TYPE_CHECKING:
+    import httpx2
+    from doorward import PluginContext
+
+    from doorward_auth_session.places import Places
+
+DOUBT = 30.0
+"""Seconds for which a session is not replaced that was refused as soon as it was there: the next one would fare no better."""
+
+
+class Opened:
+    """`got` and `ends` are in seconds since the epoch; `token` is empty where cookies are the session."""
+
+    def __init__(self, context: PluginContext, places: Places) -> None:
+        self._context, self._settings, self._places = context, context.settings, places
+        self.got = time.time()
+        self.ends = self.got + self._settings.expires_seconds
+        self.cookies, self.csrf, self.token = Cookies(), Csrf(self._settings), ""
+        self._doubted = float("-inf")
+
+    def put(self, request: httpx2.Request) -> None:
+        """Add what says whose request it is. What the program sent under the same names is replaced."""
+        self.conceal()
+        self.put_cookies(request, only=self._goes)
+        if self.token:
+            request.headers[self._settings.token_header] = self._settings.token_prefix + self.token
+        if self._settings.wants_csrf:
+            self.csrf.put(request, self.cookies, self._places.page)
+
+    def put_cookies(self, request: httpx2.Request, only: Callable[[str], bool] = lambda name: True) -> None:
+        """Add those of the cookies that fit."""
+        ours = {name: value for name, value in self.cookies.fitting(request).items() if only(name)}
+        theirs = [pair.strip() for pair in request.headers.get("Cookie", "").split(";")]
+        others = [pair for pair in theirs if pair and pair.partition("=")[0].strip() not in ours]
+        if both := [*others, *(f"{name}={value}" for name, value in ours.items())]:
+            request.headers["Cookie"] = "; ".join(both)
+
+    def _goes(self, name: str) -> bool:
+        """Whether a cookie is sent to the server: those that are the session, and that which belongs with the CSRF token."""
+        if self._settings.cookie_name:
+            return name == self._settings.cookie_name or name in self.csrf.names()
+        return not self._settings.token_field or name in self.csrf.names()
+
+    def take(self, response: httpx2.Response) -> set[str]:
+        """Learn from an answer. Returns: the names of the cookies that it set."""
+        names = self.cookies.take(response)
+        self.conceal()
+        return names
+
+    def conceal(self) -> None:
+        for value in (*self.cookies.values(), *sorted(self.csrf.values(self.cookies)), *([self.token] if self.token else ())):
+            self._context.conceal(value)
+
+    def doubt(self) -> None:
+        """It was refused although it is new."""
+        self._doubted = time.monotonic()
+
+    @property
+    def doubted(self) -> bool:
+        return time.monotonic() - self._doubted < DOUBT

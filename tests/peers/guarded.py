@@ -1,0 +1,99 @@
+"""An API on loopback that a provider's access tokens protect: it verifies them by the provider's keys, as a resource server does."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+AUDIENCE = "https://tools.example"
+"""The `aud` that both providers put into access tokens, unless a test has them put another one."""
+
+
+def key_pair() -> tuple[str, dict[str, Any]]:
+    """A key for ES256 with which a client signs its assertions, as PEM, and its public half as a JWK for the provider."""
+    private = ec.generate_private_key(ec.SECP256R1())
+    public = jwt.algorithms.ECAlgorithm.to_jwk(private.public_key(), as_dict=True)
+    pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    return pem, {**public, "use": "sig", "alg": "ES256", "kid": "client"}
+
+
+class Guarded:
+    """Its `url`, the OpenAPI document in `spec`, the claims of all tokens that it has accepted, and why it refused others."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.spec = f"{url}/openapi.json"
+        self.accepted: list[dict[str, Any]] = []
+        self.refused: list[str] = []
+
+    def tokens(self) -> int:
+        """How many different tokens it has accepted."""
+        return len({claims["jti"] for claims in self.accepted})
+
+    def server(self, auth: str, name: str = "mine") -> str:
+        """Its entry in a configuration of Doorward, with `auth` as an inline table's content."""
+        return f'[servers.{name}]\nsource = "openapi"\nspec = "{self.spec}"\nbase_url = "{self.url}"\nauth = {{ {auth} }}\n'
+
+
+_ANSWER = {"200": {"description": "-", "content": {"application/json": {"schema": {"type": "object"}}}}}
+_DOCUMENT = {
+    "openapi": "3.1.0",
+    "info": {"title": "Guarded", "version": "1"},
+    "paths": {"/me": {"get": {"operationId": "me", "summary": "The claims of the token.", "responses": _ANSWER}}},
+}
+
+_REQUIRED: Any = {"require": ["exp", "aud", "iss"]}
+
+
+@contextlib.contextmanager
+def guarded(issuer: str, jwks_url: str, audience: str = AUDIENCE) -> Iterator[Guarded]:
+    """An API for tokens of the issuer for this audience (RFC 9068 section 4): `/me` answers with the token's claims."""
+    keys = jwt.PyJWKClient(jwks_url)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path == "/openapi.json":
+                return self._answer(200, _DOCUMENT)
+            token = self.headers.get("Authorization", "").removeprefix("Bearer ")
+            try:
+                key = keys.get_signing_key_from_jwt(token)
+                claims = jwt.decode(
+                    token, key, ["RS256", "ES256"], audience=audience, issuer=issuer, options={"require": ["exp", "aud", "iss"]}
+                )
+            except jwt.PyJWTError as error:
+                api.refused += [f"{type(error).__name__}: {error}"] if token else []  # none: it is asked what it wants
+                return self._answer(401, {"error": type(error).__name__})
+            api.accepted.append(claims)
+            return self._answer(200, claims)
+
+        def _answer(self, status: int, value: Any) -> None:
+            content = json.dumps(value).encode()
+            self.send_response(status)
+            if status == 401:
+                self.send_header("WWW-Authenticate", 'Bearer error="invalid_token"')
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    api = Guarded(f"http://127.0.0.1:{listening.server_port}")
+    thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield api
+    finally:
+        listening.shutdown()
+        listening.server_close()
+        thread.join()

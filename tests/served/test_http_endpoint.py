@@ -1,0 +1,212 @@
+"""Where HTTP is served: what must be so before it is, TLS, names, and web pages."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+import httpx2
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from .conftest import LIMITS
+from .product import Agent, Project
+from .test_http import HELLO
+from .test_http_auth import post, token
+
+pytestmark = pytest.mark.anyio
+PEM = serialization.Encoding.PEM
+PRIVATE = serialization.PrivateFormat.PKCS8
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a certificate for 127.0.0.1, its key, another key, and the key encrypted."""
+    folder = tmp_path_factory.mktemp("tls")
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "doorward test")])
+    now = datetime.now(UTC)
+    built = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(days=1))
+    named = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+    certificate = built.add_extension(named, critical=False).sign(key, hashes.SHA256())
+    (folder / "server.pem").write_bytes(certificate.public_bytes(PEM))
+    none, some = serialization.NoEncryption(), serialization.BestAvailableEncryption(b"secret")
+    (folder / "server.key").write_bytes(key.private_bytes(PEM, PRIVATE, none))
+    (folder / "locked.key").write_bytes(key.private_bytes(PEM, PRIVATE, some))
+    (folder / "other.key").write_bytes(ec.generate_private_key(ec.SECP256R1()).private_bytes(PEM, PRIVATE, none))
+    return folder
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Project:
+    """A project with a token, and no servers."""
+    project = Project(tmp_path, LIMITS)
+    project.env["TOKEN"] = token(project, "alice")["token"]
+    return project
+
+
+def refused(project: Project, *options: str) -> str:
+    """What `serve` says when it does not start."""
+    ran = project.run("serve", "--transport", "http", "--port", "0", *options, timeout=20)
+    assert ran.returncode == 2, ran.stderr
+    assert "Traceback" not in ran.stderr
+    return ran.stderr
+
+
+def test_others_are_not_served_without_tokens_and_tls(guarded: Project) -> None:
+    """An address that others reach wants clients that are known, and a connection that nobody reads. CONTRACT: SEC-11, CLI-02."""
+    assert "plain text" in refused(guarded, "--host", "192.0.2.1")
+    assert "url" in refused(guarded, "--host", "0.0.0.0")
+    guarded.env["DOORWARD_HTTP__URL"] = "http://mcp.example.com/mcp"
+    assert "plain text" in refused(guarded, "--host", "0.0.0.0")
+    guarded.env["DOORWARD_HTTP__HOST"] = "0.0.0.0"
+    assert "plain text" in refused(guarded)
+
+
+def test_a_proxy_before_loopback_wants_tokens_too(tmp_path: Path) -> None:
+    """A URL of another host says that others come in."""
+    project = Project(tmp_path, LIMITS + '\n[http]\nurl = "https://mcp.example.com/mcp"\n')
+    assert "with your credentials" in refused(project)
+    token(project, "alice")
+    with project.http() as (url, _):
+        assert post(url)[0] == 401
+
+
+def test_every_address_behind_a_proxy(guarded: Project) -> None:
+    """`url` is what clients call it: the only foreign `Host` that is let in, and the only foreign `Origin`."""
+    guarded.env["DOORWARD_HTTP__URL"] = "https://mcp.example.com"
+    secret = guarded.env["TOKEN"]
+    with guarded.http("--host", "0.0.0.0") as (url, _):
+        url = url.replace("0.0.0.0", "127.0.0.1")
+        for host in ("mcp.example.com", "mcp.example.com:443"):
+            assert post(url, secret, Host=host)[0] == 200
+            assert post(url, None, Host=host)[0] == 401
+        assert post(url, secret, Host="mcp.example.com", Origin="https://mcp.example.com")[0] == 200
+        assert post(url, secret, Host="evil.example.com")[0] == 421
+        for origin in ("http://localhost:3000", "https://evil.example", "http://mcp.example.com", "https://mcp.example.com.evil"):
+            assert post(url, secret, Host="mcp.example.com", Origin=origin)[0] == 403, origin
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+async def test_https(guarded: Project, files: Path, era: str) -> None:
+    """The SDK's client by TLS. CONTRACT: CLI-02."""
+    guarded.env |= {"DOORWARD_HTTP__CERTIFICATE": str(files / "server.pem"), "DOORWARD_HTTP__KEY": str(files / "server.key")}
+    trusting = ssl.create_default_context(cafile=str(files / "server.pem"))
+    with guarded.http() as (url, _):
+        assert url.startswith("https://127.0.0.1:")
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {guarded.env['TOKEN']}"}, verify=trusting, timeout=60) as http,
+            Client(streamable_http_client(url, http_client=http), mode=era) as client,
+        ):
+            assert await Agent(client).value("6 * 7") == 42
+        with pytest.raises(URLError):
+            urlopen(url, timeout=10)
+        with pytest.raises((URLError, ConnectionError)):
+            urlopen(url.replace("https:", "http:"), timeout=10)
+
+
+@pytest.mark.parametrize(
+    ("certificate", "key", "says"),
+    [
+        ("server.pem", "other.key", "together"),
+        ("server.pem", "locked.key", "password"),
+        ("server.key", "server.key", "together"),
+        ("none.pem", "server.key", "cannot be read"),
+        ("server.pem", "none.key", "cannot be read"),
+        ("server.pem", "", "belong together"),
+    ],
+)
+def test_files_that_do_not_fit_are_said(guarded: Project, files: Path, certificate: str, key: str, says: str) -> None:
+    guarded.env["DOORWARD_HTTP__CERTIFICATE"] = str(files / certificate)
+    if key:
+        guarded.env["DOORWARD_HTTP__KEY"] = str(files / key)
+    assert says in refused(guarded)
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ('issuer = "http://idp.example.com"', "https"),
+        ('issuer = "https://idp.example.com"\nalgorithms = ["HS256"]', "RS256"),
+        ('issuer = "https://idp.example.com"\nalgorithms = ["none"]', "RS256"),
+        ('issuer = "https://idp.example.com"\nalgorithms = []', "at least 1"),
+        ('issuer = "https://idp.example.com/?realm=x"', "without query"),
+        ('issuer = "https://idp.example.com"\njwks_url = "http://idp.example.com/keys"', "https"),
+    ],
+)
+def test_an_issuer_that_cannot_be_trusted_is_refused(tmp_path: Path, table: str, says: str) -> None:
+    """A key that is shared, or none, and keys that come in plain text: whoever knows them makes tokens."""
+    assert says in refused(Project(tmp_path, LIMITS + f"\n[http.oauth]\n{table}\n"))
+
+
+def test_web_pages_of_an_origin_may_use_it(guarded: Project) -> None:
+    """A preflight has no token, and is answered for the origins of the configuration alone."""
+    guarded.env["DOORWARD_HTTP__ORIGINS"] = '["https://app.example.com"]'
+    with guarded.http() as (url, _):
+        asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,mcp-session-id"}
+        sent = Request(url, headers={"Origin": "https://app.example.com", **asked}, method="OPTIONS")
+        with urlopen(sent, timeout=20) as answer:
+            assert answer.headers["Access-Control-Allow-Origin"] == "https://app.example.com"
+            assert "authorization" in answer.headers["Access-Control-Allow-Headers"]
+        with pytest.raises(HTTPError) as refusal:
+            urlopen(Request(url, headers={"Origin": "https://evil.example", **asked}, method="OPTIONS"), timeout=20)
+        assert "Access-Control-Allow-Origin" not in refusal.value.headers
+        assert post(url, guarded.env["TOKEN"], HELLO, Origin="https://app.example.com")[0] == 200
+        assert post(url, None, HELLO, Origin="https://app.example.com")[0] == 401
+        assert post(url, guarded.env["TOKEN"], HELLO, Origin="https://evil.example")[0] == 403
+
+
+def test_the_first_token_closes_a_server_that_runs(tmp_path: Path) -> None:
+    """And it stays closed when the last one is revoked."""
+    project = Project(tmp_path, LIMITS)
+    with project.http() as (url, _):
+        assert post(url)[0] == 200
+        session = post(url)[1]["mcp-session-id"]
+        made = token(project, "alice")
+        assert post(url)[0] == 401
+        assert post(url, made["token"])[0] == 200
+        listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        assert post(url, made["token"], listing, Mcp_Session_Id=session)[0] == 404, "that was `local`'s"
+        assert project.run("token", "revoke", made["id"]).returncode == 0
+        assert post(url, made["token"])[0] == 401
+        assert post(url)[0] == 401
+
+
+def test_doctor_says_who_may_come_in(guarded: Project) -> None:
+    def said() -> str:
+        checks = json.loads(guarded.run("doctor", "--json").stdout)["checks"]
+        return str([f"{check['check']} {check['advice']}" for check in checks if check["check"].startswith("HTTP")])
+
+    assert "1 token of alice" in said()
+    guarded.env["DOORWARD_HTTP__HOST"] = "0.0.0.0"
+    assert "every address" in said()
+
+
+def test_tokens_and_the_file_around_them(tmp_path: Path) -> None:
+    """`doorward token` changes nothing else in the file, keeps no token there, and refuses names that mean something else."""
+    project = Project(tmp_path, LIMITS + '\n[principals.bob] # mine\nservers = ["a"]   # two\n')
+    before = project.file.read_text()
+    made = [token(project, name) for name in ("alice", "bob", "ann@example.com")]
+    text = project.file.read_text()
+    assert all(line in text for line in before.splitlines())
+    assert not any(one["token"] in text for one in made)
+    assert text.count("sha256:") == 3
+    for name in ("local", "*", "a\nb"):
+        assert project.run("token", "new", name).returncode == 2
+    for ends in ("0d", "yesterday", "2020-01-01"):
+        assert project.run("token", "new", "x", "--expires", ends).returncode == 2
+    assert project.run("token", "revoke", "nosuch").returncode == 2
+    assert project.file.read_text() == text
+    for one in made:
+        assert project.run("token", "revoke", one["id"]).returncode == 0
+    assert "sha256" not in project.file.read_text()
+    assert all(line in project.file.read_text() for line in before.splitlines())
