@@ -222,12 +222,8 @@ def test_every_key_is_documented(heading: str) -> None:
 
 def _is_table(annotation: Any) -> bool:
     """Whether a key has a section of its own."""
-    match get_args(annotation):
-        case (one, none) if none is type(None):  # one that may be missing
-            annotation = one
-        case (_, each):  # tables by name
-            return each == dict[str, Any] or _is_table(each)
-    return isinstance(annotation, type) and issubclass(annotation, models.Settings)
+    parts = get_args(annotation)  # of tables by their names, or of one that may be missing
+    return parts[1:] == (dict[str, Any],) or any(isinstance(p, type) and issubclass(p, models.Settings) for p in (annotation, *parts))
 
 
 def _written(value: Any) -> str:

@@ -33,6 +33,8 @@ SEVERAL = {
     "secrets": {"cmd", "keyring"},
 }
 """Folders that give other names than the one that they are called by."""
+BUILT_ON = {"auth_keycloak": ["doorward-auth-oauth2"]}
+"""The plugins that are built on other ones, which they declare as dependencies."""
 RANGE = ">=0.1,<0.2"
 LONGEST = 300
 """Lines of a module."""
@@ -107,7 +109,7 @@ def test_one_version() -> None:
 
 
 def test_ranges_between_distributions() -> None:
-    """A distribution depends on another one by the range of this minor version, and a plugin on core alone."""
+    """A distribution depends on another one by the range of this minor version; a plugin on core, and on a plugin only to build on it."""
     for folder in DISTRIBUTIONS:
         about = project(folder)["project"]
         extras = about.get("optional-dependencies", {}).values()
@@ -118,7 +120,7 @@ def test_ranges_between_distributions() -> None:
         ]
         assert {f"{r.specifier}" for r in ours} <= {str(Requirement(f"x{RANGE}").specifier)}, folder
         if folder in PLUGINS:
-            assert [r.name for r in ours] == ["doorward"], folder
+            assert [r.name for r in ours] == ["doorward", *BUILT_ON.get(folder.name, ())], folder
     standard = {Requirement(text).name for text in project(CORE)["project"]["optional-dependencies"]["standard"]}
     assert standard <= {project(folder)["project"]["name"] for folder in PLUGINS}
 
@@ -159,15 +161,18 @@ def test_core_names_no_plugin() -> None:
 
 
 def test_plugins_import_only_what_is_offered() -> None:
-    """A plugin imports `doorward` and its `commands`, `testing`, `mcp` and `sandbox`, by names that they export, and no other plugin."""
+    """A plugin imports `doorward` and its `commands`, `credentials`, `testing`, `mcp` and `sandbox`, by names that they export; of other
+    plugins the packages of those on which it declares to be built."""
     wrong = []
     for folder in PLUGINS:
+        built_on = {name.replace("-", "_") for name in BUILT_ON.get(folder.name, ())}
         for file in sources(folder):
             ours = {module for module in imports(file) if module.partition(".")[0].startswith("doorward")}
             allowed = {"doorward", "doorward.commands", "doorward.credentials", "doorward.testing", "doorward.mcp", "doorward.sandbox"}
+            allowed |= built_on
             wrong += [(named(file), m) for m in ours if m not in allowed and m.partition(".")[0] != f"doorward_{folder.name}"]
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.ImportFrom) and node.module in ("doorward", "doorward.commands"):
+                if isinstance(node, ast.ImportFrom) and node.module in ("doorward", "doorward.commands", *built_on):
                     offered = importlib.import_module(node.module).__all__
                     wrong += [(named(file), name.name) for name in node.names if name.name not in offered]
     assert wrong == []

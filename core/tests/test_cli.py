@@ -767,7 +767,7 @@ def test_doctor_when_not(project: Cli, doorward_host: Any, monkeypatch: pytest.M
     assert wrong["server four: ${NOT_SET} has no value"] == "Set it in .env or the environment."
     assert any(w.startswith("server other: no source named 'nope'") for w in wrong)
     assert any(w.startswith("executor sick: ") for w in wrong)
-    literal = checks["server five: a credential stands in the configuration file"]
+    literal = checks["server five: a credential stands in the configuration file (token)"]
     assert (literal["ok"], "${NAME}" in literal["advice"]) == (True, True)
 
     (doorward_host.folder / "file").touch()

@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from .conftest import Weather
+from .test_cli import Cli, cli  # noqa: F401
 from .test_gateway import MemoryCache
 
 pytestmark = pytest.mark.anyio
@@ -243,7 +244,7 @@ class Own(Weather):
 
     def __init__(self, server: ServerContext) -> None:
         super().__init__(server)
-        self.state, self.changed = server.state, server.changed
+        self.state, self.changed, self.auth = server.state, server.changed, server.auth
         self.calls = 0
         self.closed = False
         self.free = asyncio.Event()
@@ -258,13 +259,34 @@ class Own(Weather):
         try:
             await self.free.wait()
             assert not self.closed
-            return {"who": self.settings.who.reveal(), "key_of_" + call.principal: 1}
+            return {"who": self.settings.who.reveal(), "user": self.auth(), "key_of_" + call.principal: 1}
         finally:
             self.calls -= 1
 
     async def close(self) -> None:
         assert not self.calls
         self.closed = True
+
+
+class Login:
+    """An auth with a login of each principal."""
+
+    closed: ClassVar[list[str]] = []
+
+    class Settings(Settings):
+        user: str
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+
+    def create_auth(self) -> Any:
+        return self._context.settings.user
+
+    async def check(self) -> str:
+        return f"{self._context.settings.user} is logged in"
+
+    async def close(self) -> None:
+        self.closed.append(self._context.principal)
 
 
 OWN = 'executor = "inprocess"\n[servers.own]\nsource = "own"\nwho = "${principal:token}"\n'
@@ -277,6 +299,8 @@ def own(doorward_host: Any) -> Any:
         made: ClassVar[list[Own]] = []
 
     doorward_host.install("source", "own", Fresh)
+    doorward_host.install("auth", "login", Login)
+    Login.closed.clear()
     doorward_host.own = Fresh
     return doorward_host
 
@@ -370,6 +394,20 @@ async def test_sources_of_principals_are_bounded_and_close_when_idle(own: Any, m
     assert all(source.closed for source in own.own.made)
 
 
+async def test_a_source_is_closed_with_its_auth(own: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was made for one is closed for one, and made anew when they come again; all at the end."""
+    config = OWN.replace("[principals", 'auth = { type = "login", user = "I am ${principal:name}" }\n[principals', 1)
+    async with own.gateway(config) as gate:
+        users = [(await gate.call("own.raw", principal=who))["user"] for who in ("alice", "bob", "alice")]
+        assert users == ["I am alice", "I am bob", "I am alice"]
+        assert Login.closed == []
+        monkeypatch.setattr(sources, "IDLE", -1.0)
+        await gate.servers.sweep()
+        assert Login.closed == ["bob", "alice"]  # the longest unused first
+        assert await _whose(gate, "bob") == "[secret]"
+    assert Login.closed == ["bob", "alice", "bob"]
+
+
 async def _append(to: list[tuple[str, str]], key: Any) -> None:
     to.append(key)
 
@@ -461,3 +499,45 @@ def test_the_rate_forgets_who_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     now[0] += 61
     rate.admit("new")
     assert len(rate._starts) == 1
+
+
+def test_doctor_tells_of_each_principal(cli: Cli, own: Any) -> None:  # noqa: F811
+    """What they lack, and where to set it; what `local` lacks is advice. A pattern that fits nothing is wrong."""
+    server = '[servers.{}]\nsource = "own"\nwho = "${{principal:token}}"\nauth = {{ type = "login", user = "${{principal:user}}" }}\n'
+    own.write(
+        'executor = "inprocess"\n'
+        + server.format("own")
+        + server.format("hidden")
+        + '[principals.alice]\nservers = ["own", "onw"]\n[principals.alice.secrets]\ntoken = "t"\nuser = "${ALICE:-Ann}"\n'
+        + '[principals.bob]\nservers = ["own"]\n[principals.bob.secrets]\nuser = "Bob"\n'
+        + "[principals.carol]\nservers = []\n"
+    )
+    found = cli("doctor", "--json").json
+    checks = {check["check"]: check for check in found["checks"]}
+    assert not found["ok"]
+    assert checks["server own for alice: Ann is logged in"]["ok"]
+    assert checks["principal alice: the secret token stands in the configuration file"]["advice"]
+    missing = checks["server own for bob: the principal 'bob' has no 'token'"]
+    assert (missing["ok"], missing["advice"]) == (False, "Set it in [principals.bob.secrets].")
+    assert not checks["[principals.alice] servers: 'onw' fits no server"]["ok"]
+    told = [check for check in checks.values() if "hidden" in check["check"] or "'local'" in check["check"]]
+    assert len(told) == 3  # its functions; and what local lacks at both
+    assert all(check["ok"] for check in told)
+    assert not [name for name in checks if "carol" in name]
+
+
+def test_without_a_secret_the_command_line_still_shows_what_there_is(cli: Cli, own: Any) -> None:  # noqa: F811
+    """`list` and `show` ask nobody; `call` says what `local` lacks."""
+    own.write(OWN)
+    assert "own" in cli("list").out
+    assert "raw" in cli("list", "own").out
+    ended = cli("call", "own.raw")
+    assert (ended.code, "the principal 'local' has no 'token'" in ended.err, "[principals.local.secrets]" in ended.err) == (2, True, True)
+
+
+def test_the_command_line_is_local(cli: Cli, place: Any) -> None:  # noqa: F811
+    """What is not `local`'s is not there for the commands that ask as it does."""
+    place.write(BOTH + '[principals.local]\nservers = ["weather"]\n')
+    assert "zephyr" not in cli("list").out
+    assert "zephyr" not in cli("search", "siphon").out
+    assert "there is no function" in cli("call", "zephyr_vault.siphon_one", "city=Oslo").err

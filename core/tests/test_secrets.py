@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import html
 import json
 import os
+import threading
+import time
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
+import anyio
 import pytest
-from doorward.config import validate
+from doorward.config import load, validate
 from doorward.errors import ConfigError, MissingSecret
-from doorward.scrubber import REDACTED, SHORTEST
+from doorward.scrubber import MANY, MOST_FETCHED, REDACTED, SHORTEST, variants
 from doorward.secrets import Secret, Secrets, Template
 from doorward.settings import Settings
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 KEY = "s3cr3t/+ k\"e'y&<é>"
@@ -41,6 +45,12 @@ def knowing(*values: str) -> Secrets:
         ("$${TOKEN}", "${TOKEN}"),
         ("a $ b {c} $d", "a $ b {c} $d"),
         ("${vault:path/to:key}", "<vault path/to:key>"),
+        ('x ${cmd:op read "op://a b/c"} y', 'x <cmd op read "op://a b/c"> y'),
+        ("${cmd:docker inspect -f '{{.Id}}' {x}}", "<cmd docker inspect -f '{{.Id}}' {x}>"),
+        ("${keyring:a/b:-default}", "<keyring a/b:-default>"),
+        ("${cmd:sh -c 'echo $${X:-y}'}", "<cmd sh -c 'echo ${X:-y}'>"),
+        ('${NONE:-{"a": {"b": 1}}}', '{"a": {"b": 1}}'),
+        ("${vault:x}}", "<vault x>}"),
     ],
 )
 def test_expand(template: str, expected: str) -> None:
@@ -53,15 +63,18 @@ def test_expand(template: str, expected: str) -> None:
 def test_a_missing_value_is_named(template: str) -> None:
     """A reference without a value says which one it is."""
     with pytest.raises(MissingSecret, match=r"\$\{.*\} has no value") as caught:
-        Secrets(environ={}).expand(f"Bearer {template}")
+        Secrets(environ={}, resolve=lambda scheme, name: None).expand(f"Bearer {template}")
     assert template in str(caught.value)
 
 
-@pytest.mark.parametrize("template", ["${A-B}", "${}", "${ A }", "pa${ssword", "${A:b"])
+@pytest.mark.parametrize(
+    "template",
+    ["${A-B}", "${}", "${ A }", "pa${ssword", "${A:b", "${vault:a${A}ssword}", "${vault:{a}", "${A:-${A}ssword}", "${A:-{ssword}"],
+)
 def test_what_is_no_reference_is_not_sent_as_it_stands(template: str) -> None:
     """A misspelt reference is an error that does not repeat the text, which may be a password."""
     with pytest.raises(MissingSecret) as caught:
-        Secrets(environ={"A": "x"}).expand(template)
+        Secrets(environ={"A": "x"}, resolve=lambda scheme, name: "y").expand(template)
     assert "ssword" not in str(caught.value)
 
 
@@ -231,3 +244,249 @@ def test_environment_that_is_no_utf8() -> None:
     assert secrets.expand("${T}", remember=True) == odd
     assert secrets.scrub(f"<{odd}>") == f"<{REDACTED}>"
     assert secrets.scrub_value(b"clean") == b"clean"
+
+
+# References
+
+
+PIECES = st.sampled_from(["a", "op", " ", ":-", ":", "/", '"', "'", "\\", "\n", "\0", "é", "$", "-", "{b}", "{}", "{{.Id}}", "{ {x} {} }"])
+
+
+@given(st.lists(PIECES, min_size=1, max_size=8).map("".join).filter(lambda name: name[0] != "-" and "${" not in name), PIECES)
+def test_a_reference_ends_where_its_braces_do(name: str, after: str) -> None:
+    """Whatever stands in a reference in pairs of braces, blanks, quotes and colons included, is handed over as it is written."""
+    asked = []
+    secrets = Secrets(environ={}, resolve=lambda scheme, name: asked.append((scheme, name)) or "value")
+    assert secrets.expand(f"a ${{a_scheme:{name}}}{after}") == f"a value{after}"
+    assert asked == [("a_scheme", name)]
+
+
+@given(st.text("${}:-ab_ \n", max_size=40))
+def test_any_text_is_a_template_or_refused(text: str) -> None:
+    """No text makes anything else than a value or the one error, and what is written with `$$` comes back plain."""
+    secrets = Secrets(environ={"a": "1"}, resolve=lambda scheme, name: "2")
+    with contextlib.suppress(MissingSecret):
+        secrets.expand(text)
+    assert secrets.expand(text.replace("$", "").replace("{", "$${")) == text.replace("$", "").replace("{", "${")
+
+
+def test_a_long_text_is_read_quickly() -> None:
+    """Braces that do not match cost no more than the length of the text, thrice."""
+    began = time.process_time()
+    for text in ("${a:" * 20_000, "${a:" + "{" * 100_000, "${a:" + "{a" * 30_000 + "}" * 30_000, "${a:-" + "{}" * 50_000):
+        with pytest.raises(MissingSecret):
+            Secrets(environ={}).expand(text)
+    assert time.process_time() - began < 5
+
+
+# Files
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "token").write_text("value-of-the-file\r\n\n")
+    return tmp_path
+
+
+def test_a_file_holds_a_value(folder: Path) -> None:
+    """CONTRACT: AUT-09, AUT-15: a path is relative to the configuration or absolute; line ends behind the value do not count."""
+    secrets = Secrets(folder=folder, environ={})
+    for path in ("run/token", folder / "run" / "token", f"{folder}/run/../run/token"):
+        assert secrets.expand(f"<${{file:{path}}}>") == "<value-of-the-file>"
+    assert secrets.scrub("a value-of-the-file") == f"a {REDACTED}"
+    (folder / "doorward.toml").write_text('log_level = "${file:level}"\nvault_key = "${file:run/token}"')
+    (folder / "level").write_text("debug\n")
+    loaded = load(folder / "doorward.toml", environ={})
+    assert loaded.config.log_level == "debug"
+    assert loaded.config.vault_key is not None
+    assert loaded.config.vault_key.reveal() == "value-of-the-file"
+
+
+def test_a_file_that_changes(folder: Path) -> None:
+    """It is read again, also where a link is turned to another file, as Kubernetes does; what it held before is still scrubbed."""
+    secrets = Secrets(folder=folder, environ={})
+    for number in range(3):
+        (folder / f"version-{number}").write_text(f"value-number-{number}")
+        (folder / "new").symlink_to(folder / f"version-{number}")
+        (folder / "new").replace(folder / "link")
+        assert secrets.expand("${file:link}") == f"value-number-{number}"
+    assert secrets.scrub("value-number-0 value-number-1") == f"{REDACTED} {REDACTED}"
+    (folder / "run/token").write_text("")
+    assert secrets.expand("${file:run/token}") == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (None, "No such file"),
+        (b"s3cr3t-" * 10_000, "more than 64 KiB"),
+        (b"s3cr3t-\xff", "no text in UTF-8"),
+    ],
+)
+def test_a_file_that_cannot_be_used(folder: Path, content: bytes | None, why: str) -> None:
+    """The file and the reason are told, nothing that it holds."""
+    if content is not None:
+        (folder / "it").write_bytes(content)
+    with pytest.raises(MissingSecret, match=why) as caught:
+        Secrets(folder=folder, environ={}).expand("${file:it}")
+    assert str(folder / "it") in (caught.value.hint or "")
+    assert "s3cr3t" not in f"{caught.value}{caught.value.hint}"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_file_that_is_none(folder: Path) -> None:
+    """A pipe would keep everybody waiting; a folder holds no value."""
+    os.mkfifo(folder / "pipe")
+    for name in ("pipe", "run"):
+        with pytest.raises(MissingSecret, match="no regular file"):
+            Secrets(folder=folder, environ={}).expand(f"${{file:{name}}}")
+
+
+# What takes time
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.mark.anyio
+async def test_a_slow_value_keeps_nobody_else_waiting() -> None:
+    """It is fetched in a thread, once for all who ask at the same time; the event loop turns meanwhile."""
+    asked = []
+
+    def resolve(scheme: str, name: str) -> str:
+        asked.append(name)
+        time.sleep(0.3)
+        return f"value-of-{name}"
+
+    secrets = Secrets(environ={}, resolve=resolve)
+    got: list[str] = []
+    turns = 0
+
+    async def ask() -> None:
+        got.append(await Secret("Bearer ${vault:a}", secrets).get())
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(100):
+            tasks.start_soon(ask)
+        while len(got) < 100:
+            turns += 1
+            await anyio.sleep(0.01)
+    assert set(got) == {"Bearer value-of-a"}
+    assert asked == ["a"]
+    assert turns > 5
+    assert secrets.scrub("value-of-a") == REDACTED
+    assert await Template("${vault:b}", secrets).get() == "value-of-b"
+    assert secrets._fetching == {}
+
+
+@pytest.mark.anyio
+async def test_who_waits_for_a_slow_value_may_leave() -> None:
+    """The others get it all the same; an error is everybody's own."""
+    go = threading.Event()
+
+    def resolve(scheme: str, name: str) -> str:
+        go.wait(10)
+        if name == "bad":
+            raise ConfigError("it is sealed", hint="Unseal it.")
+        return "the-value"
+
+    secrets = Secrets(environ={}, resolve=resolve)
+    with anyio.move_on_after(0.05) as left:
+        await Template("${vault:good}", secrets).get()
+    assert left.cancelled_caught
+    errors: list[ConfigError] = []
+
+    async def ask() -> None:
+        try:
+            await Template("${vault:bad}", secrets).get()
+        except ConfigError as error:
+            errors.append(error)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask)
+        tasks.start_soon(ask)
+        await anyio.sleep(0.05)
+        go.set()
+        assert await Template("${vault:good}", secrets).get() == "the-value"
+    assert [(error.message, error.hint) for error in errors] == [("it is sealed", "Unseal it.")] * 2
+    assert errors[0] is not errors[1]
+
+
+@pytest.mark.anyio
+async def test_a_principals_own_value_may_take_time_and_their_name_is_no_secret() -> None:
+    """`${principal:KEY}` may itself be fetched; each principal's values are remembered on their own."""
+    secrets = Secrets(environ={}, resolve=lambda scheme, name: f"value-of-{name}")
+    names = [f"person-{number}" for number in range(MOST_FETCHED + 5)]
+    for name in names:
+        own = secrets.of(name, {"name": name, "token": Secret(f"${{vault:{name}}}", secrets)}.get)
+        assert await Template("${principal:name} ${principal:token}", own).get() == f"{name} value-of-{name}"
+        assert Template("${principal:token}", own).reveal() == f"value-of-{name}"
+    assert secrets.scrub(" ".join(names)) == " ".join(names)
+    assert all(secrets.scrub(f"value-of-{name}") == REDACTED for name in names)
+
+
+@pytest.mark.anyio
+async def test_values_that_were_rotated_away() -> None:
+    """The latest are scrubbed, those of long ago are not: they would cost time for ever."""
+    values = iter(range(10_000, 10_000 + 3 * MOST_FETCHED))
+    secrets = Secrets(environ={}, resolve=lambda scheme, name: f"token-{next(values)}")
+    got = [await Template("${cmd:token}", secrets).get() for _ in range(3 * MOST_FETCHED)]
+    assert all(secrets.scrub(value) == REDACTED for value in got[-MOST_FETCHED:])
+    assert secrets.scrub(got[0]) == got[0]
+    assert got[0] not in repr(vars(secrets))
+
+
+# Many secrets at once
+
+OTHERS = {text: frozenset(variants(text)) for text in (f"another-secret-{number}" for number in range(40))}
+
+
+def many_knowing(*values: str) -> Secrets:
+    """One that knows forty others as well, whose variants are worked out once."""
+    secrets = knowing(*values)
+    secrets._variants.update(OTHERS)
+    return secrets
+
+
+@settings(deadline=None)
+@given(st.lists(VALUES, min_size=1, max_size=3), st.lists(st.text(max_size=8), min_size=4, max_size=4), st.sampled_from(sorted(ENCODINGS)))
+def test_many_needles_are_found_as_few_are(values: list[str], between: list[str], encoding: str) -> None:
+    """One pass for all needles leaves nothing that one for each would take, in text and in bytes."""
+    text = "".join(f"{b}{ENCODINGS[encoding](v)}" for b, v in zip(between, values, strict=False)) + between[-1]
+    many = many_knowing(*values)
+    assert len(many._needles) >= MANY
+    for scrubbed in (many.scrub(text), many.scrub_value(text.encode()).decode(), many.scrub_value({text: [text]}).popitem()[0]):
+        assert REDACTED in scrubbed
+        assert not any(ENCODINGS[encoding](value) in scrubbed for value in values)
+    dumped = json.dumps([text]).encode()
+    assert many.scrub_value([text], dumped) != [text]
+
+
+@settings(deadline=None)
+@given(st.text(max_size=60))
+def test_many_needles_leave_the_rest_alone(text: str) -> None:
+    """What holds no secret stays as it is, half surrogate pairs included."""
+    many = many_knowing()
+    assert many.scrub(text) == text
+    assert many.scrub(f"{text}another-secret-7{text}\ud800") == f"{text}{REDACTED}{text}\ud800"
+    assert many.scrub_value(text.encode()) == text.encode()
+    assert many.scrub_value([text, 5], json.dumps([text, 5]).encode()) == [text, 5]
+
+
+def test_secrets_that_overlap_go_whole() -> None:
+    """Where two stand in one another, nothing of either is left."""
+    many = many_knowing("abcdefgh", "efghijkl")
+    assert many.scrub("<abcdefghijkl>") == f"<{REDACTED}>"
+
+
+def test_a_hundred_secrets_on_ten_megabytes() -> None:
+    """The time grows with the text, not with the number of secrets: a 10 MB body takes less than a second or two."""
+    many = knowing(*(f"{number:08x}-{number * 7919:012x}-token" for number in range(100)))
+    body = json.dumps({"items": ["The quick brown fox jumps over the lazy dog, 0123456789."] * 160_000})
+    many.scrub("made ready")
+    began = time.process_time()
+    assert many.scrub(body) == body
+    assert time.process_time() - began < 3

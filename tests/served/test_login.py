@@ -179,7 +179,7 @@ async def test_no_token_comes_out(tmp_path: Path, provider: Any, keeper: tuple[K
 def written(place: Project, agent: Agent) -> dict[str, bytes]:
     """All answers, and every file, but for those of the logins."""
     answers = {f"answer {n}": text.encode() for n, text in enumerate(agent.received)}
-    files = [file for file in place.folder.rglob("*") if file.is_file() and file.parent != place.state / "oauth2"]
+    files = [file for file in place.folder.rglob("*") if file.is_file() and file.parent != place.state / "credentials"]
     return answers | {str(file.relative_to(place.folder)): file.read_bytes() for file in files}
 
 

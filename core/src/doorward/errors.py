@@ -6,7 +6,11 @@ says passes the scrubber before it becomes a message.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from doorward.types import Suggestion
 
 Kind = Literal["program", "guard", "policy", "limit", "executor", "server", "config"]
 
@@ -98,9 +102,11 @@ class Unsupported(ExecutorError):
 
 
 class ServerError(DoorwardError):
-    """The upstream could not be reached or did not answer properly."""
+    """The upstream could not be reached or did not answer properly. `auth` is what it seems to want, where it refused for want of
+    credentials and said so."""
 
     kind = "server"
+    auth: Sequence[Suggestion] = ()
 
 
 class LoginRefused(ServerError):

@@ -64,11 +64,19 @@ def is_random(text: str) -> bool:
     return False
 
 
-def hide(text: str, keep: Keep, *, name: str = "") -> str:
-    """The text of a value with references in place of secrets. `name` is what the value is called, if it is called anything."""
+def hide_whole(text: str, keep: Keep, *, name: str) -> str:
+    """A value that is a secret, but for a word before it (`Bearer`), as a reference. One that has references, or nothing in it, stays."""
+    if _REFERENCE in text or not text:
+        return text
+    scheme = _SCHEME.fullmatch(text)
+    return f"{scheme[1]}{keep(name, scheme[2])}" if scheme else keep(name, text)
+
+
+def hide(text: str, keep: Keep, *, name: str = "", guess: bool = True) -> str:
+    """The text of a value with references in place of secrets. `name` is what the value is called, if it is called anything. `guess`:
+    what only looks random is one, too."""
     if _REFERENCE not in text and "://" not in text and is_named_secret(name) and not _HARMLESS.fullmatch(text):
-        scheme = _SCHEME.fullmatch(text)
-        return f"{scheme[1]}{keep(name, scheme[2])}" if scheme else keep(name, text)
+        return hide_whole(text, keep, name=name)
 
     def part(what: str, secret: str) -> str:
         return keep(f"{name}_{what}" if name else what, secret)
@@ -76,6 +84,8 @@ def hide(text: str, keep: Keep, *, name: str = "") -> str:
     text = _USERINFO.sub(lambda found: _userinfo(found, part), text)
     text = _PAIR.sub(lambda found: _pair(found, part), text)
     text = _outside(_TOKEN, text, lambda secret: part("token", secret))
+    if not guess:
+        return text
     return _outside(_CHUNK, text, lambda secret: part("secret", secret) if is_random(secret) else secret)
 
 

@@ -50,10 +50,10 @@ def replace(text: str, value: Callable[[Reference], str]) -> str:
 
 
 def _read(match: re.Match[str]) -> Reference:
-    named = (match["ref"] or match["name"] or "").replace("$${", "\0")
-    if match["odd"] or "${" in named:  # the text itself may be a password
+    name, default = match["ref"] or match["name"] or "", match["default"]
+    if match["odd"] or "${" in f"{name} {default}".replace("$${", ""):  # the text itself may be a password
         raise MissingSecret(
             "a ${…} in it is no reference",
             hint="Write ${NAME}, ${NAME:-default} or ${scheme:name}, none within another, braces in pairs; $${ is a plain ${.",
         )
-    return Reference(match[0], match["scheme"] or "", named.replace("\0", "${"), match["default"])
+    return Reference(match[0], match["scheme"] or "", name.replace("$${", "${"), default and default.replace("$${", "${"))

@@ -30,7 +30,7 @@ class Scrubber:
     """Remembers what must not be seen, and takes it out of texts, values and errors."""
 
     def __init__(self) -> None:
-        self._needles: list[str] = []
+        self._sorted: list[str] | None = None
         self._variants: dict[str, frozenset[str]] = {}
         self._forever: set[str] = set()
         self._fetched: Counter[str] = Counter()
@@ -68,7 +68,7 @@ class Scrubber:
     def _add(self, text: str) -> None:
         if len(text) >= SHORTEST and text not in self._variants:
             self._variants[text] = frozenset(variants(text))
-            self._sort()
+            self._sorted = self._search = None
 
     def _forget(self, text: str) -> None:
         self._fetched[text] -= 1
@@ -76,12 +76,14 @@ class Scrubber:
             del self._fetched[text]
             if text not in self._forever:
                 self._variants.pop(text, None)
-                self._sort()
+                self._sorted = self._search = None
 
-    def _sort(self) -> None:
-        # The longest first: a secret that is the beginning of another one must not save the rest of it.
-        self._needles = sorted(frozenset().union(*self._variants.values()), key=len, reverse=True)
-        self._search = None
+    @property
+    def _needles(self) -> list[str]:
+        """What is searched for, the longest first: a secret that is the beginning of another one must not save the rest of it."""
+        if self._sorted is None:
+            self._sorted = sorted(frozenset().union(*self._variants.values()), key=len, reverse=True)
+        return self._sorted
 
     def scrub(self, text: str) -> str:
         """`text` with everything that was revealed replaced by `[secret]`."""
@@ -98,7 +100,7 @@ class Scrubber:
 
     def _is_in(self, dumped: bytes) -> bool:
         if len(self._needles) < MANY:
-            return any(_bytes(n) in dumped for n in self._needles)
+            return any(_bytes(form) in dumped for needle in self._needles for form in _in_json(needle))
         return next(self._matches(dumped.decode("latin-1")), None) is not None
 
     def _matches(self, text: str) -> Iterator[tuple[int, int]]:
@@ -107,9 +109,9 @@ class Scrubber:
             import ahocorasick  # type: ignore[import-not-found]
 
             self._search = ahocorasick.Automaton(ahocorasick.STORE_LENGTH)
-            for needle in self._needles:
-                self._search.add_word(needle)
-                self._search.add_word(_bytes(needle).decode("latin-1"))
+            for form in {form for needle in self._needles for form in _in_json(needle)}:
+                self._search.add_word(form)
+                self._search.add_word(_bytes(form).decode("latin-1"))
             self._search.make_automaton()
         return self._search.iter(text)  # type: ignore[no-any-return]
 
@@ -196,6 +198,13 @@ def variants(value: str) -> Iterator[str]:
             inner = text[(0, 2, 3)[offset] : len(text) - (1 if (len(raw) + offset) % 3 else 0)]
             if len(inner) >= SHORTEST:
                 yield inner
+
+
+def _in_json(needle: str) -> set[str]:
+    """A needle as it stands in the JSON of a value that holds it."""
+    if needle.isalnum() and needle.isascii():
+        return {needle}
+    return {needle, json.dumps(needle)[1:-1], json.dumps(needle, ensure_ascii=False)[1:-1]}
 
 
 def _bytes(text: str) -> bytes:

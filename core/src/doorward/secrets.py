@@ -152,7 +152,7 @@ def _variables(content: bytes) -> dict[str, str]:
 
 def _advice(reference: Reference) -> str:
     if not reference.scheme:
-        return "Set it in the environment or .env."
+        return "Set it in .env or the environment."
     return f"Put it where {reference.scheme!r} looks for it." + (" Only variables have defaults." if ":-" in reference.name else "")
 
 
@@ -229,10 +229,15 @@ class Template:
 
     def missing(self) -> str | None:
         """Why `reveal` would fail, or `None`."""
+        error = self.trouble()
+        return None if error is None else str(error)
+
+    def trouble(self) -> ConfigError | None:
+        """The error that `reveal` would raise, with its hint, or `None`."""
         try:
             self._secrets.expand(self.raw)
-        except MissingSecret as error:
-            return str(error)
+        except ConfigError as error:
+            return error
         return None
 
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import asdict, replace
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
@@ -109,7 +109,7 @@ class Servers:
             settings,
             self._loaded.folder,
             state if whose == LOCAL else state / "principals" / sha256(whose.encode(errors="surrogatepass")).hexdigest()[:16],
-            lambda: self._auths.open(server, settings, whose),
+            cache(lambda: self._auths.open(server, settings, whose)),
             lambda: self.changed(name),
             self._loaded.secrets.scrub,
             lambda: suggested.hint(server, self._catalog.reports().get(module_name(name))),

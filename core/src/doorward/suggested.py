@@ -25,10 +25,10 @@ class _Set(dict[str, str]):
         return "set"
 
 
-def usable(report: Report | None, plugins: Plugins) -> list[Suggestion]:
-    """The suggestions of the last compile, the best first, without those whose type of auth is not installed, or would refuse them."""
-    found = [Suggestion(**each) for each in (report.auth if report else ())]
-    return [suggestion for suggestion in found if _fits(suggestion, plugins)]
+def usable(found: Report | Sequence[Suggestion], plugins: Plugins) -> list[Suggestion]:
+    """The suggestions of a compile, the best first, without those whose type of auth is not installed, or would refuse them."""
+    suggestions = [Suggestion(**each) for each in found.auth] if isinstance(found, Report) else found
+    return [suggestion for suggestion in suggestions if _fits(suggestion, plugins)]
 
 
 def _fits(suggestion: Suggestion, plugins: Plugins) -> bool:

@@ -14,6 +14,7 @@ from doorward.config import validate
 from doorward.secrets import Secrets
 from doorward_auth_oauth2 import OAuth2
 
+from .more_grants import register
 from .provider import Provider, running
 
 
@@ -24,7 +25,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 def provider() -> Iterator[Provider]:
-    yield from running()
+    yield from running(register)
 
 
 class Person:
@@ -63,13 +64,27 @@ class Doorward:
 
     def __init__(self, folder: Path, url: str) -> None:
         self.folder, self.url = folder, url
-        self.secrets = Secrets(environ={"SECRET": "from-the-environment"})
+        self.environ = {"SECRET": "from-the-environment"}
+        self.secrets = Secrets(environ=self.environ)
+        self.presented: dict[str, str] = {}
 
-    def auth(self, source: str = "openapi", url: str | None = None, **settings: Any) -> OAuth2:
+    def auth(self, source: str = "openapi", url: str | None = None, principal: str = "local", key: str = "", **settings: Any) -> OAuth2:
         """A driver, as another process with the same configuration would have it."""
         checked = validate(OAuth2.Settings, {"store": "file", **settings}, secrets=self.secrets, place="[servers.mine] auth")
         conceal = self.secrets.concealer()
-        return OAuth2(PluginContext("mine", checked, self.folder, self.url if url is None else url, source, conceal))
+        context = PluginContext(
+            "mine",
+            checked,
+            self.folder,
+            self.url if url is None else url,
+            source,
+            conceal,
+            principal,
+            lambda: self.presented.get(principal),
+            (lambda: key) if key else None,
+            per_principal=principal != "local",
+        )
+        return OAuth2(context)
 
     def http(self, auth: OAuth2) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(auth=auth.create_auth(), base_url=self.url, timeout=20)

@@ -10,7 +10,7 @@ import secrets
 import threading
 import time
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
@@ -34,6 +34,8 @@ class Client(ClientMixin):
     redirect_uris: list[str]
     method: str
     scope: str = "read write offline_access"
+    key: Any = None
+    """The public key of a client that signs, for private_key_jwt and assertions."""
 
     def get_client_id(self) -> str:
         return self.client_id
@@ -87,6 +89,7 @@ class Token(TokenMixin):
     issued: float = field(default_factory=time.time)
     revoked: bool = False
     used: bool = False
+    user: str = "alice"
 
     def check_client(self, client: Client) -> bool:
         return client.client_id == self.client_id
@@ -107,7 +110,9 @@ class Token(TokenMixin):
 class Provider:
     """Both servers. `expires_in` and the like may be changed at any time; `requests` are (method, path, form or query) of the provider."""
 
-    def __init__(self) -> None:
+    def __init__(self, more: Callable[..., None] | None = None) -> None:
+        self.more = more
+        """Has the authorization server know further grants."""
         self.expires_in = 3600
         self.publish = True
         """Whether the API publishes RFC 9728 metadata, and names it in its challenge."""
@@ -117,6 +122,11 @@ class Provider:
         self.clients: dict[str, Client] = {}
         self.codes: dict[str, Code] = {}
         self.tokens: list[Token] = []
+        self.users = {"alice": "password of alice", "bob": "password of bob"}
+        self.devices: dict[str, dict[str, Any]] = {}
+        """What devices asked for, by their code; `approved` is set by who visits the page."""
+        self.slow_down = 0
+        """How many polls of a device are told to slow down."""
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         self.calls: list[str] = []
         self._servers: dict[str, BaseWSGIServer] = {}
@@ -175,9 +185,15 @@ class Provider:
         before = request.refresh_token
         family = before.family if before else secrets.token_hex(4)
         scope = token.get("scope") or ""
-        self.tokens.append(
-            Token(request.client.client_id, token["access_token"], token.get("refresh_token", ""), scope, self.expires_in, family)
-        )
+        user = request.user if isinstance(request.user, str) else "alice"
+        names = (request.client.client_id, token["access_token"], token.get("refresh_token", ""))
+        self.tokens.append(Token(*names, scope, self.expires_in, family, user=user))
+
+    def issue(self, user: str) -> Token:
+        """A token that somebody has by another way, to be exchanged or refreshed."""
+        token = Token("elsewhere", secrets.token_hex(20), secrets.token_hex(20), "read", 3600, secrets.token_hex(4), user=user)
+        self.tokens.append(token)
+        return token
 
     def find(self, token: str) -> Token | None:
         return next((t for t in self.tokens if token and token in (t.access_token, t.refresh_token)), None)
@@ -226,13 +242,13 @@ def _provider(state: Provider) -> flask.Flask:
             return found
 
         def authenticate_user(self, refresh_token: Token) -> str:
-            return "alice"
+            return refresh_token.user
 
         def revoke_old_credential(self, refresh_token: Token) -> None:
             refresh_token.revoked = refresh_token.used = True
 
     class ClientCredentialsGrant(grants.ClientCredentialsGrant):
-        TOKEN_ENDPOINT_AUTH_METHODS = ("client_secret_basic", "client_secret_post")
+        TOKEN_ENDPOINT_AUTH_METHODS = ("client_secret_basic", "client_secret_post", "private_key_jwt")
 
     class Registration(ClientRegistrationEndpoint):
         def authenticate_token(self, request: Any) -> bool:
@@ -259,6 +275,8 @@ def _provider(state: Provider) -> flask.Flask:
     server.register_grant(AuthorizationCodeGrant, [CodeChallenge(required=True)])
     server.register_grant(RefreshTokenGrant)
     server.register_grant(ClientCredentialsGrant)
+    if state.more:
+        state.more(server, app, state)
     server.register_endpoint(Registration)
     server.register_endpoint(Revocation)
 
@@ -275,6 +293,7 @@ def _provider(state: Provider) -> flask.Flask:
             "authorization_endpoint": f"{state.issuer}/authorize",
             "token_endpoint": f"{state.issuer}/token",
             "revocation_endpoint": f"{state.issuer}/revoke",
+            "device_authorization_endpoint": f"{state.issuer}/device",
             "response_types_supported": ["code"],
             "code_challenge_methods_supported": ["S256"],
             "scopes_supported": ["read", "write", "offline_access", "admin"],
@@ -333,7 +352,7 @@ def _api(state: Provider) -> flask.Flask:
     @app.get("/api/me")
     def me() -> Any:
         token = checked("read")
-        return {"user": "alice", "scope": token.scope} if isinstance(token, Token) else token
+        return {"user": token.user, "scope": token.scope} if isinstance(token, Token) else token
 
     @app.get("/api/admin")
     def admin() -> Any:
@@ -371,9 +390,9 @@ def _api(state: Provider) -> flask.Flask:
     return app
 
 
-def running() -> Iterator[Provider]:
+def running(more: Callable[..., None] | None = None) -> Iterator[Provider]:
     """For a fixture."""
-    provider = Provider()
+    provider = Provider(more)
     try:
         yield provider
     finally:

@@ -6,14 +6,17 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
 from doorward import ConfigError, ServerError
-from doorward.credentials import MOST
+from doorward.credentials import MOST, due
+from doorward_auth_oauth2.kept import Login
 from doorward_auth_oauth2.redirect import Redirect
 from doorward_auth_oauth2.wire import Wire
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from .conftest import Doorward, Person
 from .provider import Provider
@@ -304,3 +307,115 @@ async def test_hostile_challenges(victim: Doorward, liar: Liar) -> None:
         liar.says("/api", b"", 401, **{"WWW-Authenticate": f'Bearer resource_metadata="{nonsense}"'})
         with pytest.raises(ServerError, match=r"was not asked|is no URL"):
             await victim.auth().login(Code())
+
+
+MACHINE = {"flow": "password", "username": "bob", "password": "password of bob", "client_id": "c", "client_secret": "secret of the client"}
+
+
+@pytest.mark.parametrize(
+    ("told", "status", "why"),
+    [
+        (b'{"access_token": "' + b"x" * 10_000_000 + b'"}', 200, "answered with more than 256 KiB"),
+        (b"[" * 100_000, 200, "no usable answer"),
+        ({"access_token": "line\r\nX-Evil: 1"}, 200, "no header may hold"),
+        ({"access_token": "with a key of its own", "token_type": "DPoP"}, 200, "no usable answer"),
+        ({"access_token": ["x"]}, 200, "no usable answer"),
+        (
+            {"error": "invalid_grant", "error_description": "password of bob is not the password of bob, secret of the client"},
+            400,
+            "invalid_grant",
+        ),
+        ({"error": ["x"], "error_description": {"a": 1}}, 401, "status 401"),
+        (b"password of bob", 500, "answered with 500"),
+        (b"slow down", 429, "answered with 429"),
+    ],
+)
+async def test_token_endpoints(victim: Doorward, liar: Liar, told: Any, status: int, why: str) -> None:
+    """Whatever a token endpoint says, a call fails with the server's name and the endpoint's, and without a secret."""
+    liar.says("/token", told, status)
+    async with victim.http(victim.auth(token_url=f"{liar.url}/token", **MACHINE)) as http:
+        with pytest.raises(ServerError, match=f"no token for mine: .*{why}") as caught:
+            await http.get("/me")
+    victim.secrets.scrub_error(caught.value)
+    assert "of bob" not in str(caught.value)
+    assert "of the client" not in str(caught.value)
+    assert len(str(caught.value)) < 500
+    assert [path for _, path, _ in liar.got] == ["/token"]
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_a_token_endpoint_elsewhere(victim: Doorward, liar: Liar, provider: Provider, status: int) -> None:
+    """A password follows no redirect."""
+    liar.says("/token", b"", status, Location=f"{provider.issuer}/token")
+    async with victim.http(victim.auth(token_url=f"{liar.url}/token", **MACHINE)) as http:
+        with pytest.raises(ServerError, match="redirects, which is not followed"):
+            await http.get("/me")
+    assert provider.requests == []
+
+
+async def test_a_password_goes_only_where_it_is_configured_to(victim: Doorward, liar: Liar, provider: Provider) -> None:
+    """A server that names a provider does not get a password, an assertion, or what a principal brought, sent there."""
+    told = {"resource": f"{liar.url}/api", "authorization_servers": [provider.issuer]}
+    liar.says("/.well-known/oauth-protected-resource/api", told)
+    victim.presented["alice"] = "what-alice-brought"
+    for settings in (MACHINE, {"flow": "token_exchange", "principal": "alice"}, {"flow": "refresh_token", "refresh_token": "r"}):
+        async with victim.http(victim.auth(**cast("Any", settings))) as http:
+            with pytest.raises(ConfigError, match="nothing says that"):
+                await http.get("/me")
+    assert provider.asked("/token") == []
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {},
+        {"device_code": "d", "user_code": "u"},
+        {"device_code": 1, "user_code": "u", "verification_uri": "http://127.0.0.1:1/"},
+        {"device_code": "d", "user_code": "u", "verification_uri": "http://login.example.com/"},
+        {"device_code": "d", "user_code": "u", "verification_uri": "file:///etc/passwd"},
+        {
+            "device_code": "d",
+            "user_code": "u",
+            "verification_uri": "https://a.example.com",
+            "verification_uri_complete": "javascript:alert(1)",
+        },
+    ],
+)
+async def test_pages_for_devices(victim: Doorward, liar: Liar, told: Any) -> None:
+    """Nobody is sent to a page that is not https, or for a code that is none."""
+    liar.says("/device", told)
+    urls = {"token_url": f"{liar.url}/token", "device_authorization_url": f"{liar.url}/device"}
+    person = Person()
+    with pytest.raises(ServerError, match=r"was not asked|no usable answer"):
+        await victim.auth(flow="device_code", client_id="c", **urls).login(person)
+    assert (person.pages, person.told) == ([], [])
+
+
+JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner, max_size=2))
+
+
+@given(told=JSON | st.integers(-(10**400), 10**400) | st.floats().map(str) | st.integers().map(str), now=st.floats(0, 4e9))
+@example(told=0, now=1.0)
+@example(told=-1, now=1.0)
+@example(told="3600", now=1.0)
+@example(told=float("nan"), now=1.0)
+@example(told=10**400, now=1.0)
+def test_when_a_token_ends(told: Any, now: float) -> None:
+    """Whatever `expires_in` is, a token ends after it came, or nobody knows when; and it is due before that."""
+    login = Login({"access_token": "x", "expires_in": told}, got=now)
+    assert login.ends > now
+    assert login.ends == float("inf") or login.ends <= now + 10**9
+    assert now <= due(login) <= login.ends
+    if isinstance(told, int) and not isinstance(told, bool) and 0 < told <= 10**9:
+        assert login.ends == now + told
+
+
+@pytest.mark.parametrize(("told", "requests"), [(0, 1), (-5, 1), ("3600", 1), ("soon", 1), (None, 1), (10**300, 1), (1e-9, 4)])
+async def test_odd_lives(victim: Doorward, liar: Liar, told: Any, requests: int) -> None:
+    """A life that makes no sense is none: the token is used until it is refused, and not fetched with each call."""
+    liar.says("/token", {"access_token": "fine", "expires_in": told}, Date="Thu, 01 Jan 1970 00:00:00 GMT")
+    liar.says("/api/me", b"fine")
+    async with victim.http(victim.auth(token_url=f"{liar.url}/token", **MACHINE)) as http:
+        for _ in range(4):
+            assert (await http.get("/me")).text == "fine"
+    assert liar.posted() == ["/token"] * requests

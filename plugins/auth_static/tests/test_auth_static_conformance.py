@@ -10,6 +10,7 @@ from doorward_auth_static import ApiKeyAuth, BasicAuth, JwtAuth, StaticAuth
 
 TYPES = {
     "static": (StaticAuth, {"value": "${CANARY}"}),
+    "bearer": (JwtAuth, {"token": "${CANARY}"}),
     "jwt": (JwtAuth, {"token": "${CANARY}"}),
     "basic": (BasicAuth, {"username": "u", "password": "${CANARY}"}),
     "api_key": (ApiKeyAuth, {"name": "X-Key", "value": "${CANARY}", "in": "header"}),

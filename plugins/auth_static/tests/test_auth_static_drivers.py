@@ -60,9 +60,9 @@ class Host:
         self.environ = environ
         self.secrets = Secrets(environ=environ)
 
-    def driver(self, kind: Any, settings: dict[str, Any], **more: Any) -> Any:
+    def driver(self, kind: Any, settings: dict[str, Any], *, url: str = "", origins: tuple[str, ...] = (), **more: Any) -> Any:
         valid = validate(kind.Settings, settings, secrets=self.secrets, place="test")
-        return kind(PluginContext("api", valid, Path("unused")), **more)
+        return kind(PluginContext("api", valid, Path("unused"), url, origins=origins), **more)
 
     def auth(self, kind: Any, **settings: Any) -> httpx2.Auth:
         return self.driver(kind, settings).create_auth()
@@ -282,3 +282,34 @@ def test_the_import_is_light() -> None:
     """Importing the plugin imports no HTTP client and no logger."""
     code = "import sys, doorward_auth_static; print(*({'httpx2', 'structlog', 'anyio', 'mcp'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == ""
+
+
+@pytest.mark.anyio
+async def test_credentials_stay_with_the_configured_origins(url: str) -> None:
+    """Where the server's URL is configured, its origin counts, not that of the first request; `origins` belong to it."""
+    host, elsewhere = Host(X=KEY), url.replace("127.0.0.1", "localhost")
+    auth = host.driver(StaticAuth, {"value": "${X}"}, url=f"{url}/api?a=b").create_auth()
+    with pytest.raises(ServerError, match="were not sent to http://localhost:"):
+        await seen(elsewhere, auth)
+    assert (await seen(url, auth))["authorization"] == KEY
+    both = host.driver(StaticAuth, {"value": "${X}"}, url=url, origins=(elsewhere,)).create_auth()
+    assert (await seen(elsewhere, both))["authorization"] == (await seen(url, both))["authorization"] == KEY
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("kind", "settings"), CASES)
+async def test_a_value_that_takes_time_is_waited_for(url: str, kind: Any, settings: dict[str, Any]) -> None:
+    """What a plugin fetches is fetched in a thread of its own."""
+    threads = []
+
+    def resolve(scheme: str, name: str) -> str:
+        threads.append(threading.current_thread())
+        return KEY
+
+    host = Host()
+    host.secrets.resolve = resolve
+    fetched = {key: value.replace("${X}", "${vault:x}") for key, value in settings.items()}
+    answer = await seen(url, host.auth(kind, **fetched))
+    assert KEY in str(answer) or base64.b64encode(f"me:{KEY}".encode()).decode() in answer["authorization"]
+    assert threads
+    assert threading.main_thread() not in threads

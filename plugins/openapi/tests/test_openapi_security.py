@@ -295,6 +295,32 @@ async def test_openapi_a_call_without_credentials_says_which(tmp_path, upstream)
         await source.close()
 
 
+@pytest.mark.parametrize("open_to_all", [True, False])
+async def test_openapi_a_document_needs_no_variables(tmp_path, upstream, open_to_all):
+    """CONTRACT: AUT-18 A document that is open to all compiles while the credentials of its calls are not set; another says what lacks."""
+    import json
+
+    import httpx2
+    from doorward import MissingSecret
+
+    class Lacking(httpx2.Auth):
+        def auth_flow(self, request):
+            raise MissingSecret("${API_TOKEN} has no value")
+            yield request
+
+    upstream.answers["/d.json"] = (200 if open_to_all else 401, {}, json.dumps(described({"b": BEARER})).encode())
+    options = OpenAPI.Settings(spec=f"{upstream.url}/d.json", base_url=upstream.url)
+    source = OpenAPI(ServerContext("api", options, tmp_path, tmp_path, Lacking))
+    try:
+        if open_to_all:
+            assert len((await source.compile()).functions) == 1
+        else:
+            with pytest.raises(MissingSecret, match="API_TOKEN"):
+                await source.compile()
+    finally:
+        await source.close()
+
+
 SPECS = Path(os.environ.get("DOORWARD_SPECS", ""))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
@@ -13,8 +12,9 @@ import click
 from doorward import files
 from doorward.cli.common import Project, common, pairs, parsed
 from doorward.cli.compile import compile_now
+from doorward.cli.hidden import moved
 from doorward.cli.servers import put_server
-from doorward.cli.suggest import write_auth
+from doorward.cli.suggest import compile_and_suggest
 from doorward.settings import ServerSettings
 
 
@@ -55,11 +55,9 @@ def _command(source: str, model: Any) -> click.Command:
         for key in both:
             if key in (first, "skills") or _format(fields.get(key)) == "path":
                 both[key] = files.beside(project.config, both[key])
-        table = {"source": source} | ({"read_only": True} if read_only else {}) | both
+        table = moved(project, name, {"source": source} | ({"read_only": True} if read_only else {}) | both)
         put_server(project, name, table, replace=force)
-        began = time.time()
-        advice = None if no_auth or "auth" in both else write_auth(project, name, table)
-        return compile_now(project, (name,), began=began, advice=advice)
+        return compile_now(project, (name,)) if no_auth or "auth" in both else compile_and_suggest(project, name, table)
 
     if first is not None:
         behind = next(place for place, param in enumerate(command.params, 1) if param.name == "name")

@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,17 +71,15 @@ def compile_now(
     force: bool = False,
     verbose: bool = False,
     probe: bool = False,
-    began: float = 0.0,
-    advice: Advice | None = None,
+    advise: Callable[[Gateway], Advice | None] = lambda gate: None,
 ) -> int:
-    """Compile and tell; what was compiled before `began` is told as unchanged, and `advice` besides. Returns: the exit code."""
+    """Compile and tell, what `advise` makes of it besides. Returns: the exit code."""
     loaded = project.load()
-    began = began or time.time()
     if not dry_run:
-        return anyio.run(_compile, project, loaded, servers, False, force, verbose, probe, began, advice)
+        return anyio.run(_compile, project, loaded, servers, False, force, verbose, probe, advise)
     with tempfile.TemporaryDirectory(prefix="doorward-") as folder:  # a gateway writes to its state folder
         loaded = replace(loaded, config=loaded.config.model_copy(update={"state": Path(folder)}))
-        return anyio.run(_compile, project, loaded, servers, True, force, verbose, False, began, advice)
+        return anyio.run(_compile, project, loaded, servers, True, force, verbose, False, advise)
 
 
 async def _compile(
@@ -92,12 +90,13 @@ async def _compile(
     force: bool,
     verbose: bool,
     probe: bool,
-    began: float,
-    advice: Advice | None,
+    advise: Callable[[Gateway], Advice | None],
 ) -> int:
+    began = time.time()
     async with project.gateway(loaded, ready=False) as gate:
         results = await _results(gate, servers, dry_run, force)
         probed = await _probed(gate, results) if probe else None
+        advice = advise(gate)
         if project.json:
             told: dict[str, Any] = {"servers": {name: result.as_dict() for name, result in results.items()}}
             told |= {"suggested": advice.as_dict()} if advice else {}

@@ -14,6 +14,7 @@ import click
 
 from doorward import suggested
 from doorward.cli.common import Project, common, plain, print_json, say
+from doorward.cli.doctor_secrets import about_secrets
 from doorward.cli.suggest import of_doctor
 from doorward.errors import ConfigError, DoorwardError, MissingSecret
 from doorward.types import LOCAL
@@ -56,6 +57,7 @@ async def _all(project: Project) -> list[Check]:
             checks += _http(gate)
             checks += [check async for check in _servers(gate)]
             checks += [check async for check in _principals(gate)]
+            checks += [Check(*found) async for found in about_secrets(gate, project.env_file or project.config.parent / ".env")]
             checks += [check async for check in _executors(gate)]
             checks.append(await _cache(gate))
             checks += [Check(f"plugin {name}", True) for name in gate.config.plugins if gate.plugins.manager.has_plugin(name)]
@@ -146,8 +148,8 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
                 yield check
         for what, advice in of_doctor(gate, name, report):
             yield Check(what, True, advice)
-    for name, error in gate.servers.broken.items():
-        if (check := _wrong(f"server {name}", error)).check not in told:
+    for name, broken in gate.servers.broken.items():
+        if (check := _wrong(f"server {name}", broken)).check not in told:
             yield check
 
 
@@ -155,7 +157,11 @@ async def _principals(gate: Gateway) -> AsyncIterator[Check]:
     """Whom the configuration names: their servers, and what they lack where each has credentials of their own. What `local` lacks is
     no failure: perhaps all others come over HTTP."""
     for unknown in gate.principals.unknown():
-        yield Check(unknown, False, "Check the name: `doorward servers` lists them.")
+        yield Check(unknown, False, "Check the name: `doorward list` shows them.")
+    for name, table in gate.config.principals.items():
+        for key in [key for key, secret in table.secrets.items() if secret.literal]:
+            what = f"principal {name}: the secret {key} stands in the configuration file"
+            yield Check(what, True, "Move it to .env, and write ${NAME} in its place.")
     for principal in dict.fromkeys([LOCAL, *gate.principals.configured()]):
         for name, server in gate.servers.configured.items():
             if server.settings.per_principal and name not in gate.servers.broken and gate.principals.may_use(principal, name):
@@ -167,13 +173,12 @@ async def _own(gate: Gateway, name: str, principal: str) -> AsyncIterator[Check]
     """What a principal lacks at a server, or what the auth says of their login there."""
     what = f"server {name} for {principal}"
     try:
-        missing = [text for template in _templates(gate.servers.settings(name, principal)) if (text := template.missing())]
+        missing = {str(found): found for template in _templates(gate.servers.settings(name, principal)) if (found := template.trouble())}
     except DoorwardError as error:
         yield _wrong(what, error)
         return
-    for text in dict.fromkeys(missing):
-        where = f"[principals.{principal}.secrets]" if text.startswith("the principal ") else ".env or the environment"
-        yield Check(f"{what}: {text}", False, f"Set it in {where}.")
+    for trouble in missing.values():
+        yield _wrong(what, trouble)
     if not missing:
         async for check in _login(gate, name, principal):
             yield check
@@ -193,16 +198,10 @@ async def _login(gate: Gateway, name: str, principal: str = LOCAL) -> AsyncItera
 
 
 def _secrets(server: str, settings: Iterable[Any], per_principal: bool) -> Iterator[Check]:
-    """Missing values (those of each principal are told of them), and credentials that the file holds."""
-    from doorward.secrets import Secret
-
-    for template in _templates(list(settings)):
-        if (missing := template.missing()) and not per_principal:
-            yield Check(f"server {server}: {missing}", False, "Set it in .env or the environment.")
-        elif not missing and isinstance(template, Secret) and template.literal:
-            yield Check(
-                f"server {server}: a credential stands in the configuration file", True, "Move it to .env, and write ${NAME} in its place."
-            )
+    """Missing values; those of each principal are told of them."""
+    for template in _templates(list(settings)) if not per_principal else ():
+        if trouble := template.trouble():
+            yield _wrong(f"server {server}", trouble)
 
 
 def _templates(value: Any) -> Iterator[Any]:

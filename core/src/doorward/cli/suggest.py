@@ -10,6 +10,7 @@ import anyio
 
 from doorward import suggested
 from doorward.cli.common import Project
+from doorward.cli.compile import compile_now
 from doorward.cli.servers import lines, put_server
 from doorward.config import module_name
 from doorward.types import Suggestion
@@ -22,20 +23,20 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Advice:
     """The suggestions for a server, the best first, and what became of that: it was `written`, it stands `aside` as a comment, or
-    neither, because no function needs credentials."""
+    neither, because no function needs credentials. `closed` is how many do; `None` if the server refused before it told its functions."""
 
     server: str
     env: str
-    closed: int
+    closed: int | None
     suggestions: list[Suggestion]
 
     @property
     def written(self) -> bool:
-        return bool(self.closed) and not self.suggestions[0].elsewhere
+        return self.closed != 0 and not self.suggestions[0].elsewhere
 
     @property
     def aside(self) -> bool:
-        return bool(self.closed) and not self.written
+        return self.closed != 0 and not self.written
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`."""
@@ -50,10 +51,11 @@ class Advice:
         """In sentences: what the server wants, what was written, what there is to do, and what else would do."""
         first, *others = self.suggestions
         place = f"[servers.{self.server}]"
-        if not self.closed:
+        if self.closed == 0:
             said = [f"auth: no function of it says that it needs credentials, but they may be given. To do so, add to {place}:"]
             return said + [f"  {line_of(each)}  ({each.says})" for each in self.suggestions]
-        said = [f"auth: {counts(self.closed, first)}: {first.says}"]
+        wants = "it wants credentials" if self.closed is None else counts(self.closed, first)
+        said = [f"auth: {wants}: {first.says}"]
         if self.written:
             said.append(f"  written to {place}: {line_of(first)}")
         else:
@@ -65,22 +67,33 @@ class Advice:
         return said
 
 
-def write_auth(project: Project, name: str, table: Mapping[str, Any]) -> Advice | None:
-    """Compile the server that was just written, and give it the `auth` that its source suggests for it. `None` if it suggests none, or
-    cannot be compiled: then that is told by who compiles it next."""
-    advice = anyio.run(_advice, project, name)
-    if advice is not None and (advice.written or advice.aside):
-        auth = {"auth": suggested.value(advice.suggestions[0])}
-        put_server(project, name, {**table, **(auth if advice.written else {})}, replace=True, aside=auth if advice.aside else None)
-    return advice
+def compile_and_suggest(project: Project, name: str, table: Mapping[str, Any]) -> int:
+    """Compile the server that was just written, and give it the `auth` that its source then suggests. Returns: the exit code."""
+    told: list[Advice] = []
+
+    def advise(gate: Gateway) -> Advice | None:
+        report, error = gate.catalog.reports().get(module_name(name)), gate.servers.broken.get(name)
+        suggestions = suggested.usable(getattr(error, "auth", ()) if error else report or (), gate.plugins)
+        if not suggestions:
+            return None
+        closed = None if error or report is None else report.closed
+        advice = Advice(name, str(project.env_file or project.config.with_name(".env")), closed, suggestions)
+        if advice.written or advice.aside:
+            auth = {"auth": suggested.value(suggestions[0])}
+            put_server(project, name, {**table, **(auth if advice.written else {})}, replace=True, aside=auth if advice.aside else None)
+        told.append(advice)
+        return advice
+
+    code = compile_now(project, (name,), advise=advise)
+    if code == 0 and told and told[0].written:
+        anyio.run(_again, project, name)
+    return code
 
 
-async def _advice(project: Project, name: str) -> Advice | None:
+async def _again(project: Project, name: str) -> None:
+    """The server as it is now: that is what the catalog is for. If it lacks anything, who uses it is told."""
     async with project.gateway(ready=False) as gate:
-        report = (await gate.servers.compile([name])).get(name)
-        suggestions = suggested.usable(report, gate.plugins)
-    env = project.env_file or project.config.with_name(".env")
-    return Advice(name, str(env), report.closed, suggestions) if report and suggestions else None
+        await gate.servers.compile([name])
 
 
 def of_doctor(gate: Gateway, name: str, report: Report) -> list[tuple[str, str]]:
@@ -89,13 +102,13 @@ def of_doctor(gate: Gateway, name: str, report: Report) -> list[tuple[str, str]]
     suggestions = suggested.usable(report, gate.plugins)
     if auth:
         return [(f"server {name}: {why}", "See whether calls work.") for why in suggested.mismatches(auth, suggestions)]
-    if not report.closed or report.server != module_name(name):
+    if not report.closed:
         return []
     if not suggestions:
         return [(f"server {name} has no auth, and its functions need credentials", "None of the types of auth here serves it.")]
     first, *_ = suggestions
-    to = f" It would have secrets sent to {' and '.join(first.elsewhere)}, which its document names." if first.elsewhere else ""
-    return [(f"server {name} has no auth: {counts(report.closed, first)}", f"Add to [servers.{name}]: {line_of(first)}.{to}")]
+    to = f"Its document would have secrets sent to {' and '.join(first.elsewhere)}. If that is right, add" if first.elsewhere else "Add"
+    return [(f"server {name} has no auth: {counts(report.closed, first)}", f"{to} to [servers.{name}]: {line_of(first)}")]
 
 
 def counts(closed: int, suggestion: Suggestion) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any, Generic
 
@@ -12,12 +13,16 @@ from doorward.credentials.home import Home
 from doorward.credentials.renewal import C, Renewal
 from doorward.errors import ServerError
 
+AGAIN_USELESS = 5.0
+"""Seconds for which no other credential is fetched for a server that has refused a new one as well."""
+
 
 class Fetched(httpx2.Auth, Generic[C]):
     """Puts the credential into each request to its home (`put`), and another one if the server refuses it with 401, once."""
 
     def __init__(self, server: str, home: Home, renewal: Renewal[C], put: Callable[[httpx2.Request, C], None], *, advice: str = "") -> None:
         self._server, self._home, self._renewal, self._put, self._advice = server, home, renewal, put, advice
+        self._useless: tuple[C, float] | None = None
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         self._home.check(request)
@@ -33,12 +38,20 @@ class Fetched(httpx2.Auth, Generic[C]):
 
     async def after(self, response: httpx2.Response, credential: C) -> C | None:
         """The credential with which the request should be made again, if it should."""
-        return await self._renewal.get(credential) if response.status_code == 401 else None
+        if response.status_code != 401:
+            return None
+        if self._useless is not None and self._useless[0] == credential and time.monotonic() < self._useless[1]:
+            raise self._refusal()
+        return await self._renewal.get(credential)
 
     async def check(self, response: httpx2.Response, credential: C) -> None:
         """Whether the second answer will do. Raises: ServerError if the server refuses this credential, too."""
         if response.status_code == 401:
-            raise ServerError(f"{self._server} refuses the credentials that it was given", hint=self._advice or None)
+            self._useless = credential, time.monotonic() + AGAIN_USELESS
+            raise self._refusal()
+
+    def _refusal(self) -> ServerError:
+        return ServerError(f"{self._server} refuses the credentials that it was given", hint=self._advice or None)
 
 
 class Capped(httpx2.AsyncByteStream):

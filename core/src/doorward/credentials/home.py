@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
 
 import httpx2
 
@@ -10,22 +11,26 @@ from doorward.errors import ConfigError, ServerError
 
 
 class Home:
-    """The origin of a server (RFC 6454): its credentials go there, privately, and nowhere else.
+    """The origin of a server (RFC 6454), and those that its configuration says are its own as well (`origins`): its credentials go
+    there, privately, and nowhere else.
 
-    Raises: ConfigError if `url` is none, or is neither https nor on loopback.
+    Raises: ConfigError if `url` is none, or one of them is neither https nor on loopback.
     """
 
-    def __init__(self, server: str, url: str) -> None:
+    def __init__(self, server: str, url: str, origins: Sequence[str] = ()) -> None:
         at = parsed(url)
         if not url or not at.host:
             raise ConfigError(f"{server}: it is not known where its credentials may go", hint="Set `url` or `base_url` of the server.")
-        if at.scheme != "https" and not (at.scheme == "http" and is_loopback(at)):
-            raise ConfigError(f"{server}: credentials that are fetched go over https only, and its URL is {place(url)}")
+        every = [at, *map(parsed, origins)]
+        for one in every:
+            if one.scheme != "https" and not (one.scheme == "http" and is_loopback(one)):
+                raise ConfigError(f"{server}: credentials that are fetched go over https only, and its URL is {place(str(one))}")
         self._server, self.origin, self._at = server, at.origin, place(str(at.join("/")))
+        self._origins = {one.origin for one in every}
 
     def check(self, request: httpx2.Request) -> None:
         """Raises: ServerError for a request to another origin."""
-        if request.url.origin != self.origin:
+        if request.url.origin not in self._origins:
             raise ServerError(
                 f"the credentials of {self._server!r} are for {self._at} and were not sent to {place(str(request.url.join('/')))}",
                 hint="Configure the other origin as a server of its own.",

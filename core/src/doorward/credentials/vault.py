@@ -47,7 +47,7 @@ class Vault:
         with self._errors(name):
             try:
                 text = self._file(name).read_text(encoding="utf-8")
-            except FileNotFoundError:
+            except (FileNotFoundError, UnicodeDecodeError):
                 return None
         return self._opened(name, text)
 
@@ -108,8 +108,8 @@ class Vault:
         """What is kept. Nothing where it is encrypted, and not with this key or not for this entry: it has to be fetched anew."""
         try:
             kept = json.loads(text)
-            box, salt = kept["box"], bytes.fromhex(kept["salt"])
-        except (ValueError, KeyError, TypeError):
+            box, salt = kept["box"].encode(), bytes.fromhex(kept["salt"])
+        except (ValueError, KeyError, TypeError, AttributeError):
             return text
         from cryptography.fernet import Fernet, InvalidToken
 

@@ -1,3 +1,24 @@
-"""The auth type `keycloak`."""
+"""The auth type `keycloak`: `oauth2` for a realm of Keycloak, told by its name and where the server is."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from doorward_auth_oauth2 import OAuth2
+
+from doorward_auth_keycloak.settings import KeycloakSettings
+
+if TYPE_CHECKING:
+    from doorward import PluginContext
+
+PLUGIN_API = 1
+
+
+class Keycloak(OAuth2):
+    """Tokens of a realm, whose endpoints are discovered."""
+
+    Settings = KeycloakSettings
+
+    def __init__(self, context: PluginContext) -> None:
+        super().__init__(replace(context, settings=context.settings.oauth2))

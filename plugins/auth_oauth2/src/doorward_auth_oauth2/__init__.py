@@ -6,6 +6,7 @@ are an `OAuth2Settings`.
 
 from __future__ import annotations
 
+import shlex
 import time
 from typing import TYPE_CHECKING
 
@@ -78,12 +79,14 @@ class OAuth2:
     def _require_person(self) -> None:
         if self._context.settings.flow not in PEOPLE:
             raise ConfigError(f"the flow {self._context.settings.flow} needs no login", place=f"[servers.{self._context.name}] auth")
+        if self._context.principal != LOCAL and not self._context.per_principal:
+            raise ConfigError("is the same for all", place=f"[servers.{self._context.name}]", hint="Set per_principal = true.")
 
     def _advice(self) -> str:
         """What to do if there is no token, or none that the server takes."""
         if self._context.settings.flow not in PEOPLE:
             return "Ask the provider whether these credentials may still use it."
-        whose = "" if self._context.principal == LOCAL else f" --principal {self._context.principal}"
+        whose = "" if self._context.principal == LOCAL else f" --principal {shlex.quote(self._context.principal)}"
         return f"Log in: doorward login {self._context.name}{whose}"
 
     def _store(self) -> Store:

@@ -11,7 +11,10 @@ from doorward import ConfigError, ServerError
 from mcp.client.auth import utils
 from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
 from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_server_url
-from pydantic import ValidationError
+from pydantic import AnyHttpUrl, ValidationError
+
+from doorward_auth_oauth2.settings import PEOPLE
+from doorward_auth_oauth2.wire import said
 
 if TYPE_CHECKING:
     from doorward import PluginContext
@@ -20,10 +23,16 @@ if TYPE_CHECKING:
     from doorward_auth_oauth2.wire import Wire
 
 
+class Metadata(OAuthMetadata):
+    """What an authorization server tells of itself, and (RFC 8628 section 4) where it takes devices."""
+
+    device_authorization_endpoint: AnyHttpUrl | None = None
+
+
 class Found:
     """What was found: the provider, the resource's own metadata if it has any, and the scopes that are asked for."""
 
-    def __init__(self, provider: OAuthMetadata, resource: ProtectedResourceMetadata | None, scopes: list[str]) -> None:
+    def __init__(self, provider: Metadata, resource: ProtectedResourceMetadata | None, scopes: list[str]) -> None:
         self.provider, self.resource, self.scopes = provider, resource, scopes
         about = {"issuer", "authorization_endpoint", "token_endpoint", "revocation_endpoint"}
         self.named: dict[str, Any] = provider.model_dump(mode="json", include=about, exclude_none=True)
@@ -35,12 +44,13 @@ async def discover(context: PluginContext, wire: Wire) -> Found:
     """Ask the server, then the provider. Raises: ServerError, ConfigError."""
     settings, url = context.settings, context.url
     if settings.token_url:
-        return Found(_by_urls(settings.token_url, settings.authorization_url or settings.token_url), None, settings.scopes)
+        device = settings.device_authorization_url or None
+        return Found(_by_urls(settings.token_url, settings.authorization_url or settings.token_url, device=device), None, settings.scopes)
     challenge = await wire.challenge(url, mcp=context.source == "mcp")
     challenged = challenge if challenge.status_code in (401, 403) else None
     resource = await _resource(challenged, url, wire)
     provider = await _provider(settings, url, resource, wire, guess=challenge.status_code == 401)
-    return Found(provider, resource, settings.scopes or _asked(challenged, resource, provider))
+    return Found(provider, resource, settings.scopes or _asked(settings, challenged, resource, provider))
 
 
 async def _resource(challenged: httpx2.Response | None, url: str, wire: Wire) -> ProtectedResourceMetadata | None:
@@ -56,9 +66,7 @@ async def _resource(challenged: httpx2.Response | None, url: str, wire: Wire) ->
     return None
 
 
-async def _provider(
-    settings: OAuth2Settings, url: str, resource: ProtectedResourceMetadata | None, wire: Wire, *, guess: bool
-) -> OAuthMetadata:
+async def _provider(settings: OAuth2Settings, url: str, resource: ProtectedResourceMetadata | None, wire: Wire, *, guess: bool) -> Metadata:
     """The metadata of the authorization server, whose issuer must be the one that was looked for (RFC 8414 section 3.3)."""
     offered = [str(one) for one in resource.authorization_servers] if resource else []
     issuer = settings.issuer or (offered[0] if offered else "")
@@ -69,9 +77,16 @@ async def _provider(
                 f"{url} sends to {', '.join(offered)}, which is not the issuer that is configured: nobody was asked for tokens"
             )
     expected = issuer or str(httpx2.URL(url).copy_with(path="", query=None, fragment=None, userinfo=b""))
+    words = ""
     for at in utils.build_oauth_authorization_server_metadata_discovery_urls(issuer or None, url):
-        ok, found = await utils.handle_auth_metadata_response(await wire.get(at))
-        if found is not None:
+        response = await wire.get(at)
+        ok, told = await utils.handle_auth_metadata_response(response)
+        words = _words(response) or words
+        if told is not None:
+            try:
+                found = Metadata.model_validate_json(response.content)
+            except ValidationError:
+                raise ServerError(f"{at} names no place for devices that could be used") from None
             if not utils.issuers_match(str(found.issuer), expected):
                 raise ServerError(f"{at} is the metadata of {found.issuer}, not of {expected}: nobody was asked for tokens")
             if settings.flow == "authorization_code":
@@ -79,6 +94,8 @@ async def _provider(
             return found
         if not ok:
             break
+    if settings.issuer:
+        raise ConfigError(f"{issuer} has no metadata{f': {words}' if words else ''}", hint="Is that its address?")
     if issuer or not guess:
         what = f"{issuer} has no metadata" if issuer else f"{url} does not say where to log in"
         raise ConfigError(what, hint="Set issuer, or authorization_url and token_url with a client_id, in auth.")
@@ -86,18 +103,27 @@ async def _provider(
     return _by_urls(f"{base}/token", f"{base}/authorize", f"{base}/register", issuer=expected)
 
 
-def _by_urls(token: str, authorization: str, registration: str | None = None, *, issuer: str = "") -> OAuthMetadata:
+def _words(response: httpx2.Response) -> str:
+    """What an answer without metadata says of it, if anything (Keycloak: that there is no such realm)."""
     try:
-        return OAuthMetadata.model_validate(
-            {
-                "issuer": issuer or token,
-                "token_endpoint": token,
-                "authorization_endpoint": authorization,
-                "registration_endpoint": registration,
-            }
-        )
+        content = response.json()
+    except (ValueError, RecursionError):
+        return ""
+    return said(content) if isinstance(content, dict) and content.get("error") else ""
+
+
+def _by_urls(token: str, authorization: str, registration: str | None = None, *, issuer: str = "", device: str | None = None) -> Metadata:
+    told = {
+        "issuer": issuer or token,
+        "token_endpoint": token,
+        "authorization_endpoint": authorization,
+        "registration_endpoint": registration,
+        "device_authorization_endpoint": device,
+    }
+    try:
+        return Metadata.model_validate(told)
     except ValidationError:
-        raise ConfigError("token_url or authorization_url is no URL") from None
+        raise ConfigError("token_url, authorization_url or device_authorization_url is no URL") from None
 
 
 def _check(found: OAuthMetadata, *, strict: bool) -> None:
@@ -114,11 +140,13 @@ def _check(found: OAuthMetadata, *, strict: bool) -> None:
         raise ServerError(f"{found.issuer} does not offer PKCE with S256, without which no login is safe")
 
 
-def _asked(challenged: httpx2.Response | None, resource: ProtectedResourceMetadata | None, provider: OAuthMetadata) -> list[str]:
-    """The scopes that the server asks for, and `offline_access` for a refresh token where the provider has that."""
+def _asked(
+    settings: OAuth2Settings, challenged: httpx2.Response | None, resource: ProtectedResourceMetadata | None, provider: OAuthMetadata
+) -> list[str]:
+    """The scopes that the server asks for, and `offline_access` for a person's refresh token where the provider has that."""
     scopes = challenged_scopes(challenged) if challenged is not None else []
     scopes = scopes or _scopes((resource and resource.scopes_supported) or ())
-    if scopes and "offline_access" in (provider.scopes_supported or ()) and "offline_access" not in scopes:
+    if scopes and settings.flow in PEOPLE and "offline_access" in (provider.scopes_supported or ()) and "offline_access" not in scopes:
         scopes.append("offline_access")
     return scopes
 

@@ -41,7 +41,8 @@ async def grant(context: PluginContext, wire: Wire, subject: str = "") -> Login:
     if settings.flow == "password":
         fields |= {"grant_type": "password", "username": settings.username.reveal(), "password": settings.password.reveal()}
     elif settings.flow == "refresh_token":
-        fields |= {"grant_type": "refresh_token", "refresh_token": settings.refresh_token.reveal()}
+        # What the server asks for may be more than was granted with it (RFC 6749 section 6).
+        fields = {"grant_type": "refresh_token", "refresh_token": settings.refresh_token.reveal(), "scope": " ".join(settings.scopes)}
     elif settings.flow == "jwt_bearer":
         who = settings.assertion_issuer or settings.client_id
         signed = assertion(settings, who, settings.subject or who, settings.audience or found.named["issuer"], settings.claims)

@@ -7,7 +7,7 @@ from doorward import Person, PluginContext
 from doorward.credentials import Home
 from mcp.shared.auth import AuthorizationCodeResult
 
-from doorward_auth_oauth2 import discovery, flows, grants
+from doorward_auth_oauth2 import device, discovery, flows, grants
 from doorward_auth_oauth2.kept import Login
 from doorward_auth_oauth2.redirect import Redirect
 from doorward_auth_oauth2.wire import Wire
@@ -20,10 +20,18 @@ async def log_in(context: PluginContext, before: Login | None, person: Person) -
     """
     settings, url = context.settings, context.url
     Home(context.name, url)
-    async with Wire(context.conceal, settings.urls(url)) as wire, Redirect(settings.redirect_port) as redirect:
+    async with Wire(context.conceal, settings.urls(url)) as wire:
         found = await discovery.discover(context, wire)
         if before is not None and before.wanted and not settings.scopes:
             found.scopes = list(dict.fromkeys([*before.scope.split(), *before.wanted.split(), *found.scopes]))
+        if settings.flow == "device_code":
+            return await device.authorize(context, found, person, wire)
+        return await _in_a_browser(context, found, person, wire)
+
+
+async def _in_a_browser(context: PluginContext, found: discovery.Found, person: Person, wire: Wire) -> Login:
+    settings, url = context.settings, context.url
+    async with Redirect(settings.redirect_port) as redirect:
 
         async def visit(page: str) -> None:
             wire.check(page)

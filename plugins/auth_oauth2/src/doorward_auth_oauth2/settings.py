@@ -80,6 +80,11 @@ class OAuth2Settings(Settings):
 
     @model_validator(mode="after")
     def _fits(self) -> OAuth2Settings:
+        self.require_fit()
+        return self
+
+    def require_fit(self) -> None:
+        """Whether they can work together; for who has put them together without validation as well. Raises: ValueError."""
         for key in _NEEDS.get(self.flow, ()):
             if not getattr(self, key):
                 raise ValueError(f"the flow {self.flow} needs {key}")
@@ -104,7 +109,6 @@ class OAuth2Settings(Settings):
             raise ValueError(f"{page} and token_url belong together")
         if self.flow == "authorization_code" and self.token_url and not self.client_id:
             raise ValueError("a provider that is given by its URLs needs a client_id")
-        return self
 
     @property
     def scopes(self) -> list[str]:

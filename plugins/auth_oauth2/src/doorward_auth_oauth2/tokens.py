@@ -25,7 +25,7 @@ class Bearer(Fetched[Login]):
         self._person = self._settings.flow in PEOPLE
         self._keeps = self._person or self._settings.flow == "refresh_token" or context.vault.encrypted
         self._backoff = Backoff(context.name)
-        super().__init__(context.name, Home(context.name, context.url), Renewal(self._fetch), _put, advice=advice)
+        super().__init__(context.name, Home(context.name, context.url, context.origins), Renewal(self._fetch), _put, advice=advice)
         if self._settings.flow == "token_exchange" and self._settings.subject_token is None and not context.per_principal:
             raise ConfigError(
                 "the flow token_exchange exchanges what each principal brings, and this server is the same for all",

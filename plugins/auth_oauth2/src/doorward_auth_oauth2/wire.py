@@ -18,7 +18,7 @@ from doorward.credentials import PATIENCE, exchange, is_loopback, parsed, place
 MOST_REDIRECTS = 4
 """Requests of one exchange."""
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-SECRET = re.compile(r"(?i)token$|^code|^device_code|secret|assertion|password")
+SECRET = re.compile(r"(?i)token$|^code|^device_code|secret|assertion$|password")
 """Names of form fields and of members of answers that hold secrets: access_token, code_verifier, client_secret …"""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING
 
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 
 GOODBYE = 5.0
 """Seconds that a logout may take."""
-_OPENED = "doorward_session"
-"""Where a request says whose it is: its answer belongs to that session, and another one may be there by then."""
 
 
 class Keeper(Fetched[Opened]):
@@ -32,7 +29,7 @@ class Keeper(Fetched[Opened]):
         self._backoff = Backoff(context.name)
         self._sessions = Renewal[Opened](self._open)
         advice = f"Check the auth of {context.name}: it logs in, and is refused nevertheless."
-        super().__init__(context.name, self._places.home, self._sessions, self._add, advice=advice)
+        super().__init__(context.name, self._places.home, self._sessions, _put, advice=advice)
 
     async def _open(self, refused: Opened | None) -> Opened:
         try:
@@ -41,32 +38,25 @@ class Keeper(Fetched[Opened]):
         except ServerError as error:
             raise type(error)(f"no session for {self._context.name}: {error}", hint=error.hint) from None
 
-    def _add(self, request: httpx2.Request, opened: Opened) -> None:
-        opened.put(request)
-        request.extensions[_OPENED] = opened
-
-    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """The requests of `Fetched`, whose answers may change the session's cookies."""
-        flow, response, times = super().async_auth_flow(request), None, 0
-        try:
-            while True:
-                request = await flow.asend(response)  # type: ignore[arg-type]
-                response = yield request
-                times += 1
-                opened: Opened = request.extensions[_OPENED]
-                opened.take(response)
-                if times > 1 and self._ended(response):
-                    opened.doubt()
-        except StopAsyncIteration:
-            if response is not None and self._places.asks_to_log_in(response):
-                raise ServerError(f"{self._context.name} sends to its login, though there was one", hint=self._advice) from None
-        finally:
-            await flow.aclose()
-
     async def after(self, response: httpx2.Response, credential: Opened) -> Opened | None:
-        if not self._ended(response) or credential.doubted:
+        credential.take(response)
+        if not self._ended(response):
+            return None
+        if credential.doubted:
+            self._require_no_login(response)
             return None
         return await self._sessions.get(credential)
+
+    async def check(self, response: httpx2.Response, credential: Opened) -> None:
+        credential.take(response)
+        if self._ended(response):
+            credential.doubt()
+        self._require_no_login(response)
+        await super().check(response, credential)
+
+    def _require_no_login(self, response: httpx2.Response) -> None:
+        if self._places.asks_to_log_in(response):
+            raise ServerError(f"{self._context.name} sends to its login, though there was one", hint=self._advice)
 
     def _ended(self, response: httpx2.Response) -> bool:
         """Whether the server says that there is no session (any more)."""
@@ -89,3 +79,7 @@ class Keeper(Fetched[Opened]):
                 pass
         if not 200 <= status < 400:
             log.warning("logout_failed", server=self._context.name, status=status)
+
+
+def _put(request: httpx2.Request, opened: Opened) -> None:
+    opened.put(request)

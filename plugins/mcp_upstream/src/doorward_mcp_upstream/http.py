@@ -133,7 +133,8 @@ def refused(server: str, response: httpx2.Response, said: str = "", with_session
     message = f"HTTP {status} {response.reason_phrase}".strip() + (f": {said}" if said else "")
     if status == 401:
         hint = f'Set auth of [servers.{server}]; for OAuth that is {{ type = "oauth2" }}, and then `doorward login {server}`.'
-        return Trouble(f"it wants other credentials than it was given ({message})", hint, status=status)
+        oauth = "resource_metadata=" in response.headers.get("www-authenticate", "").lower()
+        return Trouble(f"it wants other credentials than it was given ({message})", hint, status=status, oauth=oauth)
     if status == 403:
         return Trouble(f"it does not allow this ({message})", "Check what the credentials may do.", status=status)
     if with_session and (status == 404 or (status == 400 and "session" in said.lower())):  # MCP 2025-11-25, session management

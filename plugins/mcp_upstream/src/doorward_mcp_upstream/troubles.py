@@ -18,7 +18,7 @@ class Trouble(Exception):
 
     `sent`: the server may have had the request, and done what it asks for. `passing`: it may be over with the next
     attempt. `gone`: the connection, or its session, is of no more use. `status` is that of an HTTP answer, 0 if there was
-    none. `limit`: a limit of ours ended it.
+    none. `limit`: a limit of ours ended it. `oauth`: it wants a login, and says where (RFC 9728).
     """
 
     message: str
@@ -28,6 +28,7 @@ class Trouble(Exception):
     gone: bool = False
     status: int = 0
     limit: bool = False
+    oauth: bool = False
 
     def __str__(self) -> str:
         return self.message

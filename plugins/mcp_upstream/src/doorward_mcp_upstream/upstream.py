@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from doorward import Call, DoorwardError, LimitExceeded, ServerContext, ServerError
+from doorward import Call, DoorwardError, LimitExceeded, ServerContext, ServerError, Suggestion
 
 from doorward_mcp_upstream.breaker import Breaker
 from doorward_mcp_upstream.flights import Flights
@@ -237,7 +237,10 @@ class Upstream:
             hint = f"{hint} It may have been done or not; it is not repeated unless the function is known to be safe to repeat.".strip()
         if said := self._log.tail():
             message += f". Its standard error said last:\n{said}"
-        return ServerError(message, hint=hint or None)
+        error = ServerError(message, hint=hint or None)
+        if trouble.oauth:
+            error.auth = [Suggestion([{"type": "oauth2"}], f"OAuth with a login, by `doorward login {self._context.name}`")]
+        return error
 
     def _refused(self, method: str, refusal: Refusal) -> ServerError:
         hint = None

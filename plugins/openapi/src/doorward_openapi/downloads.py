@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import anyio
-from doorward import ServerError
+from doorward import LoginRefused, MissingSecret, ServerError
 
 from doorward_openapi.document import MOST_BYTES
 from doorward_openapi.servers import among, same_origin, shown
@@ -78,7 +78,15 @@ class Downloads:
 
     async def _asked(self, what: str, url: str, validators: Mapping[str, bytes]) -> Answer:
         get, headers, trusted = self.get(), {**_ACCEPT, **validators}, self._trusted(url)
-        answer = await get(what, url, headers, self.timeout, MOST_BYTES, credentials=trusted is True)
+        lacking = None
+        if trusted:
+            try:
+                return await get(what, url, headers, self.timeout, MOST_BYTES, credentials=True)
+            except (MissingSecret, LoginRefused) as error:  # what calls need; many documents are open to all
+                lacking = error
+        answer = await get(what, url, headers, self.timeout, MOST_BYTES, credentials=False)
+        if lacking and answer.status in (401, 403, 404):
+            raise lacking
         if trusted is None and answer.status in (401, 403, 404):
             answer = await get(what, url, headers, self.timeout, MOST_BYTES, credentials=True)
         return answer

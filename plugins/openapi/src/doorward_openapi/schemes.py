@@ -40,8 +40,8 @@ _FLOWS = {"application": "clientCredentials", "accessCode": "authorizationCode",
 
 _OURS = {
     "clientCredentials": ("client_credentials", "OAuth 2 with client credentials"),
-    "authorizationCode": ("authorization_code", "OAuth 2 with a login (authorization code)"),
-    "deviceAuthorization": ("device_code", "OAuth 2 with a login (device code)"),
+    "authorizationCode": ("authorization_code", "OAuth 2 with a login (authorization code), by `doorward login {}`"),
+    "deviceAuthorization": ("device_code", "OAuth 2 with a login (device code), by `doorward login {}`"),
     "password": ("password", "OAuth 2 with a password"),
 }
 
@@ -107,6 +107,7 @@ class Names:
     that no document can ask for a variable that is there for something else."""
 
     def __init__(self, server: str) -> None:
+        self.server = server
         self._prefix = re.sub(r"\W", "_", server, flags=re.ASCII).upper()
         self._taken: dict[str, int] = {}
 
@@ -156,7 +157,13 @@ def _oauth2(scheme: Scheme, names: Names, home: Home, scopes: list[str]) -> Iter
     scope = {"scope": wanted} if 0 < len(wanted) <= _MOST_SCOPES else {}
     if issuer := _issuer(scheme.node, home):
         table = {"type": "oauth2", "issuer": issuer, **scope}
-        yield Way(table, "OAuth 2 with a login (OpenID Connect)", "authorization", 5, _elsewhere([issuer], home))
+        yield Way(
+            table,
+            f"OAuth 2 with a login (OpenID Connect), by `doorward login {names.server}`",
+            "authorization",
+            5,
+            _elsewhere([issuer], home),
+        )
     flows = _flows(scheme.node)
     client: dict[str, Any] = {"client_id": names.of("CLIENT_ID"), "client_secret": names.of("CLIENT_SECRET")}
     for trouble, (name, (ours, says)) in enumerate(_OURS.items(), 4):
@@ -168,7 +175,7 @@ def _oauth2(scheme: Scheme, names: Names, home: Home, scopes: list[str]) -> Iter
                 table |= {"username": names.of("USERNAME"), "password": names.of("PASSWORD")}
             yield Way(
                 table | scope,
-                says,
+                says.format(names.server),
                 "authorization",
                 trouble,
                 _elsewhere([url for key, url in urls.items() if key != "authorization_url"], home),

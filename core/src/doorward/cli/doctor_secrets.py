@@ -1,0 +1,115 @@
+"""What `doctor` finds about credentials: where they stand literally, who may read them, and where they would be seen or sent."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from doorward.cli.hidden import hidden
+from doorward.errors import ConfigError
+from doorward.scrubber import SHORTEST
+from doorward.secrets import Secret
+
+if TYPE_CHECKING:
+    from doorward.gateway import Gateway
+
+Finding = tuple[str, bool, str]
+"""What was found, whether it can stay so, and what to do."""
+
+_MOVE = "Move it to .env, and write ${NAME} in its place."
+_SHORTEST_KEY = 16
+
+
+async def about_secrets(gate: Gateway, env_file: Path) -> AsyncIterator[Finding]:
+    """All findings. Nothing of a credential is told but where it stands."""
+    for finding in [*_dotenv(env_file), *_literal(gate)]:
+        yield finding
+    servers: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for name, server in gate.servers.configured.items():
+        try:
+            source, *auths = gate.servers.settings(name)
+        except ConfigError:  # told with the server
+            continue
+        url = str(getattr(source, "url", None) or getattr(source, "base_url", None) or "")
+        if auths and _is_open(url):
+            yield f"server {name}: its credentials go over plain http", True, "Whoever is on the way can read them. Use https."
+        if server.settings.per_principal:
+            continue
+        for secret in (value for settings in auths for _, value in settings if isinstance(value, Secret)):
+            try:
+                value = (await secret.get()).strip()
+            except ConfigError:
+                continue
+            if 0 < len(value) < SHORTEST:
+                yield f"server {name}: {_short('a credential')}", True, "Get a longer one."
+            elif value and url:
+                servers[value].setdefault(_host(url), name)
+    for hosts in servers.values():
+        if len(hosts) > 1:
+            yield f"servers {', '.join(sorted(hosts.values()))}: one credential for different hosts", True, "Each can use it at the others."
+    async for finding in _key(gate):
+        yield finding
+
+
+def _dotenv(file: Path) -> Iterator[Finding]:
+    if os.name == "posix" and file.is_file() and stat.S_IMODE(file.stat().st_mode) & 0o077:
+        yield f"{file} can be read by other users", True, f"chmod 600 {file}"
+
+
+def _literal(gate: Gateway) -> Iterator[Finding]:
+    for name, server in gate.servers.configured.items():
+        found: dict[str, None] = {}
+
+        def keep(what: str, secret: str, found: dict[str, None] = found) -> str:
+            found[what] = None
+            return ""
+
+        hidden({"source": server.settings.source, "auth": server.settings.auth, **server.options}, keep, gate.plugins)
+        if found:
+            yield f"server {name}: a credential stands in the configuration file ({', '.join(found)})", True, _MOVE
+    for principal, settings in gate.config.principals.items():
+        for key, secret in settings.secrets.items():
+            if secret.literal:
+                yield f"[principals.{principal}.secrets] {key}: a credential stands in the configuration file", True, _MOVE
+
+
+async def _key(gate: Gateway) -> AsyncIterator[Finding]:
+    key = gate.config.vault_key
+    if key is None:
+        return
+    try:
+        value = await key.get()
+    except ConfigError as error:
+        yield f"vault_key: {error}", False, error.hint or ""
+        return
+    if key.literal and "vault_key" not in _of_environment(gate):
+        yield "vault_key: it stands in the configuration file", True, _MOVE
+    if len(value) < _SHORTEST_KEY:
+        yield f"vault_key: it has fewer than {_SHORTEST_KEY} characters", True, "Make one with `openssl rand -hex 32`."
+
+
+def _of_environment(gate: Gateway) -> dict[str, Any]:
+    """The settings that variables give: what is literal there stands in no file."""
+    from doorward.environment import from_environment
+
+    return from_environment(gate.secrets)
+
+
+def _short(what: str) -> str:
+    return f"{what} has fewer than {SHORTEST} characters, so it is not scrubbed from what the API answers"
+
+
+def _is_open(url: str) -> bool:
+    from doorward.credentials import is_loopback, parsed
+
+    return url.startswith("http://") and not is_loopback(parsed(url))
+
+
+def _host(url: str) -> str:
+    from doorward.credentials import parsed
+
+    return parsed(url).host

@@ -1,0 +1,73 @@
+"""A login on another device (RFC 8628): a person enters a code at the provider's page, and we ask until they have."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from typing import Any
+
+import anyio
+import httpx2
+from doorward import ConfigError, Person, PluginContext, ServerError
+
+from doorward_auth_oauth2 import grants
+from doorward_auth_oauth2.discovery import Found
+from doorward_auth_oauth2.kept import Login, life
+from doorward_auth_oauth2.wire import Refused, Wire
+
+INTERVAL = 5.0
+"""Seconds between two requests, unless the provider says otherwise; with each `slow_down` that many more."""
+LEAST_INTERVAL, MOST_INTERVAL = 1.0, 60.0
+PATIENCE = 900.0
+"""Seconds for which a person is waited for at most."""
+GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+
+
+async def authorize(context: PluginContext, found: Found, person: Person, wire: Wire) -> Login:
+    """Tokens of the person, once they have entered the code. Raises: ConfigError, LoginRefused, ServerError."""
+    settings, endpoint = context.settings, found.provider.device_authorization_endpoint
+    grants.require_named(settings, context.url, found)
+    if endpoint is None:
+        raise ConfigError(f"{found.named['issuer']} has no logins for devices", hint='Set flow = "authorization_code" in auth.')
+    fields = {"scope": " ".join(found.scopes), "resource": settings.resources or found.protected.get("resource")}
+    more = {name: value.reveal() for name, value in settings.params.items()}
+    told = _read(await wire.send(grants.proven(settings, str(endpoint), found.named["issuer"], {}, more | fields)))
+    for page in (told["verification_uri"], told["page"]):
+        wire.check(page)
+    scopes = f", which is asked for: {' '.join(found.scopes)}" if found.scopes else ""
+    person.tell(f"Log in at {httpx2.URL(told['page']).host} for {context.name} ({httpx2.URL(context.url).host}){scopes}.")
+    person.tell(f"Enter the code {told['user_code']} at {told['verification_uri']}, or see that it is the one that is shown.")
+    await person.open(told["page"])
+    tokens = await _wait(context, found, told, wire)
+    return Login({"scope": " ".join(found.scopes)} | tokens, found.named, found.protected)
+
+
+async def _wait(context: PluginContext, found: Found, told: dict[str, Any], wire: Wire) -> dict[str, Any]:
+    fields = {"grant_type": GRANT, "device_code": told["device_code"]}
+    interval, ends = told["interval"], time.monotonic() + min(life(told.get("expires_in")) or PATIENCE, PATIENCE)
+    while time.monotonic() + interval < ends:
+        await anyio.sleep(interval)
+        try:
+            return await grants.ask(context.settings, found.named, found.protected, {}, fields, wire)
+        except Refused as error:
+            if error.code == "slow_down":
+                interval = min(interval + INTERVAL, MOST_INTERVAL)
+            elif error.code != "authorization_pending":
+                raise
+        except ServerError:  # it is not there for the moment (section 3.5)
+            interval = min(interval * 2, MOST_INTERVAL)
+    raise ServerError("nobody has entered the code in time")
+
+
+def _read(response: httpx2.Response) -> dict[str, Any]:
+    """The answer of section 3.2. Raises: ServerError."""
+    try:
+        told = json.loads(response.content)
+        code = re.sub(r"[^\x20-\x7e]", "", told["user_code"])[:40]
+        interval = min(max(life(told.get("interval")) or INTERVAL, LEAST_INTERVAL), MOST_INTERVAL)
+        page = told.get("verification_uri_complete") or told["verification_uri"]
+        strings = {name: told[name] + "" for name in ("device_code", "verification_uri")}
+        return {**strings, "page": page + "", "user_code": code, "interval": interval, "expires_in": told.get("expires_in")}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise ServerError(f"{httpx2.URL(str(response.request.url)).host} gave no usable answer: no code to log in with is in it") from None

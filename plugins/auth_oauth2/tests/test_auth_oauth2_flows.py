@@ -1,0 +1,293 @@
+"""Flows in which nobody visits a page, and the device code: against Authlib's grants."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import anyio
+import jwt
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from doorward import ConfigError, MissingSecret, ServerError
+from doorward.credentials import renewal
+from doorward_auth_oauth2 import device
+
+from .conftest import Doorward, Person
+from .provider import Client, Provider
+
+pytestmark = pytest.mark.anyio
+KEY = ec.generate_private_key(ec.SECP256R1())
+PEM = KEY.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()).decode()
+PUBLIC = KEY.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo).decode()
+
+
+def prepared(provider: Provider, method: str) -> tuple[Client, dict[str, Any]]:
+    """A client, and what the configuration says of it."""
+    client = provider.client(method)
+    if method == "none":
+        client.client_secret = ""
+    if method == "private_key_jwt":
+        client.client_secret, client.key = "", PUBLIC
+    proof: dict[str, Any] = {
+        "none": {},
+        "private_key_jwt": {"private_key": PEM, "signing_algorithm": "ES256"},
+        "client_secret_basic": {"client_secret": client.client_secret},
+        "client_secret_post": {"client_secret": client.client_secret, "client_auth": "post"},
+    }[method]
+    return client, {"client_id": client.client_id, **proof}
+
+
+METHODS = ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"]
+
+
+async def works(home: Doorward, provider: Provider, auth: Any, user: str, calls: int = 5) -> None:
+    """Many calls are one request for a token; another when it is refused."""
+    async with home.http(auth) as http:
+        answers = await asyncio.gather(*(http.get("/me") for _ in range(calls)))
+        assert {answer.json()["user"] for answer in answers} == {user}
+        assert len(provider.asked("/token")) == 1
+        for token in provider.tokens:
+            token.revoked = token.client_id != "elsewhere"
+        answers = await asyncio.gather(*(http.get("/me") for _ in range(calls)))
+        assert {answer.json()["user"] for answer in answers} == {user}
+        assert len(provider.asked("/token")) == 2
+    for name, value in provider.secrets().items():
+        if "access" in name and provider.tokens[int(name.split()[1])].client_id != "elsewhere":
+            assert home.secrets.scrub(value) == "[secret]", name
+
+
+@pytest.mark.parametrize("told", ["token_url", "issuer"])
+@pytest.mark.parametrize("method", METHODS)
+async def test_password(home: Doorward, provider: Provider, method: str, told: str) -> None:
+    """RFC 6749 section 4.3, with each way for a client to prove itself. CONTRACT: AUT-10."""
+    _, settings = prepared(provider, method)
+    where = {"token_url": f"{provider.issuer}/token"} if told == "token_url" else {"issuer": provider.issuer}
+    account = {"username": "bob", "password": "password of bob", "scope": "read"}
+    await works(home, provider, home.auth(flow="password", **account, **settings, **where), "bob", calls=100 if method == "none" else 5)
+    assert home.secrets.scrub("it is password of bob") == "it is [secret]"
+    assert [file for file in home.folder.rglob("*") if file.is_file()] == []
+
+
+async def test_a_wrong_password(home: Doorward, provider: Provider) -> None:
+    """It is tried once, told without itself, and another one is tried at once."""
+    _, settings = prepared(provider, "none")
+    home.environ["PASSWORD"] = "wrong-wrong"
+    account = {"username": "bob", "password": "${PASSWORD}", "scope": "read", "token_url": f"{provider.issuer}/token"}
+    async with home.http(home.auth(flow="password", **account, **settings)) as http:
+        for _ in range(5):
+            with pytest.raises(ServerError, match=r"no token for mine: .*/token refused: invalid_request: Invalid 'username'") as caught:
+                await http.get("/me")
+            assert "wrong-wrong" not in str(caught.value)
+        assert len(provider.asked("/token")) == 1
+        home.environ["PASSWORD"] = "password of bob"
+        assert (await http.get("/me")).json()["user"] == "bob"
+        del home.environ["PASSWORD"]
+        provider.revoke(refresh=True)
+        with pytest.raises(MissingSecret):
+            await http.get("/me")
+
+
+async def test_jwt_bearer(home: Doorward, provider: Provider) -> None:
+    """RFC 7523 section 2.1: the claims, the key's name, no client but the signer."""
+    client, _ = prepared(provider, "private_key_jwt")
+    settings = {"private_key": PEM, "signing_algorithm": "ES256", "key_id": "key 1", "token_url": f"{provider.issuer}/token"}
+    more = {"assertion_issuer": client.client_id, "subject": "carol", "claims": {"scope": "in the claims"}, "scope": "read"}
+    await works(home, provider, home.auth(flow="jwt_bearer", **settings, **more), "carol")
+    form = provider.asked("/token")[0]
+    claims = jwt.decode(form["assertion"], KEY.public_key(), algorithms=["ES256"], audience=settings["token_url"])
+    assert claims["scope"] == "in the claims"
+    assert claims["exp"] - claims["iat"] == 360
+    assert jwt.get_unverified_header(form["assertion"])["kid"] == "key 1"
+    assert "client_id" not in form
+    assert home.secrets.scrub(form["assertion"]) == "[secret]"
+    provider.requests.clear()
+    async with home.http(home.auth(flow="jwt_bearer", audience="https://other.example.com", **settings, **more)) as http:
+        with pytest.raises(ServerError, match="refused: invalid_grant"):
+            await http.get("/me")
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_token_exchange(home: Doorward, provider: Provider, method: str) -> None:
+    """RFC 8693: what the principal brought becomes a token of their own; never anybody else's."""
+    _, settings = prepared(provider, method)
+    settings |= {"flow": "token_exchange", "issuer": provider.issuer, "scope": "read", "audience": "the-api"}
+    home.presented = {name: provider.issue(name).access_token for name in ("alice", "bob")}
+    alice, bob = (home.auth(principal=name, **settings) for name in ("alice", "bob"))
+    await works(home, provider, alice, "alice")
+    provider.requests.clear()
+    await works(home, provider, bob, "bob")
+    form = provider.asked("/token")[0]
+    assert form["subject_token"] == home.presented["bob"]
+    assert form["subject_token_type"] == "urn:ietf:params:oauth:token-type:access_token"
+    assert (form["audience"], form["resource"]) == ("the-api", provider.url)
+    assert "requested_token_type" not in form
+
+
+async def test_a_token_that_was_brought_anew(home: Doorward, provider: Provider) -> None:
+    """It is exchanged when the exchanged one is refused; a refusal is told without it, and does not stop the next."""
+    _, settings = prepared(provider, "client_secret_basic")
+    settings |= {"flow": "token_exchange", "issuer": provider.issuer, "scope": "read"}
+    first = provider.issue("alice")
+    home.presented["alice"] = first.access_token
+    async with home.http(home.auth(principal="alice", **settings)) as http:
+        assert (await http.get("/me")).status_code == 200
+        home.presented["alice"] = provider.issue("alice").access_token
+        assert (await http.get("/me")).status_code == 200
+        assert len(provider.asked("/token")) == 1
+        provider.revoke(refresh=True)
+        for _ in range(3):
+            with pytest.raises(ServerError, match=r"no token for mine: .* refused: invalid_grant: the subject token") as caught:
+                await http.get("/me")
+            home.secrets.scrub_error(caught.value)
+            assert home.presented["alice"] not in str(caught.value)
+        assert len(provider.asked("/token")) == 2
+        home.presented["alice"] = provider.issue("alice").access_token
+        assert (await http.get("/me")).status_code == 200
+
+
+async def test_nothing_to_exchange(home: Doorward, provider: Provider) -> None:
+    """Who brought no token is told what it takes; a server that is the same for all cannot exchange anybody's."""
+    _, settings = prepared(provider, "client_secret_basic")
+    settings |= {"flow": "token_exchange", "issuer": provider.issuer}
+    async with home.http(home.auth(principal="alice", **settings)) as http:
+        with pytest.raises(ServerError, match="alice brought no token that can be exchanged") as caught:
+            await http.get("/me")
+        assert "over HTTP" in str(caught.value.hint)
+    with pytest.raises(ConfigError, match="is the same for all") as refused:
+        home.auth(**settings).create_auth()
+    assert "per_principal = true" in str(refused.value.hint)
+    home.environ["SUBJECT"] = provider.issue("service").access_token
+    await works(home, provider, home.auth(subject_token="${SUBJECT}", scope="read", **settings), "service")
+
+
+async def test_refresh_token(home: Doorward, provider: Provider) -> None:
+    """Successors of a configured refresh token are kept and win, until another one is configured; each is used once."""
+    client, settings = prepared(provider, "client_secret_basic")
+    settings |= {"flow": "refresh_token", "refresh_token": "${FIRST}", "issuer": provider.issuer}
+
+    def begin(user: str) -> None:
+        token = provider.issue(user)
+        token.client_id, home.environ["FIRST"] = client.client_id, token.refresh_token
+
+    begin("alice")
+    for number in range(3):  # as many processes, one after the other
+        async with home.http(home.auth(**settings)) as http:
+            answers = await asyncio.gather(*(http.get("/me") for _ in range(20)))
+            assert {answer.json()["user"] for answer in answers} == {"alice"}
+            for token in provider.tokens:
+                token.revoked = True
+            assert (await http.get("/me")).json()["user"] == "alice"
+        assert len(provider.asked("/token")) == number + 2
+    forms = provider.asked("/token")
+    assert len({form["refresh_token"] for form in forms}) == len(forms) == 4
+    begin("bob")
+    async with home.http(home.auth(**settings)) as http:
+        assert (await http.get("/me")).json()["user"] == "bob"
+        provider.revoke(refresh=True)
+        with pytest.raises(ServerError, match=r"no token for mine: .* refused: invalid_grant"):
+            await http.get("/me")
+    [file] = home.files()
+    assert home.environ["FIRST"] not in file.read_text()
+
+
+async def test_device_code(home: Doorward, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RFC 8628: a code, a page, polls that slow down when told to; then a login like any other."""
+    monkeypatch.setattr(device, "LEAST_INTERVAL", 0.05)
+    monkeypatch.setattr(device, "INTERVAL", 0.05)
+    _, settings = prepared(provider, "client_secret_basic")
+    settings |= {"flow": "device_code", "issuer": provider.issuer, "scope": "read"}
+    provider.slow_down = 1
+    person = Person()
+    said = await home.auth(**settings, principal="alice").login(person)
+    assert "logged in" in said
+    assert any(provider.devices[form["device_code"]]["user_code"] in " ".join(person.told) for form in provider.asked("/token"))
+    assert person.pages[0].startswith(f"{provider.issuer}/enter?user_code=")
+    assert len(provider.asked("/token")) == 2
+    async with home.http(home.auth(**settings, principal="alice")) as http:
+        assert (await http.get("/me")).json()["user"] == "alice"
+        provider.revoke(refresh=False)
+        assert (await http.get("/me")).json()["user"] == "alice"
+    async with home.http(home.auth(**settings, principal="bob")) as http:
+        with pytest.raises(ServerError, match="nobody is logged in to mine") as caught:
+            await http.get("/me")
+        assert caught.value.hint == "Log in: doorward login mine --principal bob"
+    assert "revoked" in await home.auth(**settings, principal="alice").logout()
+    provider.deny = True
+    with pytest.raises(ServerError, match="refused: access_denied"):
+        await home.auth(**settings).login(Person())
+
+
+async def test_logins_of_principals(home: Doorward, provider: Provider) -> None:
+    """A login is its principal's; the others, and the machine's, know nothing of it."""
+    await home.auth(principal="alice").login(Person())
+    assert await home.auth(principal="alice").check() == "logged in"
+    for other in ("bob", "local", "alice\n"):
+        with pytest.raises(ServerError, match="nobody is logged in") as caught:
+            await home.auth(principal=other).check()
+        assert str(caught.value) == "nobody is logged in"
+    assert len(home.files()) == 1
+    assert "alice" not in home.files()[0].name
+
+
+async def test_kept_when_encrypted(home: Doorward, provider: Provider) -> None:
+    """What can be fetched again is kept only if it is encrypted; then other processes use it, with the same key and secrets only."""
+    client, settings = prepared(provider, "client_secret_basic")
+    settings |= {"flow": "client_credentials", "token_url": f"{provider.issuer}/token", "scope": "read"}
+    for key, requests in (("the key", 1), ("the key", 1), ("another key", 2), ("", 3)):
+        async with home.http(home.auth(key=key, **settings)) as http:
+            assert (await http.get("/me")).status_code == 200
+        assert len(provider.asked("/token")) == requests
+    [file] = home.files()
+    assert provider.tokens[-2].access_token not in file.read_text()
+    assert set(json.loads(file.read_text())) == {"salt", "box"}
+    fresh = Doorward(home.folder, home.url)
+    async with fresh.http(fresh.auth(key="another key", **settings)) as http:
+        assert (await http.get("/me")).status_code == 200
+    assert len(provider.asked("/token")) == 3
+    assert fresh.secrets.scrub(provider.tokens[1].access_token) == "[secret]"
+    client.client_secret = settings["client_secret"] = "a-rotated-secret"
+    async with home.http(home.auth(key="another key", **settings)) as http:
+        assert (await http.get("/me")).status_code == 200
+    assert len(provider.asked("/token")) == 4
+
+
+async def test_params_and_resources(home: Doorward, provider: Provider) -> None:
+    """Further fields go with each request for tokens, and to the login page; resources can be named, also several (RFC 8707)."""
+    _, settings = prepared(provider, "client_secret_basic")
+    home.environ["AUDIENCE"] = "https://api.example.com"
+    settings |= {"params": {"audience": "${AUDIENCE}", "grant_type": "no"}, "scope": "read"}
+    machine = home.auth(flow="client_credentials", token_url=f"{provider.issuer}/token", resource="urn:a urn:b", **settings)
+    async with home.http(machine) as http:
+        assert (await http.get("/me")).status_code == 200
+    form = provider.asked("/token")[0]
+    assert (form["audience"], form["grant_type"], form["resource"]) == ("https://api.example.com", "client_credentials", "urn:a")
+    person = Person()
+    login = home.auth(params={"audience": "one"}, resource="urn:a")
+    await login.login(person)
+    assert "audience=one" in person.pages[0]
+    assert "resource=urn%3Aa" in person.pages[0]
+    assert [provider.asked("/token")[1][name] for name in ("audience", "resource")] == ["one", "urn:a"]
+    provider.revoke(refresh=False)
+    async with home.http(login) as http:
+        assert (await http.get("/me")).status_code == 200
+    assert [provider.asked("/token")[2][name] for name in ("audience", "resource")] == ["one", "urn:a"]
+
+
+@pytest.mark.parametrize("flow", ["password", "client_credentials"])
+async def test_the_provider_is_away(home: Doorward, provider: Provider, monkeypatch: pytest.MonkeyPatch, flow: str) -> None:
+    """Calls fail and say why; they work again soon after it does."""
+    monkeypatch.setattr(renewal, "AGAIN", 0.1)
+    _, settings = prepared(provider, "client_secret_basic")
+    account = {"username": "bob", "password": "password of bob"} if flow == "password" else {}
+    auth = home.auth(flow=flow, token_url=f"{provider.issuer}/token", scope="read", **account, **settings)
+    provider.stop("provider")
+    async with home.http(auth) as http:
+        failed = await asyncio.gather(*(http.get("/me") for _ in range(30)), return_exceptions=True)
+        assert {str(error).partition(":")[0] for error in failed} == {"no token for mine"}
+        assert all(isinstance(error, ServerError) and "cannot be reached" in str(error) for error in failed)
+        provider.start()
+        await anyio.sleep(0.15)
+        assert (await http.get("/me")).status_code == 200
