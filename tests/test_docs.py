@@ -137,8 +137,9 @@ def test_toml_snippets_are_configurations(snippet: Snippet, tmp_path: Path) -> N
         config.validate(
             plugins.driver("source", server.settings.source).Settings, dict(server.options), secrets=loaded.secrets, place=server.place
         )
-        if server.settings.auth:
-            options = dict(server.settings.auth)
+        auth = server.settings.auth or []
+        for table in auth if isinstance(auth, list) else [auth]:
+            options = dict(table)
             config.validate(plugins.driver("auth", options.pop("type")).Settings, options, secrets=loaded.secrets, place=server.place)
 
 

@@ -171,7 +171,7 @@ def test_doctor_finds_credentials_in_the_wrong_place(upstream: Cli, doorward_hos
         [
             "server literal: a credential stands in the configuration file (value, GITHUB_PAT, Authorization)",
             "server words: a credential stands in the configuration file (token)",
-            "[principals.alice.secrets] token: a credential stands in the configuration file",
+            "principal alice: the secret token stands in the configuration file",
             "vault_key: it stands in the configuration file",
         ],
         "Move it to .env, and write ${NAME} in its place.",
