@@ -137,8 +137,8 @@ def test_toml_snippets_are_configurations(snippet: Snippet, tmp_path: Path) -> N
         config.validate(
             plugins.driver("source", server.settings.source).Settings, dict(server.options), secrets=loaded.secrets, place=server.place
         )
-        auths = server.settings.auth or []
-        for table in auths if isinstance(auths, list) else [auths]:
+        auth = server.settings.auth or []
+        for table in auth if isinstance(auth, list) else [auth]:
             options = dict(table)
             config.validate(plugins.driver("auth", options.pop("type")).Settings, options, secrets=loaded.secrets, place=server.place)
 

@@ -516,9 +516,9 @@ def test_doctor_tells_of_each_principal(cli: Cli, own: Any) -> None:  # noqa: F8
     checks = {check["check"]: check for check in found["checks"]}
     assert not found["ok"]
     assert checks["server own for alice: Ann is logged in"]["ok"]
-    assert checks["principal alice: the secret token stands in the configuration file"]["advice"]
+    assert checks["[principals.alice.secrets] token: a credential stands in the configuration file"]["advice"]
     missing = checks["server own for bob: the principal 'bob' has no 'token'"]
-    assert (missing["ok"], missing["advice"]) == (False, "Set it in [principals.bob.secrets].")
+    assert (missing["ok"], missing["advice"]) == (False, "Set token in [principals.bob.secrets].")
     assert not checks["[principals.alice] servers: 'onw' fits no server"]["ok"]
     told = [check for check in checks.values() if "hidden" in check["check"] or "'local'" in check["check"]]
     assert len(told) == 3  # its functions; and what local lacks at both

@@ -53,6 +53,10 @@ def token(project: Project, name: str, *options: str) -> dict[str, Any]:
     return dict(json.loads(ran.stdout))
 
 
+def hash_of(token: str) -> str:
+    return "sha256:" + hashlib.sha256(token.encode()).hexdigest()
+
+
 def post(url: str, token: str | None = None, body: Any = HELLO, **headers: str) -> tuple[int, dict[str, str], str]:
     """Status, headers and body of a POST."""
     sent = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
@@ -233,12 +237,15 @@ def test_what_the_file_says_else_waits_for_a_restart(served: Served) -> None:
         served.project.file.write_text(before)
         assert served.status(new) == 401
         made = "doorward_" + "b" * 43
-        table = (
-            f'\n[principals.fred]\nservers = []\ntokens = [{{ id = "x", hash = "sha256:{hashlib.sha256(made.encode()).hexdigest()}" }}]\n'
-        )
+        table = f'\n[principals.fred]\nservers = []\ntokens = [{{ id = "x", hash = "{hash_of(made)}" }}]\n'
         served.project.file.write_text(before + table)
         assert served.status(made) == 401
+        stolen = f'\n[principals.fred]\nservers = []\ntokens = [{{ id = "y", hash = "{hash_of(served.alice)}" }}]\n'
+        served.project.file.write_text(before.replace(hash_of(served.alice), hash_of("x")) + stolen)
+        assert served.status(served.alice) == 401, "nor one that changes hands"
         assert "token_needs_restart" in served.project.said()
+        served.project.file.write_text(before)
+        assert served.status(served.alice) == 200
         served.project.file.write_text(before + "\nnonsense [")
         assert served.status(served.alice) == 200
         assert served.status(made) == 401
@@ -279,7 +286,9 @@ async def test_each_sees_what_is_theirs(served: Served, era: str) -> None:
     async with connected(served.url, served.alice, era) as alice, connected(served.url, served.bob, era) as bob:
         for agent, has in ((alice, True), (bob, False)):
             client = agent.client
-            tools = [tool.name for tool in (await client.list_tools()).tools]
+            listed = await client.list_tools()
+            assert listed.cache_scope == "private"
+            tools = [tool.name for tool in listed.tools]
             assert ("shelf_get_item" in tools) == has
             assert ("shelf" in (client.instructions or "")) == has
             assert "search_functions" in (client.instructions or "")

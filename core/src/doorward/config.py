@@ -73,7 +73,7 @@ def load(path: Path | str | None = None, *, env_file: Path | str | None = None, 
     from doorward.distribution import layers
 
     file = Path(path or DEFAULT_FILE)
-    text, repeated = _read(file)
+    text, repeated = read(file)
     dotenv = Path(env_file) if env_file else file.parent / ".env"
     if env_file and not dotenv.is_file():
         raise ConfigError("there is no such file", place=str(dotenv), hint="Check --env-file.")
@@ -122,7 +122,7 @@ def _server(name: str, table: Mapping[str, Any], file: Path, secrets: Secrets) -
     return Server(name, settings, options, place)
 
 
-def _read(file: Path) -> tuple[dict[str, Any], dict[str, ConfigError]]:
+def read(file: Path) -> tuple[dict[str, Any], dict[str, ConfigError]]:
     """The file as a dictionary, and servers given twice (which TOML forbids, but need not stop the others)."""
     try:
         lines = file.read_text(encoding="utf-8-sig").split("\n")

@@ -169,7 +169,10 @@ async def test_a_realm_that_is_not_there(home: Doorward, realm: Realm) -> None:
         ({"client_id": ""}, "client_id"),
         ({"username": "alice"}, "username and password belong together"),
         ({"flow": "password", "client_secret": "hunter2-hunter2"}, "needs username"),
-        ({"flow": "client_credentials", "client_secret": "x", "username": "a", "password": "hunter2-hunter2"}, "username is for"),
+        (
+            {"flow": "client_credentials", "client_secret": "x", "username": "a", "password": "hunter2-hunter2"},
+            "for the flow password only",
+        ),
         ({"flow": "implicit"}, "flow"),
         ({"client_secret": "hunter2-hunter2", "private_key": "y"}, "cannot both be given"),
         ({"client_secret": "hunter2-hunter2", "audience": "a"}, "audience is for the flow"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -11,9 +12,10 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from doorward import ConfigError, MissingSecret, ServerError
+from doorward import ConfigError, MissingSecret, PluginContext, Secret, ServerError, Settings, Template
+from doorward.config import validate
 from doorward.credentials import renewal
-from doorward_auth_oauth2 import device
+from doorward_auth_oauth2 import OAuth2, OAuth2Settings, device
 
 from .conftest import Doorward, Person
 from .provider import Client, Provider
@@ -291,3 +293,47 @@ async def test_the_provider_is_away(home: Doorward, provider: Provider, monkeypa
         provider.start()
         await anyio.sleep(0.15)
         assert (await http.get("/me")).status_code == 200
+
+
+class RealmSettings(Settings):
+    """Of an auth that is built on this one."""
+
+    realm: str
+    username: Template
+    password: Secret
+
+
+class Realm(OAuth2):
+    Settings = RealmSettings
+
+    def __init__(self, context: PluginContext) -> None:
+        own = context.settings
+        account = {"username": own.username, "password": own.password, "client_id": "c", "scope": "read"}
+        super().__init__(replace(context, settings=OAuth2Settings(flow="password", token_url=f"{own.realm}/token", **account)))
+
+
+async def test_an_auth_that_is_built_on_it(home: Doorward, provider: Provider) -> None:
+    """Settings of its own become these, and secrets remain references: what is rotated is picked up."""
+    provider.clients["c"] = Client("c", "", [], "none")
+    home.environ["PASSWORD"] = "password of alice"
+    given = {"realm": provider.issuer, "username": "alice", "password": "${PASSWORD}"}
+    settings = validate(Realm.Settings, given, secrets=home.secrets, place="[servers.mine] auth")
+    auth = Realm(PluginContext("mine", settings, home.folder, home.url, conceal=home.secrets.concealer()))
+    async with home.http(auth) as http:
+        assert (await http.get("/me")).json()["user"] == "alice"
+        provider.users["alice"] = home.environ["PASSWORD"] = "the next password"
+        provider.revoke(refresh=True)
+        assert (await http.get("/me")).json()["user"] == "alice"
+    assert home.secrets.scrub("the next password") == "[secret]"
+
+
+async def test_a_token_in_use_is_scrubbed(home: Doorward, provider: Provider) -> None:
+    """However many values came since it was fetched, as those of attempts that failed: only the latest are kept in mind."""
+    _, settings = prepared(provider, "client_secret_basic")
+    auth = home.auth(flow="client_credentials", token_url=f"{provider.issuer}/token", scope="read", **settings)
+    async with home.http(auth) as http:
+        assert (await http.get("/me")).status_code == 200
+        for number in range(40):
+            auth._context.conceal(f"an assertion that came to nothing {number}")
+        assert (await http.get("/me")).status_code == 200
+    assert home.secrets.scrub(provider.tokens[0].access_token) == "[secret]"

@@ -108,7 +108,19 @@ async def test_file_only(ring: Memory, tmp_path: Path) -> None:
     assert ring.entries == {}
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"tokens": {}}', '{"tokens": [], "x": 1}', '{"tokens": {"expires_in": 5}}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '{"tokens": {}}',
+        '{"tokens": [], "x": 1}',
+        '{"tokens": {"expires_in": 5}}',
+        '{"tokens": {"access_token": "a"}, "got": "b"}',
+    ],
+)
 async def test_what_cannot_be_read_is_nothing(tmp_path: Path, text: str) -> None:
     store = Store(Vault(tmp_path), "mine", "file")
     (tmp_path / "mine.json").write_text(text)

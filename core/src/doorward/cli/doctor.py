@@ -158,10 +158,6 @@ async def _principals(gate: Gateway) -> AsyncIterator[Check]:
     no failure: perhaps all others come over HTTP."""
     for unknown in gate.principals.unknown():
         yield Check(unknown, False, "Check the name: `doorward list` shows them.")
-    for name, table in gate.config.principals.items():
-        for key in [key for key, secret in table.secrets.items() if secret.literal]:
-            what = f"principal {name}: the secret {key} stands in the configuration file"
-            yield Check(what, True, "Move it to .env, and write ${NAME} in its place.")
     for principal in dict.fromkeys([LOCAL, *gate.principals.configured()]):
         for name, server in gate.servers.configured.items():
             if server.settings.per_principal and name not in gate.servers.broken and gate.principals.may_use(principal, name):

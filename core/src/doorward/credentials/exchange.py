@@ -8,7 +8,7 @@ import anyio
 import httpx2
 
 from doorward.credentials.home import place
-from doorward.errors import ServerError
+from doorward.errors import LoginRefused, ServerError
 
 PATIENCE = 15.0
 """Seconds for one exchange."""
@@ -19,7 +19,7 @@ MOST = 256 * 2**10
 async def exchange(client: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Response:
     """The answer, read to its end; a redirect is an answer too, its `next_request` the one that it asks for.
 
-    Raises: ServerError, naming the place.
+    Raises: ServerError, naming the place; LoginRefused if the answer is too long.
     """
     where = place(str(request.url))
     body = b""
@@ -30,7 +30,8 @@ async def exchange(client: httpx2.AsyncClient, request: httpx2.Request) -> httpx
                 async for part in response.aiter_bytes():
                     body += part
                     if len(body) > MOST:
-                        raise ServerError(f"{where} answered with more than {MOST // 1024} KiB")
+                        # Not to be asked again soon: it may be a page that says that a password was wrong.
+                        raise LoginRefused(f"{where} answered with more than {MOST // 1024} KiB")
     except TimeoutError:
         raise ServerError(f"{where} cannot be reached: no answer within {PATIENCE:.0f} seconds") from None
     except httpx2.HTTPError as error:

@@ -4,14 +4,13 @@ token that `doorward token` makes or revokes needs no restart."""
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from mcp.server.auth.provider import AccessToken
 
-from doorward.config import Loaded, validate
+from doorward.config import Loaded, read, validate
 from doorward.distribution import layers
 from doorward.errors import ConfigError
 from doorward.logs import log
@@ -47,9 +46,10 @@ class StaticTokens:
         """Read the file if it has changed. While it cannot be read, what it said before holds."""
         if (stamp := self._found()) == self._stamp:
             return
+        self._stamp = stamp
         try:
-            self._stamp, self._tokens = stamp, dict(self._read())
-        except (ConfigError, OSError, ValueError) as error:
+            self._tokens = dict(self._read())
+        except (ConfigError, OSError, ValueError, TypeError) as error:
             log.error("tokens_not_read", file=str(self._loaded.path), why=str(error), hint="Those that it had before are still good.")
 
     def _found(self) -> tuple[int, ...]:
@@ -60,7 +60,7 @@ class StaticTokens:
         return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
     def _tables(self) -> Mapping[str, Any]:
-        data, _ = layers(tomllib.loads(self._loaded.path.read_text(encoding="utf-8-sig")), self._loaded.secrets)
+        data, _ = layers(read(self._loaded.path)[0], self._loaded.secrets)
         tables = data.get("principals", {})
         if not isinstance(tables, Mapping) or not all(isinstance(table, Mapping) for table in tables.values()):
             raise ConfigError("must hold tables", place=f"{self._loaded.file} [principals]")
@@ -73,11 +73,10 @@ class StaticTokens:
         for name, table in tables.items():
             if not table.get("tokens") or not can_come_in(name):
                 continue
-            mine = rights.get(name) or rights.get(EVERYONE) or {}
-            known = self._known.get(name) or self._known.get(EVERYONE) or {}
+            same = all(rights.get(key, {}) == self._known.get(key, {}) for key in (name, EVERYONE))
             for each in table["tokens"]:
                 token = validate(TokenSettings, each, secrets=self._loaded.secrets, place=f"{self._loaded.file} [principals.{name}] tokens")
-                if token.hash in self._tokens or mine == known:
+                if same or self._tokens.get(token.hash, ("",))[0] == name:
                     yield token.hash, (name, token)
                 else:
                     log.warning("token_needs_restart", id=token.id, why=f"[principals.{name}] has changed: it is read at the start")

@@ -97,4 +97,5 @@ class OAuth2:
 
         settings = self._context.settings
         about = [settings.flow, settings.issuer, settings.token_url, settings.client_id, *settings.scopes, *settings.resources]
-        return Store(self._context.vault, entry(self._context, *about), settings.store if settings.flow in PEOPLE else "file")
+        again = settings.flow not in (*PEOPLE, "refresh_token")
+        return Store(self._context.vault, entry(self._context, *about), "file" if again else settings.store)

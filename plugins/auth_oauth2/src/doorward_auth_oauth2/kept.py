@@ -157,6 +157,6 @@ def _parsed(text: str) -> Login | None:
     """A login of a keyring or a file, where it is one."""
     try:
         login = replace(Login({}), **json.loads(text))
-        return login if login.token and login.ends else None
+        return login if login.token and login.ends and float(login.got) == login.got else None
     except (ValueError, TypeError, KeyError):
         return None

@@ -25,13 +25,17 @@ class Bearer(Fetched[Login]):
         self._person = self._settings.flow in PEOPLE
         self._keeps = self._person or self._settings.flow == "refresh_token" or context.vault.encrypted
         self._backoff = Backoff(context.name)
-        super().__init__(context.name, Home(context.name, context.url, context.origins), Renewal(self._fetch), _put, advice=advice)
+        super().__init__(context.name, Home(context.name, context.url, context.origins), Renewal(self._fetch), self._put, advice=advice)
         if self._settings.flow == "token_exchange" and self._settings.subject_token is None and not context.per_principal:
             raise ConfigError(
                 "the flow token_exchange exchanges what each principal brings, and this server is the same for all",
                 place=f"[servers.{context.name}]",
                 hint="Set per_principal = true, or a subject_token in auth.",
             )
+
+    def _put(self, request: httpx2.Request, credential: Login) -> None:
+        self._context.conceal(credential.token)  # again each time: only the latest values are kept in mind
+        request.headers["Authorization"] = f"Bearer {credential.token}"
 
     async def after(self, response: httpx2.Response, credential: Login) -> Login | None:
         if _narrow(response):
@@ -140,10 +144,6 @@ class Bearer(Fetched[Login]):
                 return await work(wire)
 
         return await self._backoff.ask(what, asked)
-
-
-def _put(request: httpx2.Request, login: Login) -> None:
-    request.headers["Authorization"] = f"Bearer {login.token}"
 
 
 def _narrow(response: httpx2.Response) -> bool:
