@@ -49,13 +49,12 @@ class Auths:
 
     def make(self, server: Server, source: Any, principal: str = LOCAL) -> list[Any]:
         """New auths of a server, whose source has the validated settings `source`. Raises: ConfigError, PluginError."""
-        url = str(getattr(source, "url", None) or getattr(source, "base_url", None) or "")
         conceal, key = self._loaded.secrets.concealer(), self._loaded.config.vault_key
         context = PluginContext(
             server.name,
             None,
             self._state,
-            url,
+            url_of(source),
             server.settings.source,
             conceal,
             principal,
@@ -85,6 +84,11 @@ class Auths:
                     await close()
             except Exception:  # the others must be closed as well
                 log.exception("close_failed", server=name)
+
+
+def url_of(source: Any) -> str:
+    """Where a server is, as the settings of its source say; empty where they do not."""
+    return str(getattr(source, "url", None) or getattr(source, "base_url", None) or "")
 
 
 def _all(auths: list[httpx2.Auth]) -> httpx2.Auth:
