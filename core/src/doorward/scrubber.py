@@ -24,6 +24,9 @@ MOST_FETCHED = 32
 """Values of one reference, or fetched ones (tokens) of one auth, that are scrubbed: the latest. Those that went before have long ended."""
 MANY = 300
 """Needles from which on one pass for all of them is faster than one for each. A value has about twenty."""
+TAIL = 16
+"""Characters of a needle that the one pass looks for, its last; then the rest is compared. All of a few hundred tokens, of some thousands
+of characters each, would take gigabytes, and seconds for each new one."""
 
 
 class Scrubber:
@@ -108,12 +111,18 @@ class Scrubber:
         if self._search is None:
             import ahocorasick  # type: ignore[import-not-found]
 
-            self._search = ahocorasick.Automaton(ahocorasick.STORE_LENGTH)
+            tails: dict[str, set[str]] = {}
             for form in {form for needle in self._needles for form in _in_json(needle)}:
-                self._search.add_word(form)
-                self._search.add_word(_bytes(form).decode("latin-1"))
+                for either in (form, _bytes(form).decode("latin-1")):
+                    tails.setdefault(either[-TAIL:], set()).add(either)
+            self._search = ahocorasick.Automaton()
+            for tail, forms in tails.items():
+                self._search.add_word(tail, tuple(forms))
             self._search.make_automaton()
-        return self._search.iter(text)  # type: ignore[no-any-return]
+        for last, forms in self._search.iter(text):
+            for form in forms:
+                if text.endswith(form, 0, last + 1):
+                    yield last, len(form)
 
     def _found(self, text: str) -> list[tuple[int, int]]:
         """Where needles stand in a text; those that overlap are one."""
