@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import jwt
@@ -38,9 +39,14 @@ class Guarded:
         """How many different tokens it has accepted."""
         return len({claims["jti"] for claims in self.accepted})
 
-    def server(self, auth: str, name: str = "mine") -> str:
-        """Its entry in a configuration of Doorward, with `auth` as an inline table's content."""
-        return f'[servers.{name}]\nsource = "openapi"\nspec = "{self.spec}"\nbase_url = "{self.url}"\nauth = {{ {auth} }}\n'
+    def save(self, file: Path) -> Path:
+        """Its document as a file, for which no token is needed."""
+        file.write_text(json.dumps(_DOCUMENT))
+        return file
+
+    def server(self, auth: str, name: str = "mine", more: str = "") -> str:
+        """Its entry in a configuration of Doorward, with `auth` as an inline table's content, and more lines."""
+        return f'[servers.{name}]\nsource = "openapi"\nspec = "{self.spec}"\nbase_url = "{self.url}"\nauth = {{ {auth} }}\n{more}'
 
 
 _ANSWER = {"200": {"description": "-", "content": {"application/json": {"schema": {"type": "object"}}}}}
