@@ -34,6 +34,8 @@ class Guarded:
         self.spec = f"{url}/openapi.json"
         self.accepted: list[dict[str, Any]] = []
         self.refused: list[str] = []
+        self.closed = False
+        """Whether it refuses every token, as if all had ended."""
 
     def tokens(self) -> int:
         """How many different tokens it has accepted."""
@@ -77,6 +79,8 @@ def guarded(issuer: str, jwks_url: str, audience: str = AUDIENCE) -> Iterator[Gu
             except jwt.PyJWTError as error:
                 api.refused += [f"{type(error).__name__}: {error}"] if token else []  # none: it is asked what it wants
                 return self._answer(401, {"error": type(error).__name__})
+            if api.closed:
+                return self._answer(401, {"error": "closed"})
             api.accepted.append(claims)
             return self._answer(200, claims)
 

@@ -43,7 +43,7 @@ async def test_client_credentials(tmp_path: Path, oidc_provider: OidcProvider, o
     """However a client says who it is: in a header, in the body, by a signature. 100 calls across the end of a token make one request for
     another, and none of them fails. CONTRACT: AUT-05, AUT-10."""
     auths = {name: f'flow = "client_credentials", client_id = "{name}", scope = "read", {own}' for name, own in OWN.items()}
-    place = Project(tmp_path, LIMITS + servers(oidc_provider_api, oidc_provider, auths), {"SECRET": SECRET, "KEY": KEY})
+    place = Project(tmp_path / "project", LIMITS + servers(oidc_provider_api, oidc_provider, auths), {"SECRET": SECRET, "KEY": KEY})
     oidc_provider.lifespan(BRIEF)
     async with place.stdio() as agent:
         assert await agent.value(many(*OWN, calls=1)) == {name: [name] for name in OWN}
@@ -64,7 +64,7 @@ async def test_a_person_logs_in(tmp_path: Path, oidc_provider: OidcProvider, oid
     auths = {"known": f'client_id = "browser", {scope}', "registered": scope}
     auths["device"] = f'flow = "device_code", client_id = "device", {scope}'
     person = browser("alice", "any", "Sign-in Success")
-    place = Project(tmp_path, LIMITS + servers(oidc_provider_api, oidc_provider, auths), person)
+    place = Project(tmp_path / "project", LIMITS + servers(oidc_provider_api, oidc_provider, auths), person)
     oidc_provider.lifespan(BRIEF)
     for name in auths:
         ran = await anyio.to_thread.run_sync(place.run, "login", name)
@@ -80,7 +80,7 @@ async def test_a_person_logs_in(tmp_path: Path, oidc_provider: OidcProvider, oid
         assert oidc_provider.granted().count("refresh_token") == before + len(auths)
         assert {refusal for refusal in oidc_provider.refused() if "authorization_pending" not in refusal} == set()
         with oidc_provider.down():
-            pass
+            oidc_provider_api.closed = True
         for name in auths:
             answer = await agent.run(f"import {name}\n{name}.me()")
             assert f"the login to {name} has ended" in answer["error"]["message"]
@@ -88,11 +88,11 @@ async def test_a_person_logs_in(tmp_path: Path, oidc_provider: OidcProvider, oid
 
 
 async def test_a_resource(tmp_path: Path, oidc_provider: OidcProvider) -> None:
-    """Tokens are for the resource that the configuration names (RFC 8707); one that the provider does not have is told. CONTRACT: AUT-05."""
+    """Tokens are for the resource that the configuration names (RFC 8707); one that there is not is told. CONTRACT: AUT-05."""
     own = 'flow = "client_credentials", client_id = "service", client_secret = "${SECRET}"'
     auths = {"mine": f'{own}, resource = "https://stock.example"', "lost": f'{own}, resource = "https://refused.example"'}
     with guarded(oidc_provider.issuer, oidc_provider.jwks_url, "https://stock.example") as api:
-        place = Project(tmp_path, LIMITS + servers(api, oidc_provider, auths), {"SECRET": SECRET})
+        place = Project(tmp_path / "project", LIMITS + servers(api, oidc_provider, auths), {"SECRET": SECRET})
         async with place.stdio() as agent:
             assert await agent.value(many("mine")) == {"mine": ["service"]}
             answer = await agent.run(many("lost"))
@@ -113,8 +113,8 @@ async def test_our_endpoint_and_what_is_behind_it(tmp_path: Path, oidc_provider:
 
     with guarded(oidc_provider.issuer, oidc_provider.jwks_url, "https://stock.example") as api:
         behind = servers(api, oidc_provider, {"stock": exchange}, "per_principal = true\n").replace(api.spec, "openapi.json")
-        place = Project(tmp_path, LIMITS + oauth + behind, {"SECRET": SECRET})
-        api.save(tmp_path / "openapi.json")
+        place = Project(tmp_path / "project", LIMITS + oauth + behind, {"SECRET": SECRET})
+        api.save(place.folder / "openapi.json")
         brought = {name: token(name) for name in ("service", "other")}
         with place.http() as (url, _):
             async with connected(url, brought["service"], "auto") as one, connected(url, brought["other"], "legacy") as other:
