@@ -324,6 +324,18 @@ async def test_each_has_credentials_of_their_own(own: Any) -> None:
         assert not gate.servers.broken
 
 
+async def test_local_may_have_an_auth_of_its_own(own: Any) -> None:
+    """What compiles a server is not what others call it with; and such an auth is for nobody where all have the same."""
+    auths = 'auth = { type = "login", user = "${principal:name}" }\nlocal_auth = { type = "login", user = "compiler" }\n'
+    async with own.gateway(
+        OWN.replace("[principals", auths + "[principals.local.secrets]\ntoken = 'token-of-local'\n[principals", 1)
+    ) as gate:
+        assert [(await gate.call("own.raw", principal=who))["user"] for who in ("alice", "local", "bob")] == ["alice", "compiler", "bob"]
+        assert own.own.made[0].auth() == "compiler"
+    async with own.gateway('[servers.own]\nsource = "own"\nwho = "all"\nlocal_auth = { type = "login", user = "compiler" }\n') as gate:
+        assert "local_auth is for a server that is per_principal" in str(gate.servers.broken["own"])
+
+
 @pytest.mark.parametrize("plain", ["folder = '${principal:folder}'\n", ""])
 async def test_compile_needs_no_credentials_of_local(own: Any, plain: str) -> None:
     """What only calls need is not asked for by a compile; what the source itself is made with is, and the message says so."""
@@ -516,7 +528,7 @@ def test_doctor_tells_of_each_principal(cli: Cli, own: Any) -> None:  # noqa: F8
     checks = {check["check"]: check for check in found["checks"]}
     assert not found["ok"]
     assert checks["server own for alice: Ann is logged in"]["ok"]
-    assert checks["[principals.alice.secrets] token: a credential stands in the configuration file"]["advice"]
+    assert checks["principal alice: the secret token stands in the configuration file"]["advice"]
     missing = checks["server own for bob: the principal 'bob' has no 'token'"]
     assert (missing["ok"], missing["advice"]) == (False, "Set token in [principals.bob.secrets].")
     assert not checks["[principals.alice] servers: 'onw' fits no server"]["ok"]

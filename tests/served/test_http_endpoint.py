@@ -162,6 +162,8 @@ def test_web_pages_of_an_origin_may_use_it(guarded: Project) -> None:
         assert "Access-Control-Allow-Origin" not in refusal.value.headers
         assert post(url, guarded.env["TOKEN"], HELLO, Origin="https://app.example.com")[0] == 200
         assert post(url, None, HELLO, Origin="https://app.example.com")[0] == 401
+        for path, status in (("/.well-known/oauth-protected-resource/mcp", 404), ("/other", 401), ("/.well-known/../mcp", 404)):
+            assert post(url.replace("/mcp", path))[0] == status, "who looks for a way to log in learns that there is none"
         assert post(url, guarded.env["TOKEN"], HELLO, Origin="https://evil.example")[0] == 403
 
 

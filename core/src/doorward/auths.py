@@ -34,12 +34,11 @@ class Auths:
 
         Raises: ConfigError, PluginError.
         """
-        tables = server.settings.auth or []
-        several = isinstance(tables, list)
+        tables = server.settings.auths(principal)
         found = []
-        for number, table in enumerate(tables if isinstance(tables, list) else [tables], 1):
+        for number, table in enumerate(tables, 1):
             options = dict(table)
-            place = f"{server.place} auth" + (f" {number}" if several else "")
+            place = f"{server.place} auth" + (f" {number}" if len(tables) > 1 else "")
             kind = options.pop("type", None)
             if not isinstance(kind, str):
                 raise ConfigError("has no type", place=place, hint='For example: auth = { type = "jwt", token = "${TOKEN}" }')
@@ -73,9 +72,8 @@ class Auths:
         if not auths:
             return None
         self._opened.setdefault((server.name, principal), []).extend(auths)
-        tables = server.settings.auth
-        for table in tables if isinstance(tables, list) else [tables]:
-            self._plugins.tell("auth_chosen", server=server.name, auth=(table or {})["type"])
+        for table in server.settings.auths(principal):
+            self._plugins.tell("auth_chosen", server=server.name, auth=table["type"])
         made = [auth.create_auth() for auth in auths]
         return made[0] if len(made) == 1 else _all(made)
 

@@ -207,6 +207,9 @@ class ServerSettings(Settings):
     auth: dict[str, Any] | list[dict[str, Any]] | None = Field(
         None, description="Credentials: a table with the key `type`, or a list of such tables, all of which are used"
     )
+    local_auth: dict[str, Any] | list[dict[str, Any]] | None = Field(
+        None, description="What `local` has in place of `auth`, where the server is per_principal: who compiles it, and asks over stdio"
+    )
     per_principal: bool = Field(
         False, description="Each principal has credentials of their own here: their own login, their own token exchanged, `${principal:…}`"
     )
@@ -216,6 +219,11 @@ class ServerSettings(Settings):
     expose: list[str] = Field([], description="Functions that are MCP tools of their own as well; each costs every client tokens")
     skills: str | None = Field(None, description="A Markdown guide for agents: a path, relative to the configuration file, or a URL")
     disabled: bool = False
+
+    def auths(self, principal: str) -> list[dict[str, Any]]:
+        """The tables of `auth` that hold for a principal."""
+        found = self.local_auth if principal == types.LOCAL and self.local_auth is not None else self.auth
+        return found if isinstance(found, list) else [found] if found else []
 
 
 class Config(Settings):

@@ -28,7 +28,7 @@ def register(server: Any, app: flask.Flask, state: Any) -> None:
             return state.clients.get(issuer)
 
         def resolve_client_public_key(self, client: Any) -> Any:
-            return import_key(client.key)
+            return import_key(client.key, "EC")
 
         def get_audiences(self) -> list[str]:
             return [state.issuer, f"{state.issuer}/token"]
@@ -46,7 +46,7 @@ def register(server: Any, app: flask.Flask, state: Any) -> None:
             return [state.issuer, f"{state.issuer}/token"]
 
         def resolve_client_public_key(self, client: Any) -> Any:
-            return import_key(client.key)
+            return import_key(client.key, "EC")
 
         def validate_jti(self, claims: Any, jti: str) -> bool:
             new = jti not in used

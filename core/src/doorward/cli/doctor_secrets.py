@@ -68,9 +68,14 @@ def _literal(gate: Gateway) -> Iterator[Finding]:
             found[what] = None
             return ""
 
-        hidden({"source": server.settings.source, "auth": server.settings.auth, **server.options}, keep, gate.plugins)
+        for auth in (server.settings.auth, server.settings.local_auth):
+            hidden({"source": server.settings.source, "auth": auth, **server.options}, keep, gate.plugins)
         if found:
             yield f"server {name}: a credential stands in the configuration file ({', '.join(found)})", True, _MOVE
+    for principal, settings in gate.config.principals.items():
+        for key, secret in settings.secrets.items():
+            if secret.literal:
+                yield f"principal {principal}: the secret {key} stands in the configuration file", True, _MOVE
 
 
 async def _key(gate: Gateway) -> AsyncIterator[Finding]:

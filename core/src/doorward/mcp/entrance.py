@@ -16,19 +16,21 @@ from doorward.mcp.clients import PRINCIPAL
 from doorward.mcp.verifiers import Verifiers
 from doorward.types import LOCAL
 
+_METADATA = "/.well-known/"
+"""What is below it is for everybody (RFC 8615): how to log in. Clients take a 404 there for an answer, but no 401."""
+
 
 class Entrance:
-    """The application behind it, for clients with a good token, or for all where none is wanted. `metadata` is the URL of what RFC 9728
-    tells, if there is an authorization server to tell of: it is open to everybody."""
+    """The application behind it, whose endpoint is at `path`, for clients with a good token, or for all where none is wanted. `metadata`
+    is the URL of what RFC 9728 tells, if there is an authorization server to tell of."""
 
-    def __init__(self, app: ASGIApp, verifiers: Verifiers, metadata: AnyHttpUrl | None) -> None:
-        self._app, self._verifiers = app, verifiers
-        self._open = metadata.path if metadata else None
+    def __init__(self, app: ASGIApp, path: str, verifiers: Verifiers, metadata: AnyHttpUrl | None) -> None:
+        self._app, self._path, self._verifiers = app, path, verifiers
         required = RequireAuthMiddleware(self._named, verifiers.scopes, metadata)
         self._guarded = AuthenticationMiddleware(AuthContextMiddleware(required), BearerAuthBackend(verifiers), _unavailable)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] == self._open:
+        if scope["type"] != "http" or (scope["path"].startswith(_METADATA) and scope["path"] != self._path):
             await self._app(scope, receive, send)
         elif self._verifiers.wanted():
             await self._guarded(scope, receive, self._with_scope(send))

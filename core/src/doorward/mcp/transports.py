@@ -86,7 +86,7 @@ def application(server: Server[Any], endpoint: Endpoint, verifiers: Verifiers) -
     app = server.streamable_http_app(
         streamable_http_path=http.path, transport_security=endpoint.security(), host=endpoint.host, custom_starlette_routes=routes
     )
-    guarded = Entrance(app, verifiers, metadata)
+    guarded = Entrance(app, http.path, verifiers, metadata)
     if not http.origins:
         return guarded
     return CORSMiddleware(
