@@ -103,6 +103,11 @@ for form in forms:
             print(form, place, error)
 result = seen
 """
+HUGE = """\
+import SERVER
+told = SERVER.echo(form="plain", place="body", pad=2_500_000)["told"]
+result = [len(text) for text in told] + [text.lstrip("x") for text in told]
+"""
 EDGE = """\
 import SERVER
 def told(place, pad):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from .product import BASE, Api, Project
-from .test_canary import ECHO, disguises, leaks, own_api, received, steal, written
+from .test_canary import ECHO, HUGE, disguises, leaks, own_api, received, steal, written
 
 __all__ = ["own_api"]
 
@@ -29,11 +29,6 @@ class Folder(KeyringBackend):
     def delete_password(self, *given): ...
 """
 SHOW = 'cat "$1"\necho "told to standard error: $(cat "$1")" >&2\n'
-HUGE = """\
-import SERVER
-told = SERVER.echo(form="plain", place="body", pad=2_500_000)["told"]
-result = [len(text) for text in told] + [text.lstrip("x") for text in told]
-"""
 
 
 def project(folder: Path, vault: Path, api: Api, canaries: dict[str, str], ttl: int = 300) -> Project:
