@@ -24,7 +24,10 @@ class Home:
         every = [at, *map(parsed, origins)]
         for one in every:
             if one.scheme != "https" and not (one.scheme == "http" and is_loopback(one.host)):
-                raise ConfigError(f"{server}: credentials that are fetched go over https only, and its URL is {place(str(one))}")
+                raise ConfigError(
+                    f"{server}: credentials that are fetched go over https only, and its URL is {place(str(one))}",
+                    hint="Use its https address; plain http is for loopback.",
+                )
         self._server, self.origin, self._at = server, at.origin, place(str(at.join("/")))
         self._origins = {one.origin for one in every}
 
@@ -42,7 +45,7 @@ def parsed(url: str) -> httpx2.URL:
     try:
         return httpx2.URL(url)
     except httpx2.InvalidURL:
-        raise ServerError(f"{url[:100]!r} is no URL") from None
+        raise ServerError(f"{url[:100]!r} is no URL", hint="Write it as https://host/path.") from None
 
 
 def place(url: str) -> str:

@@ -57,7 +57,7 @@ async def _wait(context: PluginContext, found: Found, told: dict[str, Any], wire
                 raise
         except ServerError:  # it is not there for the moment (section 3.5)
             interval = min(interval * 2, MOST_INTERVAL)
-    raise ServerError("nobody has entered the code in time")
+    raise ServerError("nobody has entered the code in time", hint="Start the login again.")
 
 
 def _read(response: httpx2.Response) -> dict[str, Any]:
