@@ -195,6 +195,7 @@ async def test_a_client_is_turned_off_and_keycloak_is_down(tmp_path: Path, keycl
     with place.http() as (url, _):
         async with connected(url, brought["access_token"], "auto") as agent:
             assert await agent.value(many(*told, calls=1)) == told
+            keycloak.lifespan(LIFESPAN)
             keycloak.change("service", enabled=False)
             await ended()  # it had a token, with which its document was fetched
             answer = await agent.run(many("revoked"))
@@ -311,14 +312,12 @@ async def test_the_token_of_each_becomes_one_for_the_api(tmp_path: Path, keycloa
         passwords = {user.upper(): password for user, password in PASSWORDS.items()}
         place = Project(tmp_path, config, {"SECRET": SECRET, **passwords})
         clients = {"exchanged": "exchange", "also": "exchange", "typed": "legacy"}
-        keycloak.lifespan(BRIEF)
         with place.http() as (url, _):
             async with connected(url, brought["alice"], "auto") as alice, connected(url, brought["bob"], "legacy") as bob:
                 for user, answer in (await at_once(many(*clients, calls=50), alice=alice, bob=bob)).items():
                     assert answer.get("value") == {name: [f"{client} for {user}"] for name, client in clients.items()}, answer
                 keycloak.log_out("alice")
-                keycloak.lifespan(LIFESPAN)
-                await ended()
+                api.end()
                 before = len(keycloak.events("TOKEN_EXCHANGE"))
                 for name in ("exchanged", "also"):
                     told = await at_once(many(name, calls=50), alice=alice, bob=bob)
@@ -355,6 +354,7 @@ async def test_each_principal_logs_in(tmp_path: Path, keycloak: Keycloak, keyclo
             assert "doorward login device --principal alice" in refused["error"]["hint"]
             ran = await run_sync(place.run, "login", "browser", "--principal", "alice", "--remove")
             assert ran.returncode == 0, ran
+            keycloak_api.end()
             refused = await alice.run(many("browser", calls=1))
             assert "doorward login browser --principal alice" in refused["error"]["hint"]
             assert await bob.value(many("browser", calls=1)) == {"browser": ["browser for bob"]}
