@@ -420,6 +420,28 @@ async def test_a_source_is_closed_with_its_auth(own: Any, monkeypatch: pytest.Mo
     assert Login.closed == ["bob", "alice", "bob"]
 
 
+async def test_what_is_fetched_for_many_is_scrubbed_within_bounds(own: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who comes and goes leaves nothing that grows; who asks now is scrubbed."""
+    from doorward import auths
+
+    class Fetching(Login):
+        def create_auth(self) -> Any:
+            self._context.conceal(f"fetched-{self._context.settings.user}")
+            return f"fetched-{self._context.settings.user}"
+
+    own.install("auth", "fetching", Fetching)
+    monkeypatch.setattr(auths, "MOST_OF_ALL", 5)
+    monkeypatch.setattr(sources, "IDLE", -1.0)
+    config = OWN.replace("${principal:token}", "x")
+    config = config.replace("[principals", 'auth = { type = "fetching", user = "by-${principal:name}" }\n[principals', 1)
+    async with own.gateway(config) as gate:
+        for number in range(12):
+            assert (await gate.call("own.raw", principal=f"person-{number:02}"))["user"] == "[secret]"
+            await gate.servers.sweep()
+        scrub = gate.loaded.secrets.scrub
+        assert [number for number in range(12) if scrub(f"fetched-by-person-{number:02}") == "[secret]"] == [7, 8, 9, 10, 11]
+
+
 async def _append(to: list[tuple[str, str]], key: Any) -> None:
     to.append(key)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +13,14 @@ from doorward.errors import ConfigError
 from doorward.logs import log
 from doorward.plugins import Plugins
 from doorward.principals import Principals
+from doorward.scrubber import MOST_FETCHED
 from doorward.types import LOCAL
 
 if TYPE_CHECKING:
     import httpx2
+
+MOST_OF_ALL = 1000
+"""Fetched values of all principals at one server that are scrubbed, the latest: each has a few, and adds them again with each request."""
 
 
 class Auths:
@@ -27,6 +31,7 @@ class Auths:
         self._plugins = plugins
         self._principals = principals
         self._state = state
+        self._concealers: dict[str, Callable[[str], None]] = {}
         self._opened: dict[tuple[str, str], list[Any]] = {}
 
     def drivers(self, server: Server, principal: str = LOCAL) -> list[tuple[Any, Any]]:
@@ -50,14 +55,16 @@ class Auths:
     def make(self, server: Server, source: Any, principal: str = LOCAL) -> list[Any]:
         """New auths of a server, whose source has the validated settings `source`. Raises: ConfigError, PluginError."""
         url = str(getattr(source, "url", None) or getattr(source, "base_url", None) or "")
-        conceal, key = self._loaded.secrets.concealer(), self._loaded.config.vault_key
+        key = self._loaded.config.vault_key
+        if server.name not in self._concealers:  # one for all who come and go: what it was told is kept as long as there is the scrubber
+            self._concealers[server.name] = self._loaded.secrets.concealer(MOST_OF_ALL if server.settings.per_principal else MOST_FETCHED)
         context = PluginContext(
             server.name,
             None,
             self._state,
             url,
             server.settings.source,
-            conceal,
+            self._concealers[server.name],
             principal,
             lambda: self._principals.presented(principal),
             key.reveal if key else None,

@@ -50,6 +50,24 @@ async def test_a_password_in_the_error(home: Doorward) -> None:
     assert "pass-word" not in str(caught.value)
 
 
+@pytest.mark.parametrize("charset", ["punycode", "idna", "hex", "zlib", "rot13", "undefined", "iso-8859-99", "utf-8"])
+async def test_charsets(home: Doorward, charset: str) -> None:
+    """An answer is read in no time, and does no harm, whatever it says that it is written in."""
+
+    def refuse(handler: Handler) -> None:
+        handler.send_response(401)
+        handler.send_header("Content-Type", f"text/plain; charset={charset}")
+        handler.end_headers()
+        handler.wfile.write(b"no-" + b"abcdefgh9" * 20_000)
+
+    home.app.answers["/login"] = refuse
+    started = time.monotonic()
+    async with home.http() as http:
+        with pytest.raises(LoginRefused, match="status 401: no-abcdefgh9"):
+            await http.get("/api/me")
+    assert time.monotonic() - started < 2
+
+
 async def test_redirects_elsewhere(home: Doorward) -> None:
     """A login that is redirected goes nowhere else, and no request with a session follows one."""
     with running() as (other, elsewhere):

@@ -107,7 +107,7 @@ def _short(what: str) -> str:
 def _is_open(url: str) -> bool:
     from doorward.credentials import is_loopback, parsed
 
-    return url.startswith("http://") and not is_loopback(parsed(url))
+    return url.startswith("http://") and not is_loopback(parsed(url).host)
 
 
 def _host(url: str) -> str:

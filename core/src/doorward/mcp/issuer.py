@@ -16,7 +16,8 @@ from starlette.authentication import AuthenticationError
 from doorward.credentials.exchange import exchange
 from doorward.errors import ServerError
 from doorward.logs import log
-from doorward.settings import LOOPBACK, OAuthSettings
+from doorward.loopback import is_loopback
+from doorward.settings import OAuthSettings
 
 AGAIN = 30.0
 """Seconds after which a token with an unknown key makes us ask again. Anybody can send such tokens."""
@@ -98,7 +99,7 @@ class Keys:
             if found.get("issuer") != issuer:
                 raise ServerError(f"{url} is of another issuer: {found.get('issuer')!r:.200}, not {issuer!r}")
             where = found.get("jwks_uri")
-            if isinstance(where, str) and (where.startswith("https://") or urlsplit(where).hostname in LOOPBACK):
+            if isinstance(where, str) and (where.startswith("https://") or is_loopback(urlsplit(where).hostname or "")):
                 return where
             raise ServerError(f"{url} names no https jwks_uri")
         raise ServerError(f"{issuer} has no metadata (RFC 8414, OpenID Connect Discovery)")

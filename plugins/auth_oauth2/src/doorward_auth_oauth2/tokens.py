@@ -72,7 +72,7 @@ class Bearer(Fetched[Login]):
 
     async def _fetch(self, refused: Login | None) -> Login:
         """What is kept, which another process may have got, or new tokens."""
-        by = "" if self._person else _digest(self._settings.flow, *self._settings.secrets())
+        by = "" if self._person else _digest(self._settings.flow, *await self._settings.secrets())
         if not self._keeps:
             return await self._own(None, by)
         async with self._store.lock():
@@ -111,7 +111,7 @@ class Bearer(Fetched[Login]):
         """Tokens that nobody has to log in for; the successors of a configured refresh token are used once each."""
         from doorward_auth_oauth2 import grants
 
-        subject = self._subject() if self._settings.flow == "token_exchange" else ""
+        subject = await self._subject() if self._settings.flow == "token_exchange" else ""
         try:
             if kept is not None and self._settings.flow == "refresh_token":
                 login = await self._refresh(kept)
@@ -121,10 +121,10 @@ class Bearer(Fetched[Login]):
             raise type(error)(f"no token for {self._context.name}: {error}", hint=error.hint) from None
         return replace(login, by=by)
 
-    def _subject(self) -> str:
+    async def _subject(self) -> str:
         """What is exchanged. Raises: MissingSecret, ServerError."""
         if self._settings.subject_token is not None:
-            return str(self._settings.subject_token.reveal())
+            return str(await self._settings.subject_token.get())
         whose = self._context.principal
         if presented := self._context.presented():
             return presented
@@ -134,7 +134,8 @@ class Bearer(Fetched[Login]):
     async def _refresh(self, kept: Login) -> Login:
         from doorward_auth_oauth2 import grants
 
-        return await self._ask(_digest(kept.token, *self._settings.secrets()), lambda wire: grants.refresh(self._settings, kept, wire))
+        what = _digest(kept.token, *await self._settings.secrets())
+        return await self._ask(what, lambda wire: grants.refresh(self._settings, kept, wire))
 
     async def _ask(self, what: str, work: Callable[[Wire], Awaitable[Login]]) -> Login:
         """New tokens, unless the provider has just failed to give any for the same. Raises: LoginRefused, ServerError."""

@@ -10,7 +10,7 @@ import httpx2
 from doorward import ServerError, log
 from doorward.credentials import Backoff, Fetched, Renewal, exchange
 
-from doorward_auth_session.login import Login
+from doorward_auth_session.login import Login, fields
 from doorward_auth_session.opened import Opened
 from doorward_auth_session.places import Places
 
@@ -33,7 +33,7 @@ class Keeper(Fetched[Opened]):
 
     async def _open(self, refused: Opened | None) -> Opened:
         try:
-            login = Login(self._context, self._places)
+            login = Login(self._context, self._places, await fields(self._context.settings))
             return await self._backoff.ask(login.digest, login)
         except ServerError as error:
             raise type(error)(f"no session for {self._context.name}: {error}", hint=error.hint) from None

@@ -22,18 +22,24 @@ from doorward_auth_session.places import REDIRECTS, Places
 if TYPE_CHECKING:
     from doorward import PluginContext
 
+    from doorward_auth_session.settings import SessionSettings
+
 _LOGIN_FORM = re.compile(r"""<input\b[^<>]{0,2000}\btype\s{0,9}=\s{0,9}["']?password\b""", re.IGNORECASE)
 _SENDABLE = re.compile(r"[\x21-\x7e]([\x20-\x7e]{0,16000}[\x21-\x7e])?")
 
 
-class Login:
+async def fields(settings: SessionSettings) -> dict[str, Any]:
     """What is posted, with its secrets as they are now. Raises: MissingSecret."""
+    more = {name: await value.get() if isinstance(value, Template) else value for name, value in settings.fields.items()}
+    user = {settings.username_field: await settings.username.get()} if settings.username else {}
+    return {**more, **user, settings.password_field: await settings.password.get()}
 
-    def __init__(self, context: PluginContext, places: Places) -> None:
-        self._context, self._settings, self._places = context, context.settings, places
-        more = {name: value.reveal() if isinstance(value, Template) else value for name, value in self._settings.fields.items()}
-        user = {self._settings.username_field: self._settings.username.reveal()} if self._settings.username else {}
-        self._fields: dict[str, Any] = {**more, **user, self._settings.password_field: self._settings.password.reveal()}
+
+class Login:
+    """One login by these `fields`."""
+
+    def __init__(self, context: PluginContext, places: Places, fields: dict[str, Any]) -> None:
+        self._context, self._settings, self._places, self._fields = context, context.settings, places, fields
 
     @property
     def digest(self) -> str:
