@@ -17,6 +17,19 @@ from doorward_auth_oauth2.settings import PEOPLE
 from doorward_auth_oauth2.wire import Wire
 
 
+class _Held(Renewal[Login]):
+    """Hands out one login, until a person logs in anew or out, in whatever process."""
+
+    def __init__(self, fetch: Callable[[Login | None], Awaitable[Login]], store: Store) -> None:
+        super().__init__(fetch)
+        self._store = store
+
+    async def get(self, refused: Login | None = None) -> Login:
+        if self._store.changed():
+            self.held = None
+        return await super().get(refused)
+
+
 class Bearer(Fetched[Login]):
     """Puts the token into each request (RFC 6750 section 2.1). It is a person's, got by a login, or one that is got here."""
 
@@ -25,7 +38,8 @@ class Bearer(Fetched[Login]):
         self._person = self._settings.flow in PEOPLE
         self._keeps = self._person or self._settings.flow == "refresh_token" or context.vault.encrypted
         self._backoff = Backoff(context.name)
-        super().__init__(context.name, Home(context.name, context.url, context.origins), Renewal(self._fetch), self._put, advice=advice)
+        home = Home(context.name, context.url, context.origins)
+        super().__init__(context.name, home, _Held(self._fetch, store), self._put, advice=advice)
         if self._settings.flow == "token_exchange" and self._settings.subject_token is None and not context.per_principal:
             raise ConfigError(
                 "the flow token_exchange exchanges what each principal brings, and this server is the same for all",
