@@ -115,6 +115,23 @@ async def test_a_renewal_that_did_not_know() -> None:
     assert await first is stale
 
 
+async def test_a_provider_that_gives_the_same_again() -> None:
+    """A hundred who were refused ask once, though it is of no use."""
+    same = Token("always", 0.0, float("inf"))
+    asked = 0
+
+    async def fetch(refused: Token | None) -> Token:
+        nonlocal asked
+        asked += 1
+        await anyio.sleep(0.01)
+        return same
+
+    renew = Renewal(fetch)
+    await renew.get()
+    assert await asyncio.gather(*(renew.get(same) for _ in range(100))) == [same] * 100
+    assert asked == 2
+
+
 async def test_each_has_an_error_of_their_own() -> None:
     """An error that two calls raise would gather the traces of both. Its kind and its hint remain."""
     provider = Provider()

@@ -34,12 +34,18 @@ class Guarded:
         self.spec = f"{url}/openapi.json"
         self.accepted: list[dict[str, Any]] = []
         self.refused: list[str] = []
-        self.closed = False
-        """Whether it refuses every token, as if all had ended."""
+        self._ended: set[str] = set()
 
     def tokens(self) -> int:
         """How many different tokens it has accepted."""
         return len({claims["jti"] for claims in self.accepted})
+
+    def end(self) -> None:
+        """It takes none of the tokens any more that it has accepted."""
+        self._ended |= {claims["jti"] for claims in self.accepted}
+
+    def ended(self, claims: dict[str, Any]) -> bool:
+        return claims["jti"] in self._ended
 
     def save(self, file: Path) -> Path:
         """Its document as a file, for which no token is needed."""
@@ -57,8 +63,6 @@ _DOCUMENT = {
     "info": {"title": "Guarded", "version": "1"},
     "paths": {"/me": {"get": {"operationId": "me", "summary": "The claims of the token.", "responses": _ANSWER}}},
 }
-
-_REQUIRED: Any = {"require": ["exp", "aud", "iss"]}
 
 
 @contextlib.contextmanager
@@ -79,8 +83,8 @@ def guarded(issuer: str, jwks_url: str, audience: str = AUDIENCE) -> Iterator[Gu
             except jwt.PyJWTError as error:
                 api.refused += [f"{type(error).__name__}: {error}"] if token else []  # none: it is asked what it wants
                 return self._answer(401, {"error": type(error).__name__})
-            if api.closed:
-                return self._answer(401, {"error": "closed"})
+            if api.ended(claims):
+                return self._answer(401, {"error": "ended"})
             api.accepted.append(claims)
             return self._answer(200, claims)
 

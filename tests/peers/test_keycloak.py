@@ -5,6 +5,8 @@ All tests of Keycloak are in this file: it is started once for it.
 
 from __future__ import annotations
 
+import json
+import shlex
 import time
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,8 @@ import anyio
 import pytest
 from anyio.to_thread import run_sync
 from mcp.client.auth import OAuthClientProvider
-from served.product import Agent, Project
-from served.test_canary import leaks, written
+from served.product import Agent, Api, Project
+from served.test_canary import leaks, steal, written
 from served.test_http_auth import connected, post
 
 from .browse import browser
@@ -44,13 +46,19 @@ def auth(keycloak: Keycloak, client: str, more: str) -> str:
     return f'type = "oauth2", issuer = "{keycloak.issuer}", client_id = "{client}", {more}'
 
 
-def of_realm(folder: Path, keycloak: Keycloak, api: Guarded, client: str, name: str = "mine", own: bool = False, **more: str) -> str:
-    """The API's entry in a configuration, with a client in the words of the type `keycloak`; with `own`, each principal has their own
-    credentials. Its document is a file, for which no token is needed."""
+def entry(keycloak: Keycloak, client: str, spec: str, url: str, name: str, own: bool, **more: str) -> str:
+    """An API's entry in a configuration, with a client in the words of the type `keycloak`; with `own`, each principal has their own
+    credentials."""
     secret = {} if client in ("browser", "device") else {"client_secret": "${SECRET}"}
     given = {"type": "keycloak", "base_url": keycloak.url, "realm": "doorward", "client_id": client, **secret, **more}
     words = ", ".join(f'{key} = "{value}"' for key, value in given.items())
-    return api.server(words, name, "per_principal = true\n" if own else "").replace(api.spec, str(api.save(folder / "openapi.json")))
+    head = f'[servers.{name}]\nsource = "openapi"\nspec = "{spec}"\nbase_url = "{url}"\n'
+    return f"{head}auth = {{ {words} }}\nper_principal = {str(own).lower()}\n"
+
+
+def of_realm(folder: Path, keycloak: Keycloak, api: Guarded, client: str, name: str = "mine", own: bool = False, **more: str) -> str:
+    """The same of ours. Its document is a file, for which no token is needed."""
+    return entry(keycloak, client, str(api.save(folder / "openapi.json")), api.url, name, own, **more)
 
 
 def granted(keycloak: Keycloak, user: str, scope: str = "openid read") -> dict[str, Any]:
@@ -195,6 +203,7 @@ async def test_a_client_is_turned_off_and_keycloak_is_down(tmp_path: Path, keycl
     with place.http() as (url, _):
         async with connected(url, brought["access_token"], "auto") as agent:
             assert await agent.value(many(*told, calls=1)) == told
+            keycloak.lifespan(LIFESPAN)
             keycloak.change("service", enabled=False)
             await ended()  # it had a token, with which its document was fetched
             answer = await agent.run(many("revoked"))
@@ -222,7 +231,7 @@ async def test_a_client_is_turned_off_and_keycloak_is_down(tmp_path: Path, keycl
             assert "invalid_client" in str(await agent.run(many("revoked"))) or time.monotonic() > refused + 30
             await anyio.sleep(max(0.0, refused + 30.5 - time.monotonic()))
             assert await agent.value(many("revoked")) == {"revoked": ["service for service-account-service"]}
-        assert leaks({"secret": SECRET, **brought}, written(place, agent)) == []
+        assert leaks({"secret": SECRET, "brought": brought["access_token"].rpartition(".")[2]}, written(place, agent)) == []
 
 
 # Our endpoint
@@ -311,14 +320,12 @@ async def test_the_token_of_each_becomes_one_for_the_api(tmp_path: Path, keycloa
         passwords = {user.upper(): password for user, password in PASSWORDS.items()}
         place = Project(tmp_path, config, {"SECRET": SECRET, **passwords})
         clients = {"exchanged": "exchange", "also": "exchange", "typed": "legacy"}
-        keycloak.lifespan(BRIEF)
         with place.http() as (url, _):
             async with connected(url, brought["alice"], "auto") as alice, connected(url, brought["bob"], "legacy") as bob:
                 for user, answer in (await at_once(many(*clients, calls=50), alice=alice, bob=bob)).items():
                     assert answer.get("value") == {name: [f"{client} for {user}"] for name, client in clients.items()}, answer
                 keycloak.log_out("alice")
-                keycloak.lifespan(LIFESPAN)
-                await ended()
+                api.end()
                 before = len(keycloak.events("TOKEN_EXCHANGE"))
                 for name in ("exchanged", "also"):
                     told = await at_once(many(name, calls=50), alice=alice, bob=bob)
@@ -358,6 +365,33 @@ async def test_each_principal_logs_in(tmp_path: Path, keycloak: Keycloak, keyclo
             refused = await alice.run(many("browser", calls=1))
             assert "doorward login browser --principal alice" in refused["error"]["hint"]
             assert await bob.value(many("browser", calls=1)) == {"browser": ["browser for bob"]}
+
+
+async def test_no_token_comes_out(tmp_path: Path, keycloak: Keycloak) -> None:
+    """Of those of each flow, from an API that gives them back in every way: not in an answer, on the wire, standard error at level debug,
+    the audit log or the catalog; and a redirect takes them nowhere. CONTRACT: AUT-06, AUT-12."""
+    with Api() as api:
+        flows: dict[str, dict[str, str]] = {
+            "service": {},
+            "exchange": {"flow": "token_exchange", "subject_token": "${SUBJECT}", "audience": "target"},
+            "legacy": {"username": "alice", "password": "${PASSWORD}"},
+            "browser": {"flow": "authorization_code"},
+        }
+        (tmp_path / "openapi.json").write_text(json.dumps(api.get("/openapi.json")))
+        servers = "".join(entry(keycloak, client, "openapi.json", api.url, client, False, **more) for client, more in flows.items())
+        known = {"SECRET": SECRET, "PASSWORD": PASSWORDS["alice"], "SUBJECT": granted(keycloak, "alice")["access_token"]}
+        place = Project(tmp_path, 'log_level = "debug"\n' + LIMITS + servers, {**known, **browser("alice", PASSWORDS["alice"])})
+        ran = await run_sync(place.run, "login", "browser")
+        assert ran.returncode == 0, ran
+        wire = ["sh", "-c", f"{shlex.join(place.command('serve'))} | tee wire"]
+        async with place.stdio(command=wire) as agent:
+            await steal(agent, tmp_path, list(flows))
+        seen = [one for one in api.seen() if one["credentials"]]
+    assert {one["origin"] for one in seen} == {0}
+    tokens = {told.split()[-1] for one in seen for told in one["credentials"]}
+    assert len(tokens) >= len(flows), "a refusal makes one more"
+    out = {file: content for file, content in written(place, agent).items() if not file.startswith("state/credentials/")}
+    assert leaks(known | {f"token {n}": token for n, token in enumerate(tokens)}, out) == []
 
 
 async def test_a_token_that_has_ended(tmp_path: Path, keycloak: Keycloak, brief: tuple[str, float]) -> None:

@@ -80,7 +80,7 @@ async def test_a_person_logs_in(tmp_path: Path, oidc_provider: OidcProvider, oid
         assert oidc_provider.granted().count("refresh_token") == before + len(auths)
         assert {refusal for refusal in oidc_provider.refused() if "authorization_pending" not in refusal} == set()
         with oidc_provider.down():
-            oidc_provider_api.closed = True
+            oidc_provider_api.end()
         for name in auths:
             answer = await agent.run(f"import {name}\n{name}.me()")
             assert f"the login to {name} has ended" in answer["error"]["message"]

@@ -74,7 +74,7 @@ async def test_no_fetched_credential_comes_out(own_api: Api, provider: Any, tmp_
     wire = ["sh", "-c", f"{shlex.join(place.command('serve'))} | tee wire"]
     async with place.stdio(command=wire) as agent:
         await steal(agent, tmp_path, list(auths))
-        for name in auths:
+        for name in ("by_client", "by_cookie", "by_token"):
             answer = await agent.value(HUGE.replace("SERVER", name))
             assert answer[0] > 2_500_000
             assert "[secret]" in answer[-1]

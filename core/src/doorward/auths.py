@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,9 +83,12 @@ class Auths:
         made = [auth.create_auth() for auth in auths]
         return made[0] if len(made) == 1 else _all(made)
 
-    async def close(self, name: str, principal: str) -> None:
-        """Close what was opened of one server for one principal."""
-        for auth in self._opened.pop((name, principal), ()):
+    def close(self, name: str, principal: str) -> Awaitable[None]:
+        """Close what was opened of one server for one principal, up to now: what is opened before that is awaited stays open."""
+        return self._close(name, self._opened.pop((name, principal), []))
+
+    async def _close(self, name: str, auths: list[Any]) -> None:
+        for auth in auths:
             try:
                 if close := getattr(auth, "close", None):
                     await close()

@@ -397,6 +397,7 @@ JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st
 @given(told=JSON | st.integers(-(10**400), 10**400) | st.floats().map(str) | st.integers().map(str), now=st.floats(0, 4e9))
 @example(told=0, now=1.0)
 @example(told=-1, now=1.0)
+@example(told="1e-311", now=1.0)
 @example(told="3600", now=1.0)
 @example(told=float("nan"), now=1.0)
 @example(told=10**400, now=1.0)

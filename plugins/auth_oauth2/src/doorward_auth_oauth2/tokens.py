@@ -17,6 +17,19 @@ from doorward_auth_oauth2.settings import PEOPLE
 from doorward_auth_oauth2.wire import Wire
 
 
+class _Held(Renewal[Login]):
+    """Hands out one login, until a person logs in anew or out, in whatever process."""
+
+    def __init__(self, fetch: Callable[[Login | None], Awaitable[Login]], store: Store) -> None:
+        super().__init__(fetch)
+        self._store = store
+
+    async def get(self, refused: Login | None = None) -> Login:
+        if self._store.changed():
+            self.held = None
+        return await super().get(refused)
+
+
 class Bearer(Fetched[Login]):
     """Puts the token into each request (RFC 6750 section 2.1). It is a person's, got by a login, or one that is got here."""
 
@@ -25,7 +38,8 @@ class Bearer(Fetched[Login]):
         self._person = self._settings.flow in PEOPLE
         self._keeps = self._person or self._settings.flow == "refresh_token" or context.vault.encrypted
         self._backoff = Backoff(context.name)
-        super().__init__(context.name, Home(context.name, context.url, context.origins), Renewal(self._fetch), self._put, advice=advice)
+        home = Home(context.name, context.url, context.origins)
+        super().__init__(context.name, home, _Held(self._fetch, store), self._put, advice=advice)
         if self._settings.flow == "token_exchange" and self._settings.subject_token is None and not context.per_principal:
             raise ConfigError(
                 "the flow token_exchange exchanges what each principal brings, and this server is the same for all",
@@ -96,9 +110,9 @@ class Bearer(Fetched[Login]):
     async def _of_a_person(self, kept: Login | None) -> Login:
         name = self._context.name
         if kept is None:
-            raise ServerError(f"nobody is logged in to {name}", hint=self._advice)
+            raise LoginRefused(f"nobody is logged in to {name}", hint=self._advice)
         if not kept.tokens.get("refresh_token"):
-            raise ServerError(f"the login to {name} has ended", hint=self._advice)
+            raise LoginRefused(f"the login to {name} has ended", hint=self._advice)
         try:
             login = await self._refresh(kept)
         except LoginRefused as error:
@@ -122,14 +136,14 @@ class Bearer(Fetched[Login]):
         return replace(login, by=by)
 
     async def _subject(self) -> str:
-        """What is exchanged. Raises: MissingSecret, ServerError."""
+        """What is exchanged. Raises: MissingSecret, LoginRefused."""
         if self._settings.subject_token is not None:
             return str(await self._settings.subject_token.get())
         whose = self._context.principal
         if presented := self._context.presented():
             return presented
         why = "nobody who asks from this machine brings a token" if whose == LOCAL else f"{whose} brought no token that can be exchanged"
-        raise ServerError(why, hint="It takes a client that connects over HTTP with an access token of the provider (docs/serving.md).")
+        raise LoginRefused(why, hint="It takes a client that connects over HTTP with an access token of the provider (docs/serving.md).")
 
     async def _refresh(self, kept: Login) -> Login:
         from doorward_auth_oauth2 import grants
