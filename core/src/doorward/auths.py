@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from doorward.config import Loaded, Server, validate
-from doorward.drivers import PluginContext
+from doorward.contexts import PluginContext
 from doorward.errors import ConfigError
 from doorward.logs import log
 from doorward.plugins import Plugins

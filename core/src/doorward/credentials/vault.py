@@ -18,7 +18,7 @@ from doorward.errors import ConfigError, ServerError
 from doorward.logs import log
 
 if TYPE_CHECKING:
-    from doorward.drivers import PluginContext
+    from doorward.contexts import PluginContext
 
 PATIENCE = 60.0
 """Seconds to wait for another process that is at the same entry."""
