@@ -72,6 +72,18 @@ async def test_a_token_in_the_answer(home: Doorward, path: str) -> None:
     assert "Cookie" not in told
 
 
+async def test_origins_that_are_the_servers_too(home: Doorward) -> None:
+    """The token goes where the operator says that the API is as well (`origins`), and the cookies as their domain says."""
+    other = home.url.replace("127.0.0.1", "localhost")
+    async with home.http(home.auth(origins=(other,), login_url="/token", token_field="data.auth.token")) as http:
+        assert (await http.get(f"{other}/api/me")).json() == {"user": "alice"}
+    async with home.http(home.auth(origins=(other,))) as http:
+        assert "Cookie" not in (await http.get(f"{other}/api/echo")).json()["told"]
+    async with home.http(login_url="/token", token_field="data.auth.token") as http:
+        with pytest.raises(ServerError, match="were not sent"):
+            await http.get(f"{other}/api/me")
+
+
 async def test_a_token_in_another_header(home: Doorward) -> None:
     """`token_header` and `token_prefix`, and other names of the fields."""
     home.app.answers["/token"] = lambda handler: handler.say(200, {"t": json.loads(handler.body)["pw"]})

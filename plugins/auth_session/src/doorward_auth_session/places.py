@@ -17,7 +17,7 @@ class Places:
 
     def __init__(self, context: PluginContext) -> None:
         settings, name = context.settings, context.name
-        self.home = Home(name, context.url)
+        self.home = Home(name, context.url, context.origins)
         self.server = parsed(context.url)
         base = self.server.copy_with(query=None, fragment=None, userinfo=b"")
         base = base.copy_with(path=base.path.rstrip("/") + "/")
