@@ -113,7 +113,7 @@ class Auth(Protocol):
 
     def create_auth(self) -> httpx2.Auth:
         """The object that HTTP clients of this server use. Called once a server, before its first request.
-        Secrets are revealed when a request is made, not here.
+        Secrets are revealed when a request is made (`await secret.get()`), not here.
 
         Raises: ConfigError if the settings cannot work together.
         """
