@@ -21,7 +21,8 @@ import anyio
 import httpx2
 import pytest
 from doorward import ConfigError, LoginRefused, PluginContext, ServerError
-from doorward.credentials import MOST, Backoff, Fetched, Home, Renewal, Vault, due, entry, exchange, fetched, renewal, vault
+from doorward.credentials import Backoff, Fetched, Home, Renewal, Vault, due, entry, exchange, fetched, renewal, vault
+from doorward.credentials.exchange import MOST
 
 pytestmark = pytest.mark.anyio
 

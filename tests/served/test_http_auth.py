@@ -72,10 +72,10 @@ def post(url: str, token: str | None = None, body: Any = HELLO, **headers: str) 
 
 
 @contextlib.asynccontextmanager
-async def connected(url: str, token: str, era: str, **callbacks: Any) -> AsyncIterator[Agent]:
-    """The SDK's client with a token."""
+async def connected(url: str, token: str, era: str, auth: httpx2.Auth | None = None, **callbacks: Any) -> AsyncIterator[Agent]:
+    """The SDK's client with a token, or with something that gets one."""
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=60) as http,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"} if token else {}, auth=auth, timeout=60) as http,
         Client(streamable_http_client(url, http_client=http), mode=era, read_timeout_seconds=60, **callbacks) as client,
     ):
         yield Agent(client)

@@ -48,6 +48,7 @@ class OAuth2:
         login = await log_in(self._context, await store.load(), person)
         async with store.lock():
             where = await store.save(login)
+            store.mark()
         return f"logged in; the tokens are kept in {where}"
 
     async def logout(self) -> str:
@@ -59,6 +60,7 @@ class OAuth2:
         async with store.lock():
             login = await store.load()
             await store.forget()
+            store.mark()
         if login is None:
             return "nobody was logged in"
         try:

@@ -134,10 +134,14 @@ class OAuth2Settings(Settings):
         whose = [self.assertion_issuer, self.subject, self.audience, self.claims, self.subject_token_type, self.requested_token_type]
         return json.dumps(whose, default=str)
 
-    def secrets(self) -> list[str]:
+    async def secrets(self) -> list[str]:
         """All values that are not in the configuration, or should not be: what a login depends on. Raises: MissingSecret."""
         found = [self.client_secret, self.private_key, self.username, self.password, self.refresh_token, self.subject_token]
-        return [value.reveal() if value else "" for value in (*found, *self.params.values())]
+        return [await value.get() if value else "" for value in (*found, *self.params.values())]
+
+    async def more_fields(self) -> dict[str, Any]:
+        """What `params` adds to requests. Raises: MissingSecret."""
+        return {name: await value.get() for name, value in self.params.items()}
 
     def urls(self, server: str) -> list[str]:
         """The URLs that the operator named, the server's own among them."""
