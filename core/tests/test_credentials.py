@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import json
 import stat
@@ -251,6 +252,21 @@ async def test_401(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         server.refusal = b"x" * (MOST + 1)
         with pytest.raises(ServerError, match="with more than 256 KiB of text"):
             await http.get("/")
+
+
+async def test_a_server_that_refuses_each_after_its_first_use(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not have us ask the provider with every call; after a while it is tried again."""
+    provider = Provider(delay=0)
+    async with client(server, provider) as http:
+        fine = 0
+        for number in range(1, 30):
+            server.takes = f"token {number}"
+            with contextlib.suppress(ServerError):
+                fine += (await http.get("/")).text == "fine"
+        assert (fine, provider.given) == (fetched.MOST_REFUSED + 1, fetched.MOST_REFUSED + 1)
+        monkeypatch.setattr(fetched.time, "monotonic", lambda: time.perf_counter() + 1e9)
+        server.takes = f"token {provider.given + 1}"
+        assert (await http.get("/")).text == "fine"
 
 
 async def test_other_origins(server: Server) -> None:

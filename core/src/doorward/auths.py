@@ -13,14 +13,11 @@ from doorward.errors import ConfigError
 from doorward.logs import log
 from doorward.plugins import Plugins
 from doorward.principals import Principals
-from doorward.scrubber import MOST_FETCHED
+from doorward.scrubber import MOST_FETCHED, MOST_OF_ALL
 from doorward.types import LOCAL
 
 if TYPE_CHECKING:
     import httpx2
-
-MOST_OF_ALL = 1000
-"""Fetched values of all principals at one server that are scrubbed, the latest: each has a few, and adds them again with each request."""
 
 
 class Auths:

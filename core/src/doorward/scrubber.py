@@ -25,6 +25,8 @@ _ORDINARY = re.compile(r"(?=.{0,11}\Z)(([A-Z]?[a-z]+|[A-Z]+)([-_. /]|\Z))+|\d{0,
 the answers of all. No token is like that."""
 MOST_FETCHED = 32
 """Values of one reference, or fetched ones (tokens) of one auth, that are scrubbed: the latest. Those that went before have long ended."""
+MOST_OF_ALL = 1000
+"""The same of all principals together: each has a few, and adds them again with each request."""
 MANY = 300
 """Needles from which on one pass for all of them is faster than one for each. A value has about twenty."""
 TAIL = 8
@@ -44,12 +46,12 @@ class Scrubber:
         self._concealers: dict[str, Callable[[str], None]] = {}
         self._search: Any = None
 
-    def remember(self, value: str, *, of: str = "") -> None:
+    def remember(self, value: str, *, of: str = "", most: int = MOST_FETCHED) -> None:
         """Scrub this value from now on, in every encoding that `variants` lists. `of`: what it is a value of, if that may change:
-        its `MOST_FETCHED` latest values are scrubbed."""
+        its `most` latest values are scrubbed."""
         for text in {value, value.strip()}:
             if of:
-                self._concealers.setdefault(of, self._latest(MOST_FETCHED))(text)
+                self._concealers.setdefault(of, self._latest(most))(text)
             else:
                 self._forever.add(text)
                 self._add(text)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from doorward import references
 from doorward.errors import ConfigError, MissingSecret
 from doorward.references import Reference
-from doorward.scrubber import REDACTED, Scrubber
+from doorward.scrubber import MOST_OF_ALL, REDACTED, Scrubber
 from doorward.watched import Watched
 
 if TYPE_CHECKING:
@@ -186,8 +186,9 @@ class _OfPrincipal(Secrets):
             raise MissingSecret(f"the principal {self._principal!r} has no {reference.name!r}", hint=f"Set {reference.name} in {place}.")
         return found
 
-    def remember(self, value: str, *, of: str = "") -> None:
-        self._shared.remember(value, of=of and f"{self._principal}: {of}")
+    def remember(self, value: str, *, of: str = "", most: int = MOST_OF_ALL) -> None:
+        if value.strip() != self._principal:  # who may choose their name could take any word out of the answers of all
+            self._shared.remember(value, of=of and f"of principals: {of}", most=most)
 
     def scrub(self, text: str) -> str:
         return self._shared.scrub(text)

@@ -291,6 +291,19 @@ async def test_kept_when_encrypted(home: Doorward, provider: Provider) -> None:
     assert len(provider.asked("/token")) == 4
 
 
+async def test_what_is_kept_is_for_what_was_asked(home: Doorward, provider: Provider) -> None:
+    """A token of one subject, or for one audience, is none for another that is configured later."""
+    client, _ = prepared(provider, "private_key_jwt")
+    settings = {"flow": "jwt_bearer", "private_key": PEM, "signing_algorithm": "ES256", "token_url": f"{provider.issuer}/token"}
+    for subject in ("carol", "carol", "dave"):
+        auth = home.auth(key="the key", assertion_issuer=client.client_id, subject=subject, scope="read", **settings)
+        async with home.http(auth) as http:
+            assert (await http.get("/me")).json()["user"] == subject
+    assert len(provider.asked("/token")) == 2
+    one, other = ({"scope": scope, "resource": resource} for scope, resource in ((["a"], ["b"]), (["a", "b"], [])))
+    assert home.auth(client_id="x", **one)._store()._name != home.auth(client_id="x", **other)._store()._name
+
+
 async def test_params_and_resources(home: Doorward, provider: Provider) -> None:
     """Further fields go with each request for tokens, and to the login page; resources can be named, also several (RFC 8707)."""
     _, settings = prepared(provider, "client_secret_basic")

@@ -98,6 +98,13 @@ class OAuth2:
         from doorward_auth_oauth2.kept import Store
 
         settings = self._context.settings
-        about = [settings.flow, settings.issuer, settings.token_url, settings.client_id, *settings.scopes, *settings.resources]
+        about = [
+            settings.flow,
+            settings.issuer,
+            settings.token_url,
+            settings.client_id,
+            " ".join(settings.scopes),
+            " ".join(settings.resources),
+        ]
         again = settings.flow not in (*PEOPLE, "refresh_token")
         return Store(self._context.vault, entry(self._context, *about), "file" if again else settings.store)

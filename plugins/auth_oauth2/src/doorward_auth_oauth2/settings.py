@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any, Literal
 
@@ -126,6 +127,12 @@ class OAuth2Settings(Settings):
         if self.client_secret is None or self.client_auth == "none":
             return "none"
         return f"client_secret_{self.client_auth}"
+
+    @property
+    def asks_for(self) -> str:
+        """Whose token it is, and for whom, where that stands in the configuration."""
+        whose = [self.assertion_issuer, self.subject, self.audience, self.claims, self.subject_token_type, self.requested_token_type]
+        return json.dumps(whose, default=str)
 
     async def secrets(self) -> list[str]:
         """All values that are not in the configuration, or should not be: what a login depends on. Raises: MissingSecret."""

@@ -86,7 +86,7 @@ class Bearer(Fetched[Login]):
 
     async def _fetch(self, refused: Login | None) -> Login:
         """What is kept, which another process may have got, or new tokens."""
-        by = "" if self._person else _digest(self._settings.flow, *await self._settings.secrets())
+        by = "" if self._person else _digest(self._settings.flow, self._settings.asks_for, *await self._settings.secrets())
         if not self._keeps:
             return await self._own(None, by)
         async with self._store.lock():

@@ -45,7 +45,7 @@ class Keeper(Fetched[Opened]):
         if credential.doubted:
             self._require_no_login(response)
             return None
-        return await self._sessions.get(credential)
+        return await self.renew(credential)
 
     async def check(self, response: httpx2.Response, credential: Opened) -> None:
         credential.take(response)
