@@ -121,6 +121,23 @@ def test_add_moves_credentials(upstream: Cli, doorward_host: Any, words: list[st
     assert table(doorward_host) == {"source": "up", **written}
 
 
+@pytest.mark.parametrize(
+    ("auth", "says"),
+    [
+        (f'{{ type = "keyd", value = "{LITERAL}" }}', "Did you mean 'keyed'?"),
+        (f'{{ type = "keyed", valu = "{LITERAL}" }}', "did you mean 'value'?"),
+        (f'{{ value = "{LITERAL}" }}', "has no type"),
+        (LITERAL, "auth: Input should be a table, for example"),
+    ],
+)
+def test_add_leaves_no_credentials_in_a_wrong_auth(upstream: Cli, doorward_host: Any, auth: str, says: str) -> None:
+    """Which keys hold credentials, the type of the auth says: one that is misspelt is refused before anything is written."""
+    ended = upstream("add", "up", "one", "--auth", auth)
+    assert (ended.code, says in ended.err, LITERAL in ended.err) == (2, True, False)
+    assert not (doorward_host.folder / "doorward.toml").exists()
+    assert upstream("add", "up", "one", "--auth", '{ type = "keyed", value = "${LATER}" }').code == 0
+
+
 def found(told: Any) -> dict[str, str]:
     """What `doctor` found of credentials, with its advice; all of it is a warning."""
     checks = told.json["checks"]

@@ -77,7 +77,7 @@ def test_a_server_and_its_options(loaded: Loader) -> None:
         ("[limits]\ntimeout = -1", "limits.timeout: Input should be greater than 0"),
         ('surface = "huge"', "surface: Input should be 'standard' or 'minimal'"),
         ("a = 1\nb = = 2\n", r"Invalid value \(at line 2"),
-        ('state = "${NOWHERE}"', r"state: \$\{NOWHERE\} has no value. Set it in the environment or .env."),
+        ('state = "${NOWHERE}"', r"state: \$\{NOWHERE\} has no value. Set it in .env or the environment."),
     ],
 )
 def test_messages(loaded: Loader, text: str, message: str) -> None:

@@ -20,7 +20,8 @@ import anyio
 import httpx2
 import pytest
 from doorward import ConfigError, LoginRefused, PluginContext, ServerError
-from doorward.credentials import MOST, Backoff, Fetched, Home, Renewal, Vault, due, entry, exchange, fetched, renewal, vault
+from doorward.credentials import Backoff, Fetched, Home, Renewal, Vault, due, entry, exchange, fetched, renewal, vault
+from doorward.credentials.exchange import MOST
 
 pytestmark = pytest.mark.anyio
 
@@ -112,6 +113,23 @@ async def test_a_renewal_that_did_not_know() -> None:
     await anyio.sleep(0.01)
     assert (await renew.get(stale)).text == "fresh"
     assert await first is stale
+
+
+async def test_a_provider_that_gives_the_same_again() -> None:
+    """A hundred who were refused ask once, though it is of no use."""
+    same = Token("always", 0.0, float("inf"))
+    asked = 0
+
+    async def fetch(refused: Token | None) -> Token:
+        nonlocal asked
+        asked += 1
+        await anyio.sleep(0.01)
+        return same
+
+    renew = Renewal(fetch)
+    await renew.get()
+    assert await asyncio.gather(*(renew.get(same) for _ in range(100))) == [same] * 100
+    assert asked == 2
 
 
 async def test_each_has_an_error_of_their_own() -> None:

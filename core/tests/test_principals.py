@@ -420,6 +420,42 @@ async def test_a_source_is_closed_with_its_auth(own: Any, monkeypatch: pytest.Mo
     assert Login.closed == ["bob", "alice", "bob"]
 
 
+async def test_who_comes_while_theirs_is_closed_has_a_new_one(own: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is made meanwhile is not closed with what was there before."""
+    opened: list[Any] = []
+
+    class Noting(Login):
+        over = False
+
+        def create_auth(self) -> Any:
+            opened.append(self)
+            return "it"
+
+        async def close(self) -> None:
+            self.over = True
+
+    own.install("auth", "noting", Noting)
+    config = OWN.replace("[principals", 'auth = { type = "noting", user = "u" }\n[principals', 1)
+    async with own.gateway(config) as gate:
+        await gate.call("own.raw", principal="alice")
+        slow = own.own.made[-1]
+        began, go_on = asyncio.Event(), asyncio.Event()
+
+        async def slowly() -> None:
+            began.set()
+            await go_on.wait()
+
+        monkeypatch.setattr(slow, "close", slowly)
+        monkeypatch.setattr(sources, "IDLE", -1.0)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(gate.servers.sweep())
+            await began.wait()
+            await gate.call("own.raw", principal="alice")
+            go_on.set()
+        assert [auth.over for auth in opened] == [True, False]
+    assert [auth.over for auth in opened] == [True, True]
+
+
 async def test_what_is_fetched_for_many_is_scrubbed_within_bounds(own: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who comes and goes leaves nothing that grows; who asks now is scrubbed."""
     from doorward import auths

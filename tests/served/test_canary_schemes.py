@@ -66,10 +66,9 @@ async def test_no_fetched_value_comes_out(own_api: Api, tmp_path: Path, tmp_path
     wire = ["sh", "-c", f"{shlex.join(place.command('serve'))} | tee wire"]
     async with place.stdio(command=wire) as agent:
         await steal(agent, tmp_path, list(SCHEMES))
-        for scheme in SCHEMES:
-            answer = await agent.value(HUGE.replace("SERVER", scheme))
-            assert answer[0] > 2_500_000
-            assert "[secret]" in answer[-1]
+        answer = await agent.value(HUGE.replace("SERVER", "cmd"))
+        assert answer[0] > 2_500_000
+        assert "[secret]" in answer[-1]
     places = written(place, agent)
     assert {"wire", "stderr", "state/catalog.db", "state/programs.db", "state/doorward.audit.jsonl"} <= set(places)
     assert {scheme: set(received(own_api, canary)) for scheme, canary in known.items()} == {scheme: {0} for scheme in known}

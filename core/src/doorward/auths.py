@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,7 +54,6 @@ class Auths:
 
     def make(self, server: Server, source: Any, principal: str = LOCAL) -> list[Any]:
         """New auths of a server, whose source has the validated settings `source`. Raises: ConfigError, PluginError."""
-        url = str(getattr(source, "url", None) or getattr(source, "base_url", None) or "")
         key = self._loaded.config.vault_key
         if server.name not in self._concealers:  # one for all who come and go: what it was told is kept as long as there is the scrubber
             self._concealers[server.name] = self._loaded.secrets.concealer(MOST_OF_ALL if server.settings.per_principal else MOST_FETCHED)
@@ -62,14 +61,14 @@ class Auths:
             server.name,
             None,
             self._state,
-            url,
+            url_of(source),
             server.settings.source,
-            self._concealers[server.name],
-            principal,
-            lambda: self._principals.presented(principal),
-            key.reveal if key else None,
-            tuple(getattr(source, "origins", ())),
-            server.settings.per_principal,
+            conceal=self._concealers[server.name],
+            principal=principal,
+            presented=lambda: self._principals.presented(principal),
+            vault_key=key.reveal if key else None,
+            origins=tuple(getattr(source, "origins", ())),
+            per_principal=server.settings.per_principal,
         )
         return [driver(replace(context, settings=settings)) for driver, settings in self.drivers(server, principal)]
 
@@ -84,14 +83,22 @@ class Auths:
         made = [auth.create_auth() for auth in auths]
         return made[0] if len(made) == 1 else _all(made)
 
-    async def close(self, name: str, principal: str) -> None:
-        """Close what was opened of one server for one principal."""
-        for auth in self._opened.pop((name, principal), ()):
+    def close(self, name: str, principal: str) -> Awaitable[None]:
+        """Close what was opened of one server for one principal, up to now: what is opened before that is awaited stays open."""
+        return self._close(name, self._opened.pop((name, principal), []))
+
+    async def _close(self, name: str, auths: list[Any]) -> None:
+        for auth in auths:
             try:
                 if close := getattr(auth, "close", None):
                     await close()
             except Exception:  # the others must be closed as well
                 log.exception("close_failed", server=name)
+
+
+def url_of(source: Any) -> str:
+    """Where a server is, as the settings of its source say; empty where they do not."""
+    return str(getattr(source, "url", None) or getattr(source, "base_url", None) or "")
 
 
 def _all(auths: list[httpx2.Auth]) -> httpx2.Auth:

@@ -110,7 +110,7 @@ class ServerError(DoorwardError):
 
 
 class LoginRefused(ServerError):
-    """Whoever gives credentials says no: asking again with the same secrets will not help."""
+    """Whoever gives credentials says no, or nobody has asked yet (who logs in): asking again with the same secrets will not help."""
 
 
 class ToolError(ServerError):

@@ -20,6 +20,9 @@ MOST_OF_BODY = 200_000
 """Characters of an error's body that a program sees."""
 SHORTEST = 6
 """Revealed values of fewer characters are not scrubbed: removing `test` would ruin ordinary answers."""
+_ORDINARY = re.compile(r"(?=.{0,11}\Z)(([A-Z]?[a-z]+|[A-Z]+)([-_. /]|\Z))+|\d{0,11}")
+"""Fetched values that are not scrubbed: an API that sets a cookie to `description`, or to a person's number, would take that out of
+the answers of all. No token is like that."""
 MOST_FETCHED = 32
 """Values of one reference, or fetched ones (tokens) of one auth, that are scrubbed: the latest. Those that went before have long ended."""
 MANY = 300
@@ -46,14 +49,18 @@ class Scrubber:
         its `MOST_FETCHED` latest values are scrubbed."""
         for text in {value, value.strip()}:
             if of:
-                self._concealers.setdefault(of, self.concealer())(text)
+                self._concealers.setdefault(of, self._latest(MOST_FETCHED))(text)
             else:
                 self._forever.add(text)
                 self._add(text)
 
     def concealer(self, most: int = MOST_FETCHED) -> Callable[[str], None]:
-        """A `remember` for what is fetched again and again: the `most` values that it was told last are scrubbed. For as long as there
-        is the scrubber: make few of them."""
+        """A `remember` for what is fetched again and again: the `most` values that it was told last are scrubbed, but for ordinary words.
+        For as long as there is the scrubber: make few of them."""
+        latest = self._latest(most)
+        return lambda value: None if _ORDINARY.fullmatch(value) else latest(value)
+
+    def _latest(self, most: int) -> Callable[[str], None]:
         kept: dict[str, None] = {}
 
         def conceal(value: str) -> None:

@@ -44,7 +44,6 @@ class Secrets(Scrubber):
         """`folder`: where relative paths of `${file:…}` start; that of `.env` if it is not given."""
         super().__init__()
         self._dotenv = Watched(dotenv, _variables, MOST_OF_DOTENV) if dotenv else None
-        self._dotenv_file = dotenv
         self._folder = folder or (dotenv.parent if dotenv else Path())
         self._environ = os.environ if environ is None else environ
         self._files: dict[str, Watched[str]] = {}
@@ -124,12 +123,12 @@ class Secrets(Scrubber):
 
     def _dotenv_values(self) -> dict[str, str]:
         """`.env`, read again when it changes, so that rotated values are picked up."""
-        if self._dotenv is None or self._dotenv_file is None or not self._dotenv_file.is_file():
+        if self._dotenv is None or not self._dotenv.file.is_file():
             return {}
         try:
             return self._dotenv.get()
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"cannot be read: {error}", place=str(self._dotenv_file)) from None
+            raise ConfigError(f"cannot be read: {error}", place=str(self._dotenv.file)) from None
 
     def of(self, principal: str, own: Callable[[str], Template | str | None]) -> Secrets:
         """These, and the principal's `own` secrets as `${principal:KEY}`."""

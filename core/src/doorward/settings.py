@@ -217,6 +217,14 @@ class ServerSettings(Settings):
     skills: str | None = Field(None, description="A Markdown guide for agents: a path, relative to the configuration file, or a URL")
     disabled: bool = False
 
+    @field_validator("auth", "local_auth", mode="before")
+    @classmethod
+    def _tables(cls, value: Any) -> Any:
+        tables = value if isinstance(value, list) else [value]
+        if value is not None and not all(isinstance(each, dict) for each in tables):
+            raise ValueError('Input should be a table, for example { type = "jwt", token = "${TOKEN}" }, or a list of such')
+        return value
+
     def auths(self, principal: str) -> list[dict[str, Any]]:
         """The tables of `auth` that hold for a principal."""
         found = self.local_auth if principal == types.LOCAL and self.local_auth is not None else self.auth

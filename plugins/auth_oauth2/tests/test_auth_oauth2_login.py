@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from doorward import ConfigError, ServerError
+from doorward import ConfigError, LoginRefused, ServerError
 
 from .conftest import Doorward, Person
 from .provider import Provider
@@ -148,7 +148,8 @@ async def test_out(home: Doorward, provider: Provider) -> None:
     with pytest.raises(ServerError, match="nobody is logged in"):
         await auth.check()
     async with home.http(auth) as client:
-        with pytest.raises(ServerError, match="nobody is logged in to mine") as caught:
+        # By its kind a source knows that the credentials are missing, not the server: it may ask without, for a document.
+        with pytest.raises(LoginRefused, match="nobody is logged in to mine") as caught:
             await client.get("/me")
     assert caught.value.hint == "Log in: doorward login mine"
     assert provider.calls == [""]  # how the login asked where to log in

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tomllib
 from collections.abc import Container, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from doorward import files
 from doorward.cli.common import Project
@@ -14,6 +15,9 @@ from doorward.cli.project import starter
 from doorward.config import RESERVED, module_name
 from doorward.errors import ConfigError, MissingSecret, PluginError
 from doorward.settings import ServerSettings
+
+if TYPE_CHECKING:
+    from doorward.config import Loaded
 
 _NAME = r"[A-Za-z][\w-]*"
 
@@ -36,14 +40,15 @@ def put_server(
     file = project.config
     if not re.fullmatch(_NAME, name, re.ASCII):
         raise ConfigError(f"{name!r} cannot name a server", place=str(file), hint="Use letters, digits, - and _.")
-    before = file.read_bytes() if file.exists() else None
-    text = _without(file, before.decode() if before else starter(), name, replace)
-    files.write(file, f"{text.rstrip()}\n\n{block(name, table)}{_comment(aside or {})}".encode())
-    try:
-        _check(project, name, table, later)
-    except ConfigError:
-        file.unlink() if before is None else files.write(file, before)
-        raise
+    with files.alone(file):
+        before = file.read_bytes() if file.exists() else None
+        text = _without(file, before.decode() if before else starter(), name, replace)
+        files.write(file, f"{text.rstrip()}\n\n{block(name, table)}{_comment(aside or {})}".encode())
+        try:
+            _check(project, name, table, later)
+        except ConfigError:
+            file.unlink() if before is None else files.write(file, before)
+            raise
 
 
 def _check(project: Project, name: str, table: Mapping[str, Any], later: bool) -> None:
@@ -65,6 +70,20 @@ def _check(project: Project, name: str, table: Mapping[str, Any], later: bool) -
             raise
         return
     config.validate(model, options, secrets=loaded.secrets, place=f"{project.config.name} [servers.{name}]")
+    if not later:
+        _check_auth(loaded, name)
+
+
+def _check_auth(loaded: Loaded, name: str) -> None:
+    """That the types and the keys of a server's `auth` are right: in one that is unknown nobody can tell which keys hold a secret.
+    Variables may get their values later. Raises: ConfigError, PluginError."""
+    from doorward.auths import Auths
+    from doorward.distribution import find_index
+    from doorward.plugins import Plugins
+    from doorward.principals import Principals
+
+    with contextlib.suppress(MissingSecret):
+        Auths(loaded, Plugins(find_index()), Principals(loaded), Path()).drivers(loaded.servers[name])
 
 
 def servers_of(project: Project) -> dict[str, dict[str, Any]]:

@@ -110,9 +110,9 @@ class Bearer(Fetched[Login]):
     async def _of_a_person(self, kept: Login | None) -> Login:
         name = self._context.name
         if kept is None:
-            raise ServerError(f"nobody is logged in to {name}", hint=self._advice)
+            raise LoginRefused(f"nobody is logged in to {name}", hint=self._advice)
         if not kept.tokens.get("refresh_token"):
-            raise ServerError(f"the login to {name} has ended", hint=self._advice)
+            raise LoginRefused(f"the login to {name} has ended", hint=self._advice)
         try:
             login = await self._refresh(kept)
         except LoginRefused as error:
@@ -136,14 +136,14 @@ class Bearer(Fetched[Login]):
         return replace(login, by=by)
 
     async def _subject(self) -> str:
-        """What is exchanged. Raises: MissingSecret, ServerError."""
+        """What is exchanged. Raises: MissingSecret, LoginRefused."""
         if self._settings.subject_token is not None:
             return str(await self._settings.subject_token.get())
         whose = self._context.principal
         if presented := self._context.presented():
             return presented
         why = "nobody who asks from this machine brings a token" if whose == LOCAL else f"{whose} brought no token that can be exchanged"
-        raise ServerError(why, hint="It takes a client that connects over HTTP with an access token of the provider (docs/mcp.md).")
+        raise LoginRefused(why, hint="It takes a client that connects over HTTP with an access token of the provider (docs/mcp.md).")
 
     async def _refresh(self, kept: Login) -> Login:
         from doorward_auth_oauth2 import grants

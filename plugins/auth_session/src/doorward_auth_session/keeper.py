@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING
 
 import anyio
@@ -10,6 +9,7 @@ import httpx2
 from doorward import ServerError, log
 from doorward.credentials import Backoff, Fetched, Renewal, exchange
 
+from doorward_auth_session import cookies
 from doorward_auth_session.login import Login, fields
 from doorward_auth_session.opened import Opened
 from doorward_auth_session.places import Places
@@ -71,7 +71,7 @@ class Keeper(Fetched[Opened]):
         status = 0
         with anyio.move_on_after(GOODBYE):
             try:
-                async with httpx2.AsyncClient(cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[]))) as client:
+                async with httpx2.AsyncClient(cookies=cookies.none()) as client:
                     request = client.build_request(self._context.settings.logout_method, url)
                     opened.put(request)
                     status = (await exchange(client, request)).status_code

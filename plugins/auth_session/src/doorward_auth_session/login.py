@@ -6,15 +6,13 @@ import contextlib
 import hashlib
 import json
 import re
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
 
 import httpx2
 from doorward import LoginRefused, ServerError, Template
 from doorward.credentials import exchange, place
 
-from doorward_auth_session import answers
-from doorward_auth_session.cookies import lasting
+from doorward_auth_session import answers, cookies
 from doorward_auth_session.csrf import USUAL, inputs
 from doorward_auth_session.opened import Opened
 from doorward_auth_session.places import REDIRECTS, Places
@@ -48,8 +46,7 @@ class Login:
 
     async def __call__(self) -> Opened:
         """Log in. Raises: LoginRefused, ServerError."""
-        nothing = CookieJar(DefaultCookiePolicy(allowed_domains=[]))  # cookies are kept by `Opened` alone
-        async with httpx2.AsyncClient(cookies=nothing) as client:
+        async with httpx2.AsyncClient(cookies=cookies.none()) as client:
             opened = Opened(self._context, self._places)
             if self._settings.wants_csrf:
                 await self._page(client, opened)
@@ -114,7 +111,7 @@ class Login:
             ends += [opened.cookies.ends(name) for name in names]
         else:
             names = names - USUAL.keys() - opened.csrf.names()
-            ends += [end for name in names if lasting(end := opened.cookies.ends(name))]
+            ends += [end for name in names if cookies.lasting(end := opened.cookies.ends(name))]
         if settings.cookie_name or not settings.token_field:
             self._require(response, opened, names)
         # What has ended before it began was told by a clock that is wrong: the server will say when it ends.
