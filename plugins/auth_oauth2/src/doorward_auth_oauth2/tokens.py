@@ -129,7 +129,7 @@ class Bearer(Fetched[Login]):
         if presented := self._context.presented():
             return presented
         why = "nobody who asks from this machine brings a token" if whose == LOCAL else f"{whose} brought no token that can be exchanged"
-        raise LoginRefused(why, hint="It takes a client that connects over HTTP with an access token of the provider (docs/mcp.md).")
+        raise LoginRefused(why, hint="It takes a client that connects over HTTP with an access token of the provider (docs/serving.md).")
 
     async def _refresh(self, kept: Login) -> Login:
         from doorward_auth_oauth2 import grants
