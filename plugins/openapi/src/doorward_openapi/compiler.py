@@ -146,7 +146,7 @@ class _Compiler:
         """What the operations need. A document from elsewhere does not say whom secrets may be told: where the API is counts, as the
         operator says it, or the place that the document itself is from."""
         choices, own = self._choices, self._url if self._url.startswith("http") else self._base
-        home = Home(self._base or "", [url for url in (choices.base_url or own, *choices.origins) if url])
+        home = Home(self._base or "", [url for url in (choices.base_url or own, *choices.origins) if url], bool(choices.base_url))
         security = Security(self._server, self._root, self._documents, home, {h.lower() for h in choices.headers})
         for operation in found:
             security.add(operation.node)
