@@ -171,6 +171,14 @@ async def test_one_login_for_one_place(home: Doorward, provider: Provider) -> No
             await other.check()
 
 
+async def test_no_place_for_tokens(home: Doorward) -> None:
+    """An API without `base_url`: `doctor` says what is missing, rather than to log in, which would say so then."""
+    for flow in ({}, {"flow": "client_credentials", "token_url": "http://127.0.0.1:1/token", "client_id": "c", "client_secret": "s"}):
+        with pytest.raises(ConfigError, match="not known where its credentials may go") as caught:
+            await home.auth(url="", **flow).check()
+        assert "base_url" in str(caught.value.hint)
+
+
 async def test_more_scopes(home: Doorward, provider: Provider) -> None:
     """A call that needs more says so, and the next login asks for all of it together."""
     auth = home.auth()

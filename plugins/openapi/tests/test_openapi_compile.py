@@ -302,6 +302,24 @@ async def test_openapi_server_variables_are_checked(api, document):
     assert [s.where for s in made.compiled.skipped] == ["GET /a"]
 
 
+@pytest.mark.parametrize(
+    ("url", "settings", "warned"),
+    [
+        ("http://127.0.0.1:8080/v1", {}, True),
+        ("http://localhost:8080", {}, True),
+        ("http://[::1]:8080", {}, True),
+        ("http://10.0.0.1", {}, True),
+        ("https://api.example.com", {}, False),
+        ("http://127.0.0.1:8080/v1", {"base_url": "http://127.0.0.1:8080/v1"}, False),
+        ("http://127.0.0.1:8080/v1", {"origins": ["http://127.0.0.1:8080"]}, False),
+    ],
+)
+async def test_openapi_a_server_that_no_call_may_reach(api, operation, url, settings, warned):
+    """What each call would be refused for is told when the document is compiled."""
+    made = await api({**operation(), "servers": [{"url": url}]}, **{"base_url": None, **settings})
+    assert any("no call can be made" in w for w in made.compiled.warnings) is warned
+
+
 async def test_openapi_origins_that_belong_to_the_api(api, document, upstream):
     """Servers of an origin that the operator names are honoured, with and without base_url, and called."""
     paths = {

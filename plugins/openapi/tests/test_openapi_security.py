@@ -169,6 +169,15 @@ async def test_openapi_a_header_that_is_set_needs_no_auth(api):
     assert (compiled.closed, [list(s.auth) for s in compiled.auth]) == (1, [[JWT]])
 
 
+async def test_openapi_tokens_need_a_base_url(api):
+    """What is fetched goes to the configured place only: who takes the suggestion is told so at once."""
+    says = "OAuth 2 with a login (authorization code), by `doorward login api`"
+    first, *_ = (await suggested(api, described({"o": flow("authorizationCode")}))).auth
+    assert first.says == f"{says}, once base_url is set (the document says https://api.example/v1)"
+    first, *_ = (await suggested(api, described({"o": flow("authorizationCode")}), base_url="https://api.example/v1")).auth
+    assert first.says == says
+
+
 @pytest.mark.parametrize(
     ("scheme", "says"),
     [

@@ -70,7 +70,10 @@ class OAuth2:
         return "logged out; the tokens are forgotten" + (", and revoked by the provider" if revoked else "")
 
     async def check(self) -> str:
-        """Whether there is a login. Raises: ConfigError, ServerError."""
+        """Whether there is a login, and a place for its tokens. Raises: ConfigError, ServerError."""
+        from doorward.credentials import Home
+
+        Home(self._context.name, self._context.url, self._context.origins)
         if self._context.settings.flow not in PEOPLE:
             return "gets its tokens by itself"
         login = await self._store().load()

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from doorward import Compiled, ConfigError, Function, Skipped, unique_names
 
 from doorward_openapi import overlay, servers
+from doorward_openapi.destinations import not_public_name
 from doorward_openapi.document import gc_paused
 from doorward_openapi.keywords import Unusable
 from doorward_openapi.operations import Operation, Operations, operations_of
@@ -145,7 +146,7 @@ class _Compiler:
         """What the operations need. A document from elsewhere does not say whom secrets may be told: where the API is counts, as the
         operator says it, or the place that the document itself is from."""
         choices, own = self._choices, self._url if self._url.startswith("http") else self._base
-        home = Home(self._base or "", [url for url in (choices.base_url or own, *choices.origins) if url])
+        home = Home(self._base or "", [url for url in (choices.base_url or own, *choices.origins) if url], bool(choices.base_url))
         security = Security(self._server, self._root, self._documents, home, {h.lower() for h in choices.headers})
         for operation in found:
             security.add(operation.node)
@@ -225,6 +226,12 @@ class _Compiler:
         """Whether a document from elsewhere decides where calls go."""
         return not (self._choices.base_url or self._choices.local) and self._url.startswith("http")
 
+    def _unreachable(self, base: str) -> str:
+        """What a document in a file names that only the configuration can send requests to, as `not_public` says it; "" for others."""
+        choices = self._choices
+        free = choices.base_url or choices.local or servers.among(base, (self._url, *choices.origins))
+        return "" if free else not_public_name(servers.origin(base)[1])
+
     def _skip(self, where: str, why: str) -> None:
         self._skipped.append(Skipped(where[:300], why[:500]))
 
@@ -235,6 +242,9 @@ class _Compiler:
             where.append("the document names no server; set base_url, or no call can be made")
         elif self._base and self._of_the_document() and not servers.same_origin(self._base, self._url):
             where.append(f"calls go to {servers.shown(self._base)}, which the document names; set base_url to be sure of it")
+        elif self._base and (what := self._unreachable(self._base)):
+            named = f"the document names {servers.shown(self._base)}, {what} address"
+            where.append(f"{named}; if the API is there, set base_url to it, or no call can be made")
         for url, count in self._elsewhere.items():
             named = f"{count} operation{'s name' if count > 1 else ' names'} the server {url}, of another origin"
             where.append(f"{named}; calls go to {servers.shown(self._base or '')} instead (see `origins`)")

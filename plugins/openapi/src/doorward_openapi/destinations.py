@@ -92,3 +92,13 @@ def not_public(address: str) -> str:
     if not ip.is_global or ip.is_reserved or any(ip in network for network in _SPECIAL):
         return "a private or reserved"
     return ""
+
+
+def not_public_name(host: str) -> str:
+    """The same of a host of a URL, as far as it can be told without asking for its addresses: of addresses, and of `localhost`."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return "a loopback"
+    try:
+        return not_public(str(ipaddress.ip_address(host)))
+    except ValueError:
+        return ""

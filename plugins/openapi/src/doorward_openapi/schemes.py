@@ -48,10 +48,12 @@ _OURS = {
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where the API is, against which relative URLs are meant, and URLs whose origins may get secrets: not on the document's word."""
+    """Where the API is, against which relative URLs are meant, and URLs whose origins may get secrets: not on the document's word.
+    `configured`: the operator says where the API is, which tokens that are fetched need."""
 
     api: str = ""
     trusted: Collection[str] = ()
+    configured: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,7 @@ def _oauth2(scheme: Scheme, names: Names, home: Home, scopes: list[str]) -> Iter
         table = {"type": "oauth2", "issuer": issuer, **scope}
         yield Way(
             table,
-            f"OAuth 2 with a login (OpenID Connect), by `doorward login {names.server}`",
+            _says("OAuth 2 with a login (OpenID Connect), by `doorward login {}`", names, home),
             "authorization",
             5,
             _elsewhere([issuer], home),
@@ -175,12 +177,17 @@ def _oauth2(scheme: Scheme, names: Names, home: Home, scopes: list[str]) -> Iter
                 table |= {"username": names.of("USERNAME"), "password": names.of("PASSWORD")}
             yield Way(
                 table | scope,
-                says.format(names.server),
+                _says(says, names, home),
                 "authorization",
                 trouble,
                 _elsewhere([*urls.values()], home),
             )
     yield Way({"type": "jwt", "token": names.of("TOKEN")}, "an access token that you have, as a bearer token", "authorization", 9)
+
+
+def _says(says: str, names: Names, home: Home) -> str:
+    there = f" (the document says {home.api})" if home.api else ""
+    return says.format(names.server) + ("" if home.configured else f", once base_url is set{there}")
 
 
 def _flows(node: Mapping[str, Any]) -> Mapping[str, Any]:
