@@ -21,6 +21,8 @@ SERVICE = "doorward"
 """The service under which entries stand in a keyring."""
 _YEARS = 10.0**9
 """Seconds after which nobody cares any more; some say more than a float can hold."""
+_INSTANT = 0.001
+"""Less than that is no time: added to that of the day, it may be lost."""
 
 
 def life(told: Any) -> float | None:
@@ -34,7 +36,7 @@ def life(told: Any) -> float | None:
         return _YEARS if not str(told).startswith("-") else None
     except ValueError:
         return None
-    return seconds if seconds > 0 else None
+    return seconds if seconds >= _INSTANT else None
 
 
 @dataclass(frozen=True, slots=True)
