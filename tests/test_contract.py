@@ -24,7 +24,8 @@ LAST = {
 """The rows of the contract, by the number of the last one of each subject."""
 MORE = ("LLM-20", "LLM-21")
 THROUGH = (
-    "tests/served/test_main_job.py", "tests/served/", "core/tests/test_cli", "core/tests/test_mcp.py", "core/tests/test_gateway.py",
+    "tests/served/test_main_job.py", "tests/served/", "tests/peers/",
+    "core/tests/test_cli", "core/tests/test_mcp.py", "core/tests/test_gateway.py",
     "examples/demo/tests/test_demo_command.py", "examples/demo/tests/test_demo_examples.py",
     "tests/test_docs.py", "tests/test_repository.py",
 )  # fmt: skip

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tomllib
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -262,3 +263,14 @@ def test_real_api(start: Start, tmp_path: Path) -> None:
     assert (code, out, "127.0.0.1:9" in err) == (1, "", True)
     code, out, _ = ended(start("run", "-", "--json"), "result = 6 * 7")
     assert (code, json.loads(out)["value"]) == (0, 42)
+
+
+def test_tokens_that_are_made_and_revoked_at_once(start: Start, tmp_path: Path) -> None:
+    """None is lost, and none that was revoked is back."""
+    file = tmp_path / "doorward.toml"
+    tokens = "".join(f'[[principals.bob.tokens]]\nid = "bob{n}"\nhash = "sha256:{n:064}"\n' for n in range(3))
+    file.write_text(file.read_text() + tokens)
+    running = [start("token", "new", f"person{n}") for n in range(3)] + [start("token", "revoke", f"bob{n}") for n in range(3)]
+    assert [ended(process)[0] for process in running] == [0] * 6
+    left = tomllib.loads(file.read_text())["principals"]
+    assert {name: len(table.get("tokens", ())) for name, table in left.items() if table} == {"person0": 1, "person1": 1, "person2": 1}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import json
 import stat
@@ -20,7 +21,8 @@ import anyio
 import httpx2
 import pytest
 from doorward import ConfigError, LoginRefused, PluginContext, ServerError
-from doorward.credentials import MOST, Backoff, Fetched, Home, Renewal, Vault, due, entry, exchange, fetched, renewal, vault
+from doorward.credentials import Backoff, Fetched, Home, Renewal, Vault, due, entry, exchange, fetched, renewal, vault
+from doorward.credentials.exchange import MOST
 
 pytestmark = pytest.mark.anyio
 
@@ -112,6 +114,23 @@ async def test_a_renewal_that_did_not_know() -> None:
     await anyio.sleep(0.01)
     assert (await renew.get(stale)).text == "fresh"
     assert await first is stale
+
+
+async def test_a_provider_that_gives_the_same_again() -> None:
+    """A hundred who were refused ask once, though it is of no use."""
+    same = Token("always", 0.0, float("inf"))
+    asked = 0
+
+    async def fetch(refused: Token | None) -> Token:
+        nonlocal asked
+        asked += 1
+        await anyio.sleep(0.01)
+        return same
+
+    renew = Renewal(fetch)
+    await renew.get()
+    assert await asyncio.gather(*(renew.get(same) for _ in range(100))) == [same] * 100
+    assert asked == 2
 
 
 async def test_each_has_an_error_of_their_own() -> None:
@@ -233,6 +252,21 @@ async def test_401(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         server.refusal = b"x" * (MOST + 1)
         with pytest.raises(ServerError, match="with more than 256 KiB of text"):
             await http.get("/")
+
+
+async def test_a_server_that_refuses_each_after_its_first_use(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not have us ask the provider with every call; after a while it is tried again."""
+    provider = Provider(delay=0)
+    async with client(server, provider) as http:
+        fine = 0
+        for number in range(1, 30):
+            server.takes = f"token {number}"
+            with contextlib.suppress(ServerError):
+                fine += (await http.get("/")).text == "fine"
+        assert (fine, provider.given) == (fetched.MOST_REFUSED + 1, fetched.MOST_REFUSED + 1)
+        monkeypatch.setattr(fetched.time, "monotonic", lambda: time.perf_counter() + 1e9)
+        server.takes = f"token {provider.given + 1}"
+        assert (await http.get("/")).text == "fine"
 
 
 async def test_other_origins(server: Server) -> None:

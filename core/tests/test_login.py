@@ -174,15 +174,35 @@ def test_the_latest_fetched_values_are_scrubbed() -> None:
     other("token-of-both")
     for number in range(3 * MOST_FETCHED):
         conceal("token-of-both" if number == 0 else f"token-{number:05}")
-        conceal("kept-by-use")
+        conceal("kept-by-using-it")
     newest, oldest = f"token-{3 * MOST_FETCHED - 1:05}", "token-00001"
     assert secrets.scrub(f"{newest} {oldest}") == f"[secret] {oldest}"
-    assert secrets.scrub("a-password-for-ever kept-by-use token-of-both") == "[secret] [secret] [secret]"
+    assert secrets.scrub("a-password-for-ever kept-by-using-it token-of-both") == "[secret] [secret] [secret]"
     before = len(secrets._needles)
     for number in range(50):
         conceal(f"further-{number:05}")
     assert len(secrets._needles) < 1.3 * before
     assert "further-00001" not in repr(vars(secrets))
+
+
+@pytest.mark.parametrize(
+    "word", ["string", "description", "Repository", "ENGLISH", "created_at", "Europe/Oslo", "dark-mode", "20261122", "99999999999"]
+)
+def test_a_fetched_word_blanks_no_answers(word: str) -> None:
+    """An API can hand out whatever it likes as a cookie or token: ordinary words stay in everyone's answers. What the operator calls a
+    secret goes, word or not."""
+    secrets = Secrets(environ={})
+    secrets.concealer()(word)
+    assert secrets.scrub(f"a {word} is here") == f"a {word} is here"
+    secrets.remember(word, of="the password")
+    assert secrets.scrub(f"a {word} is here") == "a [secret] is here"
+
+
+@pytest.mark.parametrize("token", ["xKqzWvbT", "deadbeef01", "authentication", "123456789012", "a1b2c3", "ab--cd", "string\n"])
+def test_a_short_token_is_scrubbed(token: str) -> None:
+    secrets = Secrets(environ={})
+    secrets.concealer()(token)
+    assert secrets.scrub(f"a {token} is here") == "a [secret] is here"
 
 
 def test_a_server_that_is_broken_is_told(cli: Cli, doorward_host: Any) -> None:  # noqa: F811

@@ -324,6 +324,18 @@ async def test_each_has_credentials_of_their_own(own: Any) -> None:
         assert not gate.servers.broken
 
 
+async def test_local_may_have_an_auth_of_its_own(own: Any) -> None:
+    """What compiles a server is not what others call it with; and such an auth is for nobody where all have the same."""
+    auths = 'auth = { type = "login", user = "${principal:name}" }\nlocal_auth = { type = "login", user = "compiler" }\n'
+    async with own.gateway(
+        OWN.replace("[principals", auths + "[principals.local.secrets]\ntoken = 'token-of-local'\n[principals", 1)
+    ) as gate:
+        assert [(await gate.call("own.raw", principal=who))["user"] for who in ("alice", "local", "bob")] == ["alice", "compiler", "bob"]
+        assert own.own.made[0].auth() == "compiler"
+    async with own.gateway('[servers.own]\nsource = "own"\nwho = "all"\nlocal_auth = { type = "login", user = "compiler" }\n') as gate:
+        assert "local_auth is for a server that is per_principal" in str(gate.servers.broken["own"])
+
+
 @pytest.mark.parametrize("plain", ["folder = '${principal:folder}'\n", ""])
 async def test_compile_needs_no_credentials_of_local(own: Any, plain: str) -> None:
     """What only calls need is not asked for by a compile; what the source itself is made with is, and the message says so."""
@@ -406,6 +418,79 @@ async def test_a_source_is_closed_with_its_auth(own: Any, monkeypatch: pytest.Mo
         assert Login.closed == ["bob", "alice"]  # the longest unused first
         assert await _whose(gate, "bob") == "[secret]"
     assert Login.closed == ["bob", "alice", "bob"]
+
+
+async def test_who_comes_while_theirs_is_closed_has_a_new_one(own: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is made meanwhile is not closed with what was there before."""
+    opened: list[Any] = []
+
+    class Noting(Login):
+        over = False
+
+        def create_auth(self) -> Any:
+            opened.append(self)
+            return "it"
+
+        async def close(self) -> None:
+            self.over = True
+
+    own.install("auth", "noting", Noting)
+    config = OWN.replace("[principals", 'auth = { type = "noting", user = "u" }\n[principals', 1)
+    async with own.gateway(config) as gate:
+        await gate.call("own.raw", principal="alice")
+        slow = own.own.made[-1]
+        began, go_on = asyncio.Event(), asyncio.Event()
+
+        async def slowly() -> None:
+            began.set()
+            await go_on.wait()
+
+        monkeypatch.setattr(slow, "close", slowly)
+        monkeypatch.setattr(sources, "IDLE", -1.0)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(gate.servers.sweep())
+            await began.wait()
+            await gate.call("own.raw", principal="alice")
+            go_on.set()
+        assert [auth.over for auth in opened] == [True, False]
+    assert [auth.over for auth in opened] == [True, True]
+
+
+def test_a_name_takes_no_word_out_of_the_answers_of_all() -> None:
+    """Where an API wants to be told who asks, a principal whom an issuer lets choose a name could choose any word."""
+    from doorward.scrubber import MOST_OF_ALL
+    from doorward.secrets import Secret, Secrets
+
+    secrets = Secrets(environ={})
+    for name in ("description", *(f"person-{number:05}" for number in range(MOST_OF_ALL + 5))):
+        theirs = secrets.of(name, lambda key, name=name: name if key == "name" else None)  # type: ignore[misc]
+        assert Secret("${principal:name}", theirs).reveal() == name
+        assert Secret("as ${principal:name}", theirs).reveal() == f"as {name}"
+    assert secrets.scrub("a description of person-00001") == "a description of person-00001"
+    assert secrets.scrub("as description") == "as description"  # so many came after them
+    assert secrets.scrub("as person-01000") == "[secret]"
+
+
+async def test_what_is_fetched_for_many_is_scrubbed_within_bounds(own: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who comes and goes leaves nothing that grows; who asks now is scrubbed."""
+    from doorward import auths
+
+    class Fetching(Login):
+        def create_auth(self) -> Any:
+            self._context.conceal(f"fetched-{self._context.settings.user}")
+            return f"fetched-{self._context.settings.user}"
+
+    own.install("auth", "fetching", Fetching)
+    monkeypatch.setattr(auths, "MOST_OF_ALL", 5)
+    monkeypatch.setattr(sources, "IDLE", -1.0)
+    config = OWN.replace("${principal:token}", "x")
+    config = config.replace("[principals", 'auth = { type = "fetching", user = "by-${principal:name}" }\n[principals', 1)
+    async with own.gateway(config) as gate:
+        for number in range(12):
+            assert (await gate.call("own.raw", principal=f"person-{number:02}"))["user"] == "[secret]"
+            await gate.servers.sweep()
+        scrub = gate.loaded.secrets.scrub
+        assert [number for number in range(12) if scrub(f"fetched-by-person-{number:02}") == "[secret]"] == [7, 8, 9, 10, 11]
 
 
 async def _append(to: list[tuple[str, str]], key: Any) -> None:
@@ -516,7 +601,7 @@ def test_doctor_tells_of_each_principal(cli: Cli, own: Any) -> None:  # noqa: F8
     checks = {check["check"]: check for check in found["checks"]}
     assert not found["ok"]
     assert checks["server own for alice: Ann is logged in"]["ok"]
-    assert checks["[principals.alice.secrets] token: a credential stands in the configuration file"]["advice"]
+    assert checks["principal alice: the secret token stands in the configuration file"]["advice"]
     missing = checks["server own for bob: the principal 'bob' has no 'token'"]
     assert (missing["ok"], missing["advice"]) == (False, "Set token in [principals.bob.secrets].")
     assert not checks["[principals.alice] servers: 'onw' fits no server"]["ok"]

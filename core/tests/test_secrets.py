@@ -490,3 +490,13 @@ def test_a_hundred_secrets_on_ten_megabytes() -> None:
     began = time.process_time()
     assert many.scrub(body) == body
     assert time.process_time() - began < 3
+
+
+def test_many_long_tokens_cost_little() -> None:
+    """Each principal may have tokens of their own, of some thousands of characters: what looks for them stays small."""
+    secrets = knowing()
+    tokens = [f"{number:03}{'long-token.' * 400}{number:03}" for number in range(20)]
+    for token in tokens:
+        secrets.remember(token)
+    assert secrets.scrub(f"a {tokens[7]} b {tokens[7][3:]} c") == f"a {REDACTED} b {tokens[7][3:]} c"
+    assert secrets._search.get_stats()["total_size"] < 2_000_000

@@ -101,13 +101,14 @@ def visit(browser: Browser, url: str, user: str, password: str, text: str) -> st
     return f"{address}: {page[:2000]}"
 
 
-def browser(user: str, password: str) -> dict[str, str]:
-    """The environment in which `doorward login` has this browser, and this person at it. Without a Chromium the test is skipped."""
+def browser(user: str, password: str, *text: str) -> dict[str, str]:
+    """The environment in which `doorward login` has this browser, and this person at it, who may look for a text on the last page.
+    Without a Chromium the test is skipped."""
     from .peer import program
 
     program("chromium")
     none = "keyring.backends.fail.Keyring"  # no test writes to the keyring of whoever runs it
-    return {"BROWSER": shlex.join([sys.executable, __file__, "%s", user, password]), "PYTHON_KEYRING_BACKEND": none}
+    return {"BROWSER": shlex.join([sys.executable, __file__, "%s", user, password, *text]), "PYTHON_KEYRING_BACKEND": none}
 
 
 def main(url: str, user: str, password: str, text: str = "") -> int:

@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import jwt
@@ -33,14 +34,27 @@ class Guarded:
         self.spec = f"{url}/openapi.json"
         self.accepted: list[dict[str, Any]] = []
         self.refused: list[str] = []
+        self._ended: set[str] = set()
 
     def tokens(self) -> int:
         """How many different tokens it has accepted."""
         return len({claims["jti"] for claims in self.accepted})
 
-    def server(self, auth: str, name: str = "mine") -> str:
-        """Its entry in a configuration of Doorward, with `auth` as an inline table's content."""
-        return f'[servers.{name}]\nsource = "openapi"\nspec = "{self.spec}"\nbase_url = "{self.url}"\nauth = {{ {auth} }}\n'
+    def end(self) -> None:
+        """It takes none of the tokens any more that it has accepted."""
+        self._ended |= {claims["jti"] for claims in self.accepted}
+
+    def ended(self, claims: dict[str, Any]) -> bool:
+        return claims["jti"] in self._ended
+
+    def save(self, file: Path) -> Path:
+        """Its document as a file, for which no token is needed."""
+        file.write_text(json.dumps(_DOCUMENT))
+        return file
+
+    def server(self, auth: str, name: str = "mine", more: str = "") -> str:
+        """Its entry in a configuration of Doorward, with `auth` as an inline table's content, and more lines."""
+        return f'[servers.{name}]\nsource = "openapi"\nspec = "{self.spec}"\nbase_url = "{self.url}"\nauth = {{ {auth} }}\n{more}'
 
 
 _ANSWER = {"200": {"description": "-", "content": {"application/json": {"schema": {"type": "object"}}}}}
@@ -49,8 +63,6 @@ _DOCUMENT = {
     "info": {"title": "Guarded", "version": "1"},
     "paths": {"/me": {"get": {"operationId": "me", "summary": "The claims of the token.", "responses": _ANSWER}}},
 }
-
-_REQUIRED: Any = {"require": ["exp", "aud", "iss"]}
 
 
 @contextlib.contextmanager
@@ -71,6 +83,8 @@ def guarded(issuer: str, jwks_url: str, audience: str = AUDIENCE) -> Iterator[Gu
             except jwt.PyJWTError as error:
                 api.refused += [f"{type(error).__name__}: {error}"] if token else []  # none: it is asked what it wants
                 return self._answer(401, {"error": type(error).__name__})
+            if api.ended(claims):
+                return self._answer(401, {"error": "ended"})
             api.accepted.append(claims)
             return self._answer(200, claims)
 

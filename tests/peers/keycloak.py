@@ -119,10 +119,15 @@ class Keycloak:
         """Ask the admin REST API about the realm; "" is the realm itself. Raises: httpx2.HTTPStatusError."""
         return self._asked(method, f"/admin/realms/doorward{path}", value, **params)
 
-    def _asked(self, method: str, path: str, value: Any = None, **params: Any) -> Any:
+    def administrator(self) -> str:
+        """The administrator's token, of the realm `master`."""
         data = {"grant_type": "client_credentials", "client_id": "admin", "client_secret": SECRET}
-        token = self._http.post("/realms/master/protocol/openid-connect/token", data=data).raise_for_status().json()["access_token"]
-        answer = self._http.request(method, path, json=value, params=params, headers={"Authorization": f"Bearer {token}"})
+        answer = self._http.post("/realms/master/protocol/openid-connect/token", data=data).raise_for_status()
+        return str(answer.json()["access_token"])
+
+    def _asked(self, method: str, path: str, value: Any = None, **params: Any) -> Any:
+        headers = {"Authorization": f"Bearer {self.administrator()}"}
+        answer = self._http.request(method, path, json=value, params=params, headers=headers)
         answer.raise_for_status()
         return answer.json() if answer.content else None
 
@@ -133,6 +138,9 @@ class Keycloak:
             "enabled": True,
             "accessTokenLifespan": LIFESPAN,
             "revokeRefreshToken": True,  # a refresh token is used once
+            "bruteForceProtected": True,  # two wrong passwords lock an account, as two at once do
+            "failureFactor": 2,
+            "oauth2DevicePollingInterval": 1,
             "eventsEnabled": True,
             "enabledEventTypes": [name for event in _EVENTS for name in (event, f"{event}_ERROR")],
             "users": [_user(name, password) for name, password in PASSWORDS.items()],
@@ -156,6 +164,7 @@ class Keycloak:
         self.lifespan(LIFESPAN)
         for user in PASSWORDS:
             self.log_out(user)
+        self.admin("DELETE", "/attack-detection/brute-force/users")
         self.admin("DELETE", "/events")
 
     def _client(self, name: str) -> dict[str, Any]:

@@ -33,6 +33,7 @@ _PERSON = {
 }
 CLIENTS: dict[str, dict[str, Any]] = {
     "service": {**_OWN, "client_secret": SECRET, "token_endpoint_auth_method": "client_secret_basic"},
+    "other": {**_OWN, "client_secret": SECRET, "token_endpoint_auth_method": "client_secret_basic"},
     "posting": {**_OWN, "client_secret": SECRET, "token_endpoint_auth_method": "client_secret_post"},
     "signed": {
         **_OWN,

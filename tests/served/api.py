@@ -11,6 +11,8 @@ import base64
 import html
 import json
 import os
+import re
+import secrets
 import socket
 import sys
 import threading
@@ -38,7 +40,7 @@ FORMS: dict[str, Callable[[str], str]] = {
     "json": lambda s: json.dumps(json.dumps({"got": s})),
     "html": html.escape,
 }
-PLACES = ("body", "key", "text", "bytes", "header", "error", "problem", "broken_json", "location")
+PLACES = ("body", "key", "text", "bytes", "header", "header_name", "error", "problem", "broken_json", "location")
 
 
 def document(url: str) -> dict[str, Any]:
@@ -149,6 +151,8 @@ def application(urls: list[str]) -> Starlette:
                 return Response("\0".join(told).encode(), media_type="application/octet-stream")
             case "header":
                 return JSONResponse({"ok": True}, headers={f"x-told-{n}": t.replace("\n", "") for n, t in enumerate(told)})
+            case "header_name":
+                return JSONResponse({"ok": True}, headers={re.sub(r"[^\w!#$%&'*+.^`|~-]", "-", f"x-told-{t}"): "1" for t in told})
             case "error":
                 return JSONResponse({"message": f"your credentials {told} are wrong", "errors": [{"msg": t} for t in told]}, 403)
             case "problem":
@@ -157,6 +161,14 @@ def application(urls: list[str]) -> Starlette:
                 return Response('{"told": ' + "".join(told), media_type="application/json")
             case _:
                 return RedirectResponse(f"{urls[1]}/items/1?stolen={quote(''.join(told))}#{told[-1] if told else ''}")
+
+    async def login(request: Request) -> Response:
+        """A session, as a cookie and as a token, for whoever has a password."""
+        asked = await request.json()
+        made = {name: f"{name}-{secrets.token_urlsafe(20)}" for name in ("cookie", "token")}
+        answer = JSONResponse({"token": made["token"], "welcome": asked}, headers={"X-Told": asked["password"]})
+        answer.set_cookie("sid", made["cookie"], path="/")
+        return answer
 
     async def log(request: Request) -> Response:
         return JSONResponse({"marks": marks, "seen": seen})
@@ -181,6 +193,7 @@ def application(urls: list[str]) -> Starlette:
             Route("/mark/{name}", mark),
             Route("/headers", headers),
             Route("/echo/{form}/{place}", echo),
+            Route("/login", login, methods=["POST"]),
             Route("/log", log),
         ]
     )

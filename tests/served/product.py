@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import os
 import queue
@@ -59,6 +60,18 @@ def web(handler: Any) -> Iterator[str]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def module(file: str) -> Any:
+    """What a file of another folder of tests has: a path from the root of the repository."""
+    name = f"doorward_test_{Path(file).stem}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, Path(__file__).resolve().parents[2] / file)
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
 
 
 class _Folder(SimpleHTTPRequestHandler):

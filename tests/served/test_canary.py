@@ -103,6 +103,11 @@ for form in forms:
             print(form, place, error)
 result = seen
 """
+HUGE = """\
+import SERVER
+told = SERVER.echo(form="plain", place="body", pad=2_500_000)["told"]
+result = [len(text) for text in told] + [text.lstrip("x") for text in told]
+"""
 EDGE = """\
 import SERVER
 def told(place, pad):
@@ -233,6 +238,10 @@ async def test_no_credential_comes_out_over_stdio(own_api: Api, tmp_path: Path) 
     wire = ["sh", "-c", f"{shlex.join(place.command('serve'))} | tee wire"]
     async with place.stdio(command=wire) as agent:
         await steal(agent, tmp_path, SERVERS)
+        for server, form in (("fixed_env", "plain"), ("query_env", "plain"), ("cookie_file", "plain"), ("bearer_file", "base64")):
+            answer = await agent.value(HUGE.replace("SERVER", server).replace("plain", form))
+            assert answer[0] > 2_500_000
+            assert "[secret]" in answer[-1]
     places = written(place, agent)
     assert {"wire", "stderr", "state/catalog.db", "state/programs.db", "state/doorward.audit.jsonl", "doorward.toml"} <= set(places)
     assert b"[secret]" in places["wire"]

@@ -12,9 +12,11 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
+from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import anyio
@@ -70,10 +72,10 @@ def post(url: str, token: str | None = None, body: Any = HELLO, **headers: str) 
 
 
 @contextlib.asynccontextmanager
-async def connected(url: str, token: str, era: str, **callbacks: Any) -> AsyncIterator[Agent]:
-    """The SDK's client with a token."""
+async def connected(url: str, token: str, era: str, auth: httpx2.Auth | None = None, **callbacks: Any) -> AsyncIterator[Agent]:
+    """The SDK's client with a token, or with something that gets one."""
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=60) as http,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"} if token else {}, auth=auth, timeout=60) as http,
         Client(streamable_http_client(url, http_client=http), mode=era, read_timeout_seconds=60, **callbacks) as client,
     ):
         yield Agent(client)
@@ -202,6 +204,19 @@ def test_a_token_in_the_query_is_none(served: Served) -> None:
     assert post(served.url, None, {**HELLO, "access_token": served.alice})[0] == 401
     assert served.status(None, Authorization=f"Basic {served.alice}") == 401
     assert served.status(None, Cookie=f"Authorization=Bearer {served.alice}") == 401
+
+
+def test_two_tokens_are_none(served: Served) -> None:
+    """A proxy might have looked at the other one (RFC 9110, section 5.3)."""
+    at = urlsplit(served.url)
+    for other in (served.bob, served.alice, "none"):
+        link = HTTPConnection(at.hostname or "", at.port, timeout=20)
+        link.putrequest("POST", at.path)
+        for name, value in (("Content-Type", "application/json"), ("Authorization", served.alice), ("authorization", other)):
+            link.putheader(name, f"Bearer {value}" if name.lower() == "authorization" else value)
+        link.endheaders()
+        assert link.getresponse().status == 400
+        link.close()
 
 
 def test_hosts_and_origins_are_looked_at_with_a_token_too(served: Served) -> None:

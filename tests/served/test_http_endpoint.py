@@ -15,6 +15,8 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from doorward import ConfigError, config
+from doorward.mcp.endpoint import Endpoint
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -125,11 +127,12 @@ async def test_https(guarded: Project, files: Path, era: str) -> None:
         ("server.pem", "", "belong together"),
     ],
 )
-def test_files_that_do_not_fit_are_said(guarded: Project, files: Path, certificate: str, key: str, says: str) -> None:
-    guarded.env["DOORWARD_HTTP__CERTIFICATE"] = str(files / certificate)
-    if key:
-        guarded.env["DOORWARD_HTTP__KEY"] = str(files / key)
-    assert says in refused(guarded)
+def test_files_that_do_not_fit_are_said(files: Path, certificate: str, key: str, says: str) -> None:
+    file = files / "doorward.toml"
+    file.write_text(f'[http]\ncertificate = "{certificate}"\n' + (f'key = "{key}"\n' if key else ""))
+    with pytest.raises(ConfigError) as caught:
+        Endpoint(config.load(file), "127.0.0.1", 0).tls()
+    assert says in f"{caught.value} {caught.value.hint}"
 
 
 @pytest.mark.parametrize(
@@ -145,7 +148,9 @@ def test_files_that_do_not_fit_are_said(guarded: Project, files: Path, certifica
 )
 def test_an_issuer_that_cannot_be_trusted_is_refused(tmp_path: Path, table: str, says: str) -> None:
     """A key that is shared, or none, and keys that come in plain text: whoever knows them makes tokens."""
-    assert says in refused(Project(tmp_path, LIMITS + f"\n[http.oauth]\n{table}\n"))
+    (tmp_path / "doorward.toml").write_text(f"[http.oauth]\n{table}\n")
+    with pytest.raises(ConfigError, match=says):
+        config.load(tmp_path / "doorward.toml")
 
 
 def test_web_pages_of_an_origin_may_use_it(guarded: Project) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shlex
 import sys
@@ -14,7 +13,7 @@ from typing import Any
 import anyio
 import pytest
 
-from .product import Agent, Project, until
+from .product import Agent, Project, module, until
 from .protected import Keeper, protected
 from .test_canary import leaks
 
@@ -28,21 +27,9 @@ with urllib.request.urlopen(sys.argv[1]) as answer:  # it follows redirects, as 
 LIMITS = "[limits]\nrate = 100000\n"
 
 
-def _provider() -> Any:
-    """The module with the provider by Authlib, which belongs to the tests of the plugin."""
-    file = Path(__file__).resolve().parents[2] / "plugins/auth_oauth2/tests/provider.py"
-    spec = importlib.util.spec_from_file_location("doorward_test_provider", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
 def provider() -> Iterator[Any]:
-    yield from _provider().running()
+    yield from module("plugins/auth_oauth2/tests/provider.py").running()
 
 
 @pytest.fixture

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import secrets
 import shlex
 import socket
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from .api import FORMS
-from .product import Project
+from .product import Project, module
 from .test_canary import leaks, written
 
 pytestmark = pytest.mark.anyio
@@ -36,21 +34,9 @@ KINDS = {
 PASSWORD = f"{secrets.token_urlsafe(9)}/+&=%<~!? :{secrets.token_hex(6)}"
 
 
-def _application() -> Any:
-    """The module with the application, which belongs to the tests of the plugin."""
-    file = Path(__file__).resolve().parents[2] / "plugins/auth_session/tests/application.py"
-    spec = importlib.util.spec_from_file_location("doorward_test_application", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
 def application() -> Iterator[tuple[Any, str]]:
-    with _application().running() as (app, url):
+    with module("plugins/auth_session/tests/application.py").running() as (app, url):
         app.users["alice"] = PASSWORD
         app.answers["/api/leak"] = leak
         yield app, url

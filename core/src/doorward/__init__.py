@@ -17,8 +17,9 @@ __version__ = "0.1.0"
 _EXPORTS = {
     "aliases": ("Aliases",),
     "config": ("module_name",),
+    "contexts": ("PluginContext", "ServerContext"),
     "drivers": (
-        "Auth", "Cache", "Capabilities", "Client", "Door", "Executor", "Person", "PluginContext", "Sandbox", "ServerContext", "Source",
+        "Auth", "Cache", "Capabilities", "Client", "Door", "Executor", "Person", "Sandbox", "Source",
     ),
     "errors": (
         "ApiError", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused", "InvalidArguments", "InvalidProgram",
@@ -59,6 +60,8 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from doorward.aliases import Aliases as Aliases
     from doorward.config import module_name as module_name
+    from doorward.contexts import PluginContext as PluginContext
+    from doorward.contexts import ServerContext as ServerContext
     from doorward.drivers import Auth as Auth
     from doorward.drivers import Cache as Cache
     from doorward.drivers import Capabilities as Capabilities
@@ -66,9 +69,7 @@ if TYPE_CHECKING:
     from doorward.drivers import Door as Door
     from doorward.drivers import Executor as Executor
     from doorward.drivers import Person as Person
-    from doorward.drivers import PluginContext as PluginContext
     from doorward.drivers import Sandbox as Sandbox
-    from doorward.drivers import ServerContext as ServerContext
     from doorward.drivers import Source as Source
     from doorward.errors import *  # noqa: F403
     from doorward.gateway import Gateway as Gateway

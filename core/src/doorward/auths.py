@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from doorward.config import Loaded, Server, validate
-from doorward.drivers import PluginContext
+from doorward.contexts import PluginContext
 from doorward.errors import ConfigError
 from doorward.logs import log
 from doorward.plugins import Plugins
 from doorward.principals import Principals
+from doorward.scrubber import MOST_FETCHED, MOST_OF_ALL
 from doorward.types import LOCAL
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Auths:
         self._plugins = plugins
         self._principals = principals
         self._state = state
+        self._concealers: dict[str, Callable[[str], None]] = {}
         self._opened: dict[tuple[str, str], list[Any]] = {}
 
     def drivers(self, server: Server, principal: str = LOCAL) -> list[tuple[Any, Any]]:
@@ -34,12 +36,11 @@ class Auths:
 
         Raises: ConfigError, PluginError.
         """
-        tables = server.settings.auth or []
-        several = isinstance(tables, list)
+        tables = server.settings.auths(principal)
         found = []
-        for number, table in enumerate(tables if isinstance(tables, list) else [tables], 1):
+        for number, table in enumerate(tables, 1):
             options = dict(table)
-            place = f"{server.place} auth" + (f" {number}" if several else "")
+            place = f"{server.place} auth" + (f" {number}" if len(tables) > 1 else "")
             kind = options.pop("type", None)
             if not isinstance(kind, str):
                 raise ConfigError("has no type", place=place, hint='For example: auth = { type = "jwt", token = "${TOKEN}" }')
@@ -50,20 +51,21 @@ class Auths:
 
     def make(self, server: Server, source: Any, principal: str = LOCAL) -> list[Any]:
         """New auths of a server, whose source has the validated settings `source`. Raises: ConfigError, PluginError."""
-        url = str(getattr(source, "url", None) or getattr(source, "base_url", None) or "")
-        conceal, key = self._loaded.secrets.concealer(), self._loaded.config.vault_key
+        key = self._loaded.config.vault_key
+        if server.name not in self._concealers:  # one for all who come and go: what it was told is kept as long as there is the scrubber
+            self._concealers[server.name] = self._loaded.secrets.concealer(MOST_OF_ALL if server.settings.per_principal else MOST_FETCHED)
         context = PluginContext(
             server.name,
             None,
             self._state,
-            url,
+            url_of(source),
             server.settings.source,
-            conceal,
-            principal,
-            lambda: self._principals.presented(principal),
-            key.reveal if key else None,
-            tuple(getattr(source, "origins", ())),
-            server.settings.per_principal,
+            conceal=self._concealers[server.name],
+            principal=principal,
+            presented=lambda: self._principals.presented(principal),
+            vault_key=key.reveal if key else None,
+            origins=tuple(getattr(source, "origins", ())),
+            per_principal=server.settings.per_principal,
         )
         return [driver(replace(context, settings=settings)) for driver, settings in self.drivers(server, principal)]
 
@@ -73,20 +75,27 @@ class Auths:
         if not auths:
             return None
         self._opened.setdefault((server.name, principal), []).extend(auths)
-        tables = server.settings.auth
-        for table in tables if isinstance(tables, list) else [tables]:
-            self._plugins.tell("auth_chosen", server=server.name, auth=(table or {})["type"])
+        for table in server.settings.auths(principal):
+            self._plugins.tell("auth_chosen", server=server.name, auth=table["type"])
         made = [auth.create_auth() for auth in auths]
         return made[0] if len(made) == 1 else _all(made)
 
-    async def close(self, name: str, principal: str) -> None:
-        """Close what was opened of one server for one principal."""
-        for auth in self._opened.pop((name, principal), ()):
+    def close(self, name: str, principal: str) -> Awaitable[None]:
+        """Close what was opened of one server for one principal, up to now: what is opened before that is awaited stays open."""
+        return self._close(name, self._opened.pop((name, principal), []))
+
+    async def _close(self, name: str, auths: list[Any]) -> None:
+        for auth in auths:
             try:
                 if close := getattr(auth, "close", None):
                     await close()
             except Exception:  # the others must be closed as well
                 log.exception("close_failed", server=name)
+
+
+def url_of(source: Any) -> str:
+    """Where a server is, as the settings of its source say; empty where they do not."""
+    return str(getattr(source, "url", None) or getattr(source, "base_url", None) or "")
 
 
 def _all(auths: list[httpx2.Auth]) -> httpx2.Auth:

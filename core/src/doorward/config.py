@@ -119,6 +119,8 @@ def _server(name: str, table: Mapping[str, Any], file: Path, secrets: Secrets) -
     settings = validate(ServerSettings, known, secrets=secrets, place=place)
     if "${principal:" in repr([settings.auth, options]):
         settings = settings.model_copy(update={"per_principal": True})
+    if settings.local_auth is not None and not settings.per_principal:
+        raise ConfigError("local_auth is for a server that is per_principal", place=place, hint="Set per_principal = true, or auth alone.")
     return Server(name, settings, options, place)
 
 

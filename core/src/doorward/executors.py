@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from doorward.config import Loaded, validate
-from doorward.drivers import Executor, PluginContext
+from doorward.contexts import PluginContext
+from doorward.drivers import Executor
 from doorward.errors import ConfigError, DoorwardError, ExecutorError, PluginError
 from doorward.logs import log
 from doorward.plugins import to_install

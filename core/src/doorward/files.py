@@ -6,6 +6,7 @@ import contextlib
 import os
 import secrets
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,20 @@ def write(file: Path, content: bytes, *, private: bool = False) -> None:
         with contextlib.suppress(OSError):
             new.unlink()
         raise ConfigError(f"cannot be written: {error.strerror}", place=str(file)) from None
+
+
+@contextlib.contextmanager
+def alone(file: Path) -> Iterator[None]:
+    """No other process changes a file meanwhile that asks for the same: what one adds, or takes away, the other would undo. Where the
+    system cannot, nobody is kept waiting."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(ImportError, OSError):
+            import fcntl
+
+            folder = os.open(file.resolve().parent, os.O_RDONLY)
+            stack.callback(os.close, folder)
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
 
 
 def beside(config: Path, value: Any) -> Any:

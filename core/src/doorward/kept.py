@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from doorward import config, programs, values
-from doorward.drivers import Cache, PluginContext
+from doorward.contexts import PluginContext
+from doorward.drivers import Cache
 from doorward.errors import InvalidProgram, UnknownName
 from doorward.logs import log
 from doorward.types import CachedProgram, Outcome, Program

@@ -15,7 +15,7 @@ import pluggy
 from stevedore import DriverManager, NamedExtensionManager
 
 from doorward import PLUGIN_API, hookspecs
-from doorward.drivers import PluginContext
+from doorward.contexts import PluginContext
 from doorward.errors import ConfigError, MissingSecret, PluginError
 from doorward.index import GROUPS, Entry, Index
 from doorward.logs import log

@@ -20,10 +20,18 @@ MOST_OF_BODY = 200_000
 """Characters of an error's body that a program sees."""
 SHORTEST = 6
 """Revealed values of fewer characters are not scrubbed: removing `test` would ruin ordinary answers."""
+_ORDINARY = re.compile(r"(?=.{0,11}\Z)(([A-Z]?[a-z]+|[A-Z]+)([-_. /]|\Z))+|\d{0,11}")
+"""Fetched values that are not scrubbed: an API that sets a cookie to `description`, or to a person's number, would take that out of
+the answers of all. No token is like that."""
 MOST_FETCHED = 32
 """Values of one reference, or fetched ones (tokens) of one auth, that are scrubbed: the latest. Those that went before have long ended."""
+MOST_OF_ALL = 1000
+"""The same of all principals together: each has a few, and adds them again with each request."""
 MANY = 300
 """Needles from which on one pass for all of them is faster than one for each. A value has about twenty."""
+TAIL = 8
+"""Characters of a needle that the one pass looks for, its last; then the rest is compared. All of a few hundred tokens, of some thousands
+of characters each, would take gigabytes, and seconds for each new one."""
 
 
 class Scrubber:
@@ -32,23 +40,29 @@ class Scrubber:
     def __init__(self) -> None:
         self._sorted: list[str] | None = None
         self._variants: dict[str, frozenset[str]] = {}
+        self._forms: dict[str, set[str]] = {}
         self._forever: set[str] = set()
         self._fetched: Counter[str] = Counter()
         self._concealers: dict[str, Callable[[str], None]] = {}
         self._search: Any = None
 
-    def remember(self, value: str, *, of: str = "") -> None:
+    def remember(self, value: str, *, of: str = "", most: int = MOST_FETCHED) -> None:
         """Scrub this value from now on, in every encoding that `variants` lists. `of`: what it is a value of, if that may change:
-        its `MOST_FETCHED` latest values are scrubbed."""
+        its `most` latest values are scrubbed."""
         for text in {value, value.strip()}:
             if of:
-                self._concealers.setdefault(of, self.concealer())(text)
+                self._concealers.setdefault(of, self._latest(most))(text)
             else:
                 self._forever.add(text)
                 self._add(text)
 
-    def concealer(self) -> Callable[[str], None]:
-        """A `remember` for what is fetched again and again: the `MOST_FETCHED` values that it was told last are scrubbed."""
+    def concealer(self, most: int = MOST_FETCHED) -> Callable[[str], None]:
+        """A `remember` for what is fetched again and again: the `most` values that it was told last are scrubbed, but for ordinary words.
+        For as long as there is the scrubber: make few of them."""
+        latest = self._latest(most)
+        return lambda value: None if _ORDINARY.fullmatch(value) else latest(value)
+
+    def _latest(self, most: int) -> Callable[[str], None]:
         kept: dict[str, None] = {}
 
         def conceal(value: str) -> None:
@@ -58,7 +72,7 @@ class Scrubber:
                 self._fetched[value] += 1
                 self._add(value)
             kept[value] = None
-            if len(kept) > MOST_FETCHED:
+            if len(kept) > most:
                 oldest = next(iter(kept))
                 del kept[oldest]
                 self._forget(oldest)
@@ -76,6 +90,7 @@ class Scrubber:
             del self._fetched[text]
             if text not in self._forever:
                 self._variants.pop(text, None)
+                self._forms.pop(text, None)
                 self._sorted = self._search = None
 
     @property
@@ -108,12 +123,19 @@ class Scrubber:
         if self._search is None:
             import ahocorasick  # type: ignore[import-not-found]
 
-            self._search = ahocorasick.Automaton(ahocorasick.STORE_LENGTH)
-            for form in {form for needle in self._needles for form in _in_json(needle)}:
-                self._search.add_word(form)
-                self._search.add_word(_bytes(form).decode("latin-1"))
+            tails: dict[str, set[str]] = {}
+            for value, needles in self._variants.items():
+                if value not in self._forms:
+                    self._forms[value] = {form for needle in needles for form in _in_either(needle)}
+                for form in self._forms[value]:
+                    tails.setdefault(form[-TAIL:], set()).add(form)
+            self._search = ahocorasick.Automaton()
+            for tail, forms in tails.items():
+                self._search.add_word(tail, tuple(forms))
             self._search.make_automaton()
-        return self._search.iter(text)  # type: ignore[no-any-return]
+        for last, forms in self._search.iter(text):
+            if text.endswith(forms, 0, last + 1):
+                yield from ((last, len(form)) for form in forms if text.endswith(form, 0, last + 1))
 
     def _found(self, text: str) -> list[tuple[int, int]]:
         """Where needles stand in a text; those that overlap are one."""
@@ -205,6 +227,11 @@ def _in_json(needle: str) -> set[str]:
     if needle.isalnum() and needle.isascii():
         return {needle}
     return {needle, json.dumps(needle)[1:-1], json.dumps(needle, ensure_ascii=False)[1:-1]}
+
+
+def _in_either(needle: str) -> set[str]:
+    """The same, and as bytes that are read as Latin-1."""
+    return {either for form in _in_json(needle) for either in (form, _bytes(form).decode("latin-1"))}
 
 
 def _bytes(text: str) -> bytes:

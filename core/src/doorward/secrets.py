@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from doorward import references
 from doorward.errors import ConfigError, MissingSecret
 from doorward.references import Reference
-from doorward.scrubber import REDACTED, Scrubber
+from doorward.scrubber import MOST_OF_ALL, REDACTED, Scrubber
 from doorward.watched import Watched
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ class Secrets(Scrubber):
         """`folder`: where relative paths of `${file:…}` start; that of `.env` if it is not given."""
         super().__init__()
         self._dotenv = Watched(dotenv, _variables, MOST_OF_DOTENV) if dotenv else None
-        self._dotenv_file = dotenv
         self._folder = folder or (dotenv.parent if dotenv else Path())
         self._environ = os.environ if environ is None else environ
         self._files: dict[str, Watched[str]] = {}
@@ -124,12 +123,12 @@ class Secrets(Scrubber):
 
     def _dotenv_values(self) -> dict[str, str]:
         """`.env`, read again when it changes, so that rotated values are picked up."""
-        if self._dotenv is None or self._dotenv_file is None or not self._dotenv_file.is_file():
+        if self._dotenv is None or not self._dotenv.file.is_file():
             return {}
         try:
             return self._dotenv.get()
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"cannot be read: {error}", place=str(self._dotenv_file)) from None
+            raise ConfigError(f"cannot be read: {error}", place=str(self._dotenv.file)) from None
 
     def of(self, principal: str, own: Callable[[str], Template | str | None]) -> Secrets:
         """These, and the principal's `own` secrets as `${principal:KEY}`."""
@@ -187,8 +186,9 @@ class _OfPrincipal(Secrets):
             raise MissingSecret(f"the principal {self._principal!r} has no {reference.name!r}", hint=f"Set {reference.name} in {place}.")
         return found
 
-    def remember(self, value: str, *, of: str = "") -> None:
-        self._shared.remember(value, of=of and f"{self._principal}: {of}")
+    def remember(self, value: str, *, of: str = "", most: int = MOST_OF_ALL) -> None:
+        if value.strip() != self._principal:  # who may choose their name could take any word out of the answers of all
+            self._shared.remember(value, of=of and f"of principals: {of}", most=most)
 
     def scrub(self, text: str) -> str:
         return self._shared.scrub(text)

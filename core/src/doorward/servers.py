@@ -19,7 +19,8 @@ from doorward import suggested
 from doorward.auths import Auths
 from doorward.catalog import Catalog, Report
 from doorward.config import Loaded, Server, module_name, validate
-from doorward.drivers import ServerContext, Source
+from doorward.contexts import ServerContext
+from doorward.drivers import Source
 from doorward.errors import ConfigError, DoorwardError, MissingSecret, ServerError, UnknownName
 from doorward.logs import log
 from doorward.names import Named, kept_names

@@ -24,6 +24,7 @@ from pydantic_core import PydanticCustomError
 
 from doorward import types
 from doorward.errors import MissingSecret
+from doorward.loopback import is_loopback
 from doorward.secrets import Secret, Secrets, Template
 
 
@@ -99,10 +100,6 @@ class PolicySettings(Settings):
     deny: list[str] = []
 
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
-"""Hosts of this machine, as they stand in URLs."""
-
-
 def _address(url: str) -> str:
     """A URL that can be given to others. Raises: ValueError."""
     parts = urlsplit(url)
@@ -114,7 +111,7 @@ def _address(url: str) -> str:
 def _trusted(url: str) -> str:
     """A URL from which keys may come: whoever is on the way could make tokens otherwise. Raises: ValueError."""
     parts = urlsplit(_address(url))
-    if parts.scheme != "https" and parts.hostname not in LOOPBACK:
+    if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
         raise ValueError("must be https: whoever is on the way could make tokens otherwise")
     return url
 
@@ -207,6 +204,9 @@ class ServerSettings(Settings):
     auth: dict[str, Any] | list[dict[str, Any]] | None = Field(
         None, description="Credentials: a table with the key `type`, or a list of such tables, all of which are used"
     )
+    local_auth: dict[str, Any] | list[dict[str, Any]] | None = Field(
+        None, description="What `local` has in place of `auth`, where the server is per_principal: who compiles it, and asks over stdio"
+    )
     per_principal: bool = Field(
         False, description="Each principal has credentials of their own here: their own login, their own token exchanged, `${principal:…}`"
     )
@@ -217,13 +217,18 @@ class ServerSettings(Settings):
     skills: str | None = Field(None, description="A Markdown guide for agents: a path, relative to the configuration file, or a URL")
     disabled: bool = False
 
-    @field_validator("auth", mode="before")
+    @field_validator("auth", "local_auth", mode="before")
     @classmethod
     def _tables(cls, value: Any) -> Any:
         tables = value if isinstance(value, list) else [value]
         if value is not None and not all(isinstance(each, dict) for each in tables):
             raise ValueError('Input should be a table, for example { type = "jwt", token = "${TOKEN}" }, or a list of such')
         return value
+
+    def auths(self, principal: str) -> list[dict[str, Any]]:
+        """The tables of `auth` that hold for a principal."""
+        found = self.local_auth if principal == types.LOCAL and self.local_auth is not None else self.auth
+        return found if isinstance(found, list) else [found] if found else []
 
 
 class Config(Settings):

@@ -33,7 +33,8 @@ class _Open:
 
 
 class Sources:
-    """Makes each source when it is first asked for (`make`), and tells whoever else has to close something with it (`closed`)."""
+    """Makes each source when it is first asked for (`make`), and tells whoever else has to close something with it (`closed`, whose
+    answer is awaited when the source is closed)."""
 
     def __init__(
         self, make: Callable[[str, str], Source], closed: Callable[[str, str], Awaitable[None]], clock: Callable[[], float] = time.monotonic
@@ -94,9 +95,10 @@ class Sources:
     async def _close(self, key: Key) -> None:
         if (entry := self._open.pop(key, None)) is None:  # another has closed it meanwhile
             return
+        closed = self._closed(*key)  # now: whose it is may come again while we wait, and then has another one
         with anyio.CancelScope(shield=True):  # whose task this is may end: what is half closed would stay so
             try:
                 await entry.source.close()
             except Exception:  # the others must be closed as well
                 log.exception("close_failed", server=key[0])
-            await self._closed(*key)
+            await closed

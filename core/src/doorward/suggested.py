@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from doorward import config
+from doorward import config, references
 from doorward.catalog import Report
 from doorward.config import Server
 from doorward.errors import ConfigError
@@ -50,7 +49,7 @@ def value(suggestion: Suggestion) -> Any:
 
 def variables(auth: Any) -> list[str]:
     """The variables that tables of `auth` name."""
-    return list(dict.fromkeys(name for text in _texts(auth) for name in re.findall(r"(?<!\$)\$\{(\w+)\}", text)))
+    return list(dict.fromkeys(r.name for text in _texts(auth) for r in references.find(text) if not r.scheme))
 
 
 def templates(server: Server, secrets: Secrets) -> list[Template]:

@@ -11,25 +11,29 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
+def stamp(found: os.stat_result) -> tuple[int, ...]:
+    """What is another one when a file has changed."""
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+
+
 class Watched(Generic[T]):
     """What `parse` makes of a file. A link is followed each time, so it may be turned to another file."""
 
     def __init__(self, file: Path, parse: Callable[[bytes], T], most: int) -> None:
-        self._file, self._parse, self._most = file, parse, most
+        self.file, self._parse, self._most = file, parse, most
         self._read: tuple[tuple[int, ...], T] | None = None
 
     def get(self) -> T:
         """Raises: OSError, also for what is no regular file or has more than `most` bytes; what `parse` raises."""
-        found = self._file.stat()
-        changed = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
-        if self._read is None or self._read[0] != changed:
-            self._read = changed, self._parse(self._bytes(found))
+        found = self.file.stat()
+        if self._read is None or self._read[0] != stamp(found):
+            self._read = stamp(found), self._parse(self._bytes(found))
         return self._read[1]
 
     def _bytes(self, found: os.stat_result) -> bytes:
         if not stat.S_ISREG(found.st_mode):  # a pipe or a device may keep us waiting for ever
             raise OSError(0, "it is no regular file")
-        with self._file.open("rb") as opened:
+        with self.file.open("rb") as opened:
             content = opened.read(self._most + 1)
         if len(content) > self._most:
             raise OSError(0, f"it has more than {self._most // 1024} KiB")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -90,6 +91,40 @@ async def test_a_wrong_password(home: Doorward, provider: Provider) -> None:
         provider.revoke(refresh=True)
         with pytest.raises(MissingSecret):
             await http.get("/me")
+
+
+SLOW: dict[str, dict[str, Any]] = {
+    "password": {
+        "username": "${slow:USER}",
+        "password": "${slow:PASSWORD}",
+        "client_secret": "${slow:SECRET}",
+        "params": {"a": "${slow:A}"},
+    },
+    "client_credentials": {"private_key": "${slow:KEY}", "signing_algorithm": "ES256"},
+    "token_exchange": {"client_secret": "${slow:SECRET}", "subject_token": "${slow:SUBJECT}"},
+    "refresh_token": {"client_secret": "${slow:SECRET}", "refresh_token": "${slow:REFRESH}"},
+}
+
+
+@pytest.mark.parametrize("flow", SLOW)
+async def test_secrets_that_take_time(home: Doorward, provider: Provider, flow: str) -> None:
+    """A command or a keyring keeps no other call waiting: no secret is asked for in the event loop's thread."""
+    client, _ = prepared(provider, "private_key_jwt" if "private_key" in SLOW[flow] else "client_secret_basic")
+    first = provider.issue("bob")
+    first.client_id = client.client_id
+    values = {"USER": "bob", "PASSWORD": "password of bob", "SECRET": client.client_secret, "KEY": PEM, "A": "b"}
+    values |= {"SUBJECT": first.access_token, "REFRESH": first.refresh_token}
+    threads = set()
+
+    def resolve(scheme: str, name: str) -> str:
+        threads.add(threading.current_thread())
+        return values[name]
+
+    home.secrets.resolve = resolve
+    async with home.http(home.auth(flow=flow, client_id=client.client_id, scope="read", issuer=provider.issuer, **SLOW[flow])) as http:
+        assert (await http.get("/me")).status_code == 200
+    assert threads
+    assert threading.current_thread() not in threads
 
 
 async def test_jwt_bearer(home: Doorward, provider: Provider) -> None:
@@ -254,6 +289,19 @@ async def test_kept_when_encrypted(home: Doorward, provider: Provider) -> None:
     async with home.http(home.auth(key="another key", **settings)) as http:
         assert (await http.get("/me")).status_code == 200
     assert len(provider.asked("/token")) == 4
+
+
+async def test_what_is_kept_is_for_what_was_asked(home: Doorward, provider: Provider) -> None:
+    """A token of one subject, or for one audience, is none for another that is configured later."""
+    client, _ = prepared(provider, "private_key_jwt")
+    settings = {"flow": "jwt_bearer", "private_key": PEM, "signing_algorithm": "ES256", "token_url": f"{provider.issuer}/token"}
+    for subject in ("carol", "carol", "dave"):
+        auth = home.auth(key="the key", assertion_issuer=client.client_id, subject=subject, scope="read", **settings)
+        async with home.http(auth) as http:
+            assert (await http.get("/me")).json()["user"] == subject
+    assert len(provider.asked("/token")) == 2
+    one, other = ({"scope": scope, "resource": resource} for scope, resource in ((["a"], ["b"]), (["a", "b"], [])))
+    assert home.auth(client_id="x", **one)._store()._name != home.auth(client_id="x", **other)._store()._name
 
 
 async def test_params_and_resources(home: Doorward, provider: Provider) -> None:

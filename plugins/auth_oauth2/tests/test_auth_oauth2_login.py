@@ -44,7 +44,7 @@ async def test_what_is_kept(home: Doorward, provider: Provider) -> None:
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
     assert json.loads(file.read_text())["tokens"]["access_token"] == provider.tokens[0].access_token
-    assert [f.name for f in home.folder.rglob("*") if f.is_file() and f.suffix not in (".json", ".lock")] == []
+    assert [f.name for f in home.folder.rglob("*") if f.is_file() and f.suffix not in (".json", ".lock", ".changed")] == []
 
 
 async def test_all_is_concealed(home: Doorward, provider: Provider) -> None:
@@ -226,3 +226,19 @@ def test_folder(tmp_path: Path) -> None:
     """Making the auth writes nothing and needs nothing."""
     Doorward(tmp_path, "https://api.example.com").auth().create_auth()
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_what_holds_a_token_sees_a_login_and_its_end(home: Doorward, provider: Provider) -> None:
+    """A gateway that serves uses another login with its next call, and none after `--remove`, though its token would still be taken."""
+    await home.auth().login(Person())
+    async with home.http(home.auth()) as http:
+        assert (await http.get("/me")).status_code == 200
+        first = provider.calls[-1]
+        await home.auth().login(Person())
+        assert (await http.get("/me")).status_code == 200
+        assert provider.calls[-1] != first
+        await home.auth().logout()
+        for token in provider.tokens:  # as one that proves itself, which nobody can call back
+            token.revoked = False
+        with pytest.raises(ServerError, match="nobody is logged in"):
+            await http.get("/me")

@@ -31,11 +31,11 @@ class Doorward:
         self.environ = {"PASSWORD": app.users["alice"], "USER": "alice"}
         self.secrets = Secrets(environ=self.environ)
 
-    def auth(self, *, at: str | None = None, **settings: Any) -> Session:
+    def auth(self, *, at: str | None = None, origins: tuple[str, ...] = (), **settings: Any) -> Session:
         given = {"login_url": "/login", "username": "${USER}", "password": "${PASSWORD}", **settings}
         checked = validate(Session.Settings, given, secrets=self.secrets, place="[servers.mine] auth")
         url = f"{self.url}/api" if at is None else at
-        return Session(PluginContext("mine", checked, Path("unused"), url, "openapi", self.secrets.concealer()))
+        return Session(PluginContext("mine", checked, Path("unused"), url, "openapi", self.secrets.concealer(), origins=origins))
 
     @asynccontextmanager
     async def http(self, auth: Session | None = None, **settings: Any) -> Any:

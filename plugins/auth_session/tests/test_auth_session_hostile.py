@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import time
 from typing import Any
@@ -48,6 +49,39 @@ async def test_a_password_in_the_error(home: Doorward) -> None:
     home.secrets.scrub_error(caught.value)  # as core does with every error
     assert "status 400: [secret]; [secret]; xxx" in str(caught.value)
     assert "pass-word" not in str(caught.value)
+
+
+async def test_a_session_for_one_request(home: Doorward) -> None:
+    """A server that ends each session at once does not have us log in with every call."""
+
+    def once(handler: Handler) -> None:
+        handler.on_api_me()  # type: ignore[attr-defined]
+        home.app.sessions.clear()
+
+    home.app.answers["/api/me"] = once
+    async with home.http() as http:
+        for _ in range(30):
+            with contextlib.suppress(ServerError):
+                await http.get("/api/me")
+    assert len(home.app.logins) == 11
+
+
+@pytest.mark.parametrize("charset", ["punycode", "idna", "hex", "zlib", "rot13", "undefined", "iso-8859-99", "utf-8"])
+async def test_charsets(home: Doorward, charset: str) -> None:
+    """An answer is read in no time, and does no harm, whatever it says that it is written in."""
+
+    def refuse(handler: Handler) -> None:
+        handler.send_response(401)
+        handler.send_header("Content-Type", f"text/plain; charset={charset}")
+        handler.end_headers()
+        handler.wfile.write(b"no-" + b"abcdefgh9" * 20_000)
+
+    home.app.answers["/login"] = refuse
+    started = time.monotonic()
+    async with home.http() as http:
+        with pytest.raises(LoginRefused, match="status 401: no-abcdefgh9"):
+            await http.get("/api/me")
+    assert time.monotonic() - started < 2
 
 
 async def test_redirects_elsewhere(home: Doorward) -> None:

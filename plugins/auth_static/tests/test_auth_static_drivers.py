@@ -7,8 +7,6 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -21,36 +19,6 @@ from doorward.secrets import Secrets
 from doorward_auth_static import ApiKeyAuth, BasicAuth, JwtAuth, StaticAuth, expiry
 
 KEY = "k3y-of-the-door"
-
-
-class Echo(BaseHTTPRequestHandler):
-    """Answers with the request's path and headers as JSON."""
-
-    def do_GET(self) -> None:
-        body = json.dumps({"path": self.path, "headers": dict(self.headers)}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 class Host:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
-from collections.abc import AsyncGenerator, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,43 +15,10 @@ from doorward import ConfigError, ServerError, Settings
 from doorward.auths import Auths
 from doorward.testing import Host
 
+from .conftest import Api
+
 pytestmark = pytest.mark.anyio
 KEY, APP, PASSWORD = "k3y-of-the-door", "id-of-the-app", "p4ssword-of-me"
-
-
-class Door(BaseHTTPRequestHandler):
-    """Tells what it got. It refuses the token `old`, gives a `new` one at /token, and redirects from /away."""
-
-    def do_GET(self) -> None:
-        self.server.seen.append((self.path, dict(self.headers)))  # type: ignore[attr-defined]
-        code = 302 if self.path.startswith("/away") else 401 if self.headers.get("X-Fetched") == "old" else 200
-        body = json.dumps({"path": self.path, "headers": dict(self.headers)}).encode()
-        self.send_response(code)
-        if code == 302:
-            self.send_header("Location", f"http://localhost:{self.server.server_port}/stolen")  # type: ignore[attr-defined]
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
-def door() -> Iterator[ThreadingHTTPServer]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Door)
-    server.seen = []  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 class Fetching:
@@ -92,7 +57,7 @@ SENT = {
 }
 
 
-async def asked(door: ThreadingHTTPServer, host: Host, auths: list[str], path: str = "/x") -> Any:
+async def asked(door: Api, host: Host, auths: list[str], path: str = "/x") -> Any:
     """What the API saw last, asked with these auths."""
     url = f"http://127.0.0.1:{door.server_port}"
     host.install_real("openapi", "api_key", "basic")
@@ -116,31 +81,31 @@ async def asked(door: ThreadingHTTPServer, host: Host, auths: list[str], path: s
     [[KEYED, BASIC], [KEYED, APPED], [BASIC, KEYED, APPED], [FETCHED, KEYED], [KEYED, FETCHED], [APPED, FETCHED, BASIC, KEYED]],
     ids=lambda auths: f"{len(auths)}",
 )
-async def test_all_are_sent(door: ThreadingHTTPServer, tmp_path: Path, auths: list[str]) -> None:
+async def test_all_are_sent(door: Api, tmp_path: Path, auths: list[str]) -> None:
     """Each adds its own, in whatever order; when one renews its credential after a 401 the others are there again, and the request for a
     token carries none of them. CONTRACT: AUT-01."""
     got = await asked(door, Host(tmp_path), auths)
     assert {SENT[auth][0]: got.get(SENT[auth][0]) for auth in auths} == dict(SENT[auth] for auth in auths)
-    tokens = [headers for path, headers in door.seen if path == "/token"]  # type: ignore[attr-defined]
+    tokens = [headers for path, headers in door.seen if path == "/token"]
     assert len(tokens) == (FETCHED in auths)
     assert not any(value in str(tokens) for value in (KEY, APP, PASSWORD))
 
 
-async def test_a_key_in_the_query_and_one_in_a_header(door: ThreadingHTTPServer, tmp_path: Path) -> None:
+async def test_a_key_in_the_query_and_one_in_a_header(door: Api, tmp_path: Path) -> None:
     """What one changes of the URL, the next one sees."""
     got = await asked(door, Host(tmp_path), [QUERIED, KEYED], "/x?a=1")
     assert (got["path"], got["x-api-key"]) == (f"/x?a=1&app%20id={APP}", KEY)
 
 
 @pytest.mark.parametrize("auths", [[KEYED], [KEYED, BASIC], [FETCHED, APPED], [APPED, KEYED, QUERIED]], ids=len)
-async def test_none_of_them_goes_elsewhere(door: ThreadingHTTPServer, tmp_path: Path, auths: list[str]) -> None:
+async def test_none_of_them_goes_elsewhere(door: Api, tmp_path: Path, auths: list[str]) -> None:
     """A request to another origin, where a redirect leads, is not made. CONTRACT: AUT-12."""
     with pytest.raises(ServerError, match="were not sent to http://localhost"):
         await asked(door, Host(tmp_path), auths, "/away")
-    assert [path for path, _ in door.seen if path.startswith("/stolen")] == []  # type: ignore[attr-defined]
+    assert [path for path, _ in door.seen if path.startswith("/stolen")] == []
 
 
-async def test_a_list_without_a_type_is_refused(door: ThreadingHTTPServer, tmp_path: Path) -> None:
+async def test_a_list_without_a_type_is_refused(door: Api, tmp_path: Path) -> None:
     """The one that is wrong is named by its number."""
     with pytest.raises(ConfigError, match="auth 2: has no type"):
         await asked(door, Host(tmp_path), [KEYED, '{ token = "x" }'])

@@ -213,6 +213,13 @@ async def test_openapi_secrets_go_nowhere_unsaid(api, url, base):
     assert (list(second.auth), second.elsewhere) == ([JWT], ())
 
 
+async def test_a_login_page_elsewhere_is_said(api):
+    """A person types a password there: a document alone says nothing about whose page that is."""
+    page = "https://api.example.evil.example/authorize"
+    compiled = await suggested(api, described({"a": flow("authorizationCode", authorizationUrl=page)}))
+    assert compiled.auth[0].elsewhere == (page,)
+
+
 @pytest.mark.parametrize(
     "url",
     [

@@ -182,7 +182,7 @@ async def _own(gate: Gateway, name: str, principal: str) -> AsyncIterator[Check]
 
 async def _login(gate: Gateway, name: str, principal: str = LOCAL) -> AsyncIterator[Check]:
     """What the auth of a server says of itself, where it is one with a login."""
-    if not gate.servers.configured[name].settings.auth:
+    if not gate.servers.configured[name].settings.auths(principal):
         return
     what = f"server {name}" if not gate.servers.configured[name].settings.per_principal else f"server {name} for {principal}"
     try:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from doorward.auths import url_of
 from doorward.cli.hidden import hidden
 from doorward.errors import ConfigError
 from doorward.scrubber import SHORTEST
@@ -34,7 +35,7 @@ async def about_secrets(gate: Gateway, env_file: Path) -> AsyncIterator[Finding]
             source, *auths = gate.servers.settings(name)
         except ConfigError:  # told with the server
             continue
-        url = str(getattr(source, "url", None) or getattr(source, "base_url", None) or "")
+        url = url_of(source)
         if auths and _is_open(url):
             yield f"server {name}: its credentials go over plain http", True, "Whoever is on the way can read them. Use https."
         if server.settings.per_principal:
@@ -68,7 +69,8 @@ def _literal(gate: Gateway) -> Iterator[Finding]:
             found[what] = None
             return ""
 
-        hidden({"source": server.settings.source, "auth": server.settings.auth, **server.options}, keep, gate.plugins)
+        core = server.settings.model_dump(include={"source", "auth", "local_auth"})
+        hidden({**core, **server.options}, keep, gate.plugins)
         if found:
             yield f"server {name}: a credential stands in the configuration file ({', '.join(found)})", True, _MOVE
     for principal, settings in gate.config.principals.items():
@@ -106,7 +108,7 @@ def _short(what: str) -> str:
 def _is_open(url: str) -> bool:
     from doorward.credentials import is_loopback, parsed
 
-    return url.startswith("http://") and not is_loopback(parsed(url))
+    return url.startswith("http://") and not is_loopback(parsed(url).host)
 
 
 def _host(url: str) -> str:

@@ -34,7 +34,10 @@ def hidden(table: Mapping[str, Any], keep: Keep, plugins: Plugins) -> dict[str, 
     """The table of a server with what `keep` answers in place of credentials: those of auths, of headers, of an environment, and those
     that a command line or a URL shows."""
     secret = set(_secret_keys(plugins, "source", table.get("source")))
-    return {key: _auths(value, keep, plugins) if key == "auth" else _of_source(key, value, keep, secret) for key, value in table.items()}
+    return {
+        key: _auths(value, keep, plugins) if key in ("auth", "local_auth") else _of_source(key, value, keep, secret)
+        for key, value in table.items()
+    }
 
 
 def _of_source(key: str, value: Any, keep: Keep, secret: set[str]) -> Any:

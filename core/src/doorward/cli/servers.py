@@ -40,14 +40,15 @@ def put_server(
     file = project.config
     if not re.fullmatch(_NAME, name, re.ASCII):
         raise ConfigError(f"{name!r} cannot name a server", place=str(file), hint="Use letters, digits, - and _.")
-    before = file.read_bytes() if file.exists() else None
-    text = _without(file, before.decode() if before else starter(), name, replace)
-    files.write(file, f"{text.rstrip()}\n\n{block(name, table)}{_comment(aside or {})}".encode())
-    try:
-        _check(project, name, table, later)
-    except ConfigError:
-        file.unlink() if before is None else files.write(file, before)
-        raise
+    with files.alone(file):
+        before = file.read_bytes() if file.exists() else None
+        text = _without(file, before.decode() if before else starter(), name, replace)
+        files.write(file, f"{text.rstrip()}\n\n{block(name, table)}{_comment(aside or {})}".encode())
+        try:
+            _check(project, name, table, later)
+        except ConfigError:
+            file.unlink() if before is None else files.write(file, before)
+            raise
 
 
 def _check(project: Project, name: str, table: Mapping[str, Any], later: bool) -> None:

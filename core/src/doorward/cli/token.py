@@ -79,6 +79,11 @@ def revoke(project: Project, id: str) -> None:
 
 def _change(project: Project, change: Any) -> None:
     """Change the configuration file; what stands around it stays. It must be one after that as it was before. Raises: ConfigError."""
+    with files.alone(project.config):
+        _change_alone(project, change)
+
+
+def _change_alone(project: Project, change: Any) -> None:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 

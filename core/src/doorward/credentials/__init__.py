@@ -7,14 +7,14 @@ under the name that `entry` gives it.
 
 from __future__ import annotations
 
-from doorward.credentials.exchange import MOST, PATIENCE, exchange
+from doorward.credentials.exchange import PATIENCE, exchange
 from doorward.credentials.fetched import Fetched
-from doorward.credentials.home import Home, is_loopback, parsed, place
+from doorward.credentials.home import Home, parsed, place
 from doorward.credentials.renewal import Backoff, Credential, Renewal, due
 from doorward.credentials.vault import Vault, entry
+from doorward.loopback import is_loopback
 
 __all__ = [
-    "MOST",
     "PATIENCE",
     "Backoff",
     "Credential",

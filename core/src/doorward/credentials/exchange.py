@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 
 import anyio
 import httpx2
@@ -14,10 +15,14 @@ PATIENCE = 15.0
 """Seconds for one exchange."""
 MOST = 256 * 2**10
 """Bytes of one answer."""
+ADVICE = "Is it up, and is its address right?"
+"""About what cannot be reached."""
+_TEXT = re.compile(r"(?i)utf-?(8|16|32)|(us-)?ascii|iso-8859-\d+|windows-\d+|shift_jis|euc-(jp|kr)|gb\w+|big5|koi8-\w")
+"""Charsets that are heeded. Of the other codecs of Python some take the square of the time, and some are none for text."""
 
 
 async def exchange(client: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Response:
-    """The answer, read to its end; a redirect is an answer too, its `next_request` the one that it asks for.
+    """The answer, read to its end, whose `text` can be had; a redirect is an answer too, its `next_request` the one that it asks for.
 
     Raises: ServerError, naming the place; LoginRefused if the answer is too long.
     """
@@ -33,10 +38,12 @@ async def exchange(client: httpx2.AsyncClient, request: httpx2.Request) -> httpx
                         # Not to be asked again soon: it may be a page that says that a password was wrong.
                         raise LoginRefused(f"{where} answered with more than {MOST // 1024} KiB")
     except TimeoutError:
-        raise ServerError(f"{where} cannot be reached: no answer within {PATIENCE:.0f} seconds") from None
+        raise ServerError(f"{where} cannot be reached: no answer within {PATIENCE:.0f} seconds", hint=ADVICE) from None
     except httpx2.HTTPError as error:
-        raise ServerError(f"{where} cannot be reached: {type(error).__name__}: {error}") from None
+        raise ServerError(f"{where} cannot be reached: {type(error).__name__}: {error}", hint=ADVICE) from None
     headers = [(name, value) for name, value in response.headers.multi_items() if name not in ("content-encoding", "content-length")]
     whole = httpx2.Response(response.status_code, headers=headers, content=body, request=request)
+    if not _TEXT.fullmatch(whole.charset_encoding or "utf-8"):
+        whole.encoding = "utf-8"
     whole.next_request = response.next_request
     return whole

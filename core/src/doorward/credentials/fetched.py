@@ -16,6 +16,10 @@ from doorward.errors import ServerError
 AGAIN_USELESS = 5.0
 """Seconds for which no other credential is fetched for a server that has refused a new one as well."""
 
+MOST_REFUSED, WHILE = 10, 30.0
+"""Credentials that a server may refuse in so many seconds: then no other is fetched. One that refuses each after its first use would have
+us log in with every call, at a provider that locks those who do."""
+
 
 class Fetched(httpx2.Auth, Generic[C]):
     """Puts the credential into each request to its home (`put`), and another one if the server refuses it with 401, once."""
@@ -23,6 +27,7 @@ class Fetched(httpx2.Auth, Generic[C]):
     def __init__(self, server: str, home: Home, renewal: Renewal[C], put: Callable[[httpx2.Request, C], None], *, advice: str = "") -> None:
         self._server, self._home, self._renewal, self._put, self._advice = server, home, renewal, put, advice
         self._useless: tuple[C, float] | None = None
+        self._refused: list[tuple[C, float]] = []
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         self._home.check(request)
@@ -42,7 +47,17 @@ class Fetched(httpx2.Auth, Generic[C]):
             return None
         if self._useless is not None and self._useless[0] == credential and time.monotonic() < self._useless[1]:
             raise self._refusal()
-        return await self._renewal.get(credential)
+        return await self.renew(credential)
+
+    async def renew(self, refused: C) -> C:
+        """Another credential than the one that was refused. Raises: ServerError if too many were; what fetching it raises."""
+        now = time.monotonic()
+        self._refused = [(each, at) for each, at in self._refused if now - at < WHILE]
+        if all(each != refused for each, _ in self._refused):
+            if len(self._refused) >= MOST_REFUSED:
+                raise self._refusal()
+            self._refused.append((refused, now))
+        return await self._renewal.get(refused)
 
     async def check(self, response: httpx2.Response, credential: C) -> None:
         """Whether the second answer will do. Raises: ServerError if the server refuses this credential, too."""

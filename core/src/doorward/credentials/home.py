@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Sequence
 
 import httpx2
 
 from doorward.errors import ConfigError, ServerError
+from doorward.loopback import is_loopback
 
 
 class Home:
@@ -23,8 +23,11 @@ class Home:
             raise ConfigError(f"{server}: it is not known where its credentials may go", hint="Set `url` or `base_url` of the server.")
         every = [at, *map(parsed, origins)]
         for one in every:
-            if one.scheme != "https" and not (one.scheme == "http" and is_loopback(one)):
-                raise ConfigError(f"{server}: credentials that are fetched go over https only, and its URL is {place(str(one))}")
+            if one.scheme != "https" and not (one.scheme == "http" and is_loopback(one.host)):
+                raise ConfigError(
+                    f"{server}: credentials that are fetched go over https only, and its URL is {place(str(one))}",
+                    hint="Use its https address; plain http is for loopback.",
+                )
         self._server, self.origin, self._at = server, at.origin, place(str(at.join("/")))
         self._origins = {one.origin for one in every}
 
@@ -42,19 +45,9 @@ def parsed(url: str) -> httpx2.URL:
     try:
         return httpx2.URL(url)
     except httpx2.InvalidURL:
-        raise ServerError(f"{url[:100]!r} is no URL") from None
+        raise ServerError(f"{url[:100]!r} is no URL", hint="Write it as https://host/path.") from None
 
 
 def place(url: str) -> str:
     """A URL without what may be secret in it."""
     return str(httpx2.URL(url).copy_with(userinfo=b"", query=None, fragment=None))
-
-
-def is_loopback(url: httpx2.URL) -> bool:
-    """Whether it is on this machine."""
-    if url.host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(url.host).is_loopback
-    except ValueError:
-        return False

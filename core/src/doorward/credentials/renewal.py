@@ -46,6 +46,8 @@ class Renewal(Generic[C]):
     def __init__(self, fetch: Callable[[C | None], Awaitable[C]]) -> None:
         self._fetch = fetch
         self._running: asyncio.Future[C] | None = None
+        self._refused: C | None = None
+        """What whoever began that knew to be refused."""
         self.held: C | None = None
 
     async def get(self, refused: C | None = None) -> C:
@@ -59,16 +61,17 @@ class Renewal(Generic[C]):
         joins = self._running is not None and not self._running.done()
         if self._running is None or not joins:
             # A task of its own: who asked first may be gone before the answer, with which an old refresh token ends.
-            self._running = asyncio.ensure_future(self._renew(refused))
+            self._running, self._refused = asyncio.ensure_future(self._renew(refused)), refused
             self._running.add_done_callback(lambda done: done.cancelled() or done.exception())
         if held is not None and held != refused and time.time() < held.ends:
             return held
+        knew = self._refused == refused
         try:
             got = await asyncio.shield(self._running)
         except DoorwardError as error:
             raise again(error) from None
-        if joins and refused is not None and got == refused:
-            return await self.get(refused)  # who began it did not know of the refusal
+        if joins and not knew and refused is not None and got == refused:
+            return await self.get(refused)
         return got
 
     async def _renew(self, refused: C | None) -> C:

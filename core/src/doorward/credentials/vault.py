@@ -18,7 +18,7 @@ from doorward.errors import ConfigError, ServerError
 from doorward.logs import log
 
 if TYPE_CHECKING:
-    from doorward.drivers import PluginContext
+    from doorward.contexts import PluginContext
 
 PATIENCE = 60.0
 """Seconds to wait for another process that is at the same entry."""
@@ -72,6 +72,19 @@ class Vault:
             self._file(name).unlink(missing_ok=True)
         return had
 
+    def mark(self, name: str) -> None:
+        """Tell whoever holds what was kept that it is out of date. Raises: ConfigError."""
+        with self._errors(name):
+            self._make_folder()
+            self._mark(name).touch(mode=0o600)
+
+    def marked(self, name: str) -> int:
+        """Another number after each `mark`. It is cheap enough to be asked at each request."""
+        try:
+            return self._mark(name).stat().st_mtime_ns
+        except OSError:
+            return 0
+
     @contextlib.asynccontextmanager
     async def lock(self, name: str) -> AsyncIterator[None]:
         """Alone with an entry, of all processes: a refresh token may be used once only. Raises: ConfigError, ServerError."""
@@ -121,6 +134,9 @@ class Vault:
 
     def _file(self, name: str) -> Path:
         return self._folder / f"{name}.json"
+
+    def _mark(self, name: str) -> Path:
+        return self._folder / f"{name}.changed"
 
     def _make_folder(self) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -11,11 +11,10 @@ from urllib.parse import urlsplit
 
 from doorward.config import Loaded
 from doorward.errors import ConfigError
+from doorward.loopback import IN_URLS, is_loopback
 
 if TYPE_CHECKING:
     from mcp.server.transport_security import TransportSecuritySettings
-
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 @dataclass(frozen=True)
@@ -43,10 +42,10 @@ class Endpoint:
     def check(self, *, authenticated: bool) -> None:
         """Raises: ConfigError if others could come in without a token, or read one on its way."""
         http = self.loaded.config.http
-        inside = loopback(self.host)
+        inside = is_loopback(self.host)
         named = urlsplit(http.url or "").hostname
         place = "[http] host" if not inside else "[http] url"
-        if not authenticated and not (inside and (named is None or loopback(named))):
+        if not authenticated and not (inside and (named is None or is_loopback(named))):
             raise ConfigError(
                 f"serving on {http.url if inside else self.host} would let anyone who reaches it run programs with your credentials",
                 place=place,
@@ -70,8 +69,8 @@ class Endpoint:
         from mcp.server.transport_security import TransportSecuritySettings
 
         http = self.loaded.config.http
-        hosts = [*_LOOPBACK, _in_url(self.host)] if not _everywhere(self.host) else [*_LOOPBACK]
-        origins = [f"{scheme}://{host}:*" for host in _LOOPBACK for scheme in ("http", "https")] if loopback(self.host) else []
+        hosts = [*IN_URLS, _in_url(self.host)] if not _everywhere(self.host) else [*IN_URLS]
+        origins = [f"{scheme}://{host}:*" for host in IN_URLS for scheme in ("http", "https")] if is_loopback(self.host) else []
         if http.url:
             parts = urlsplit(http.url)
             hosts.append(_in_url(parts.hostname or ""))
@@ -114,15 +113,5 @@ def _no_password() -> str:
 def _everywhere(host: str) -> bool:
     try:
         return not host or ipaddress.ip_address(host).is_unspecified
-    except ValueError:
-        return False
-
-
-def loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False

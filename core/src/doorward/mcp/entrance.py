@@ -33,6 +33,9 @@ class Entrance:
         if scope["type"] != "http" or (scope["path"].startswith(_METADATA) and scope["path"] != self._path):
             await self._app(scope, receive, send)
         elif self._verifiers.wanted():
+            if sum(name == b"authorization" for name, _ in scope["headers"]) > 1:  # who stands before us may have looked at another one
+                await JSONResponse({"error": "invalid_request"}, status_code=400)(scope, receive, send)
+                return
             await self._guarded(scope, receive, self._with_scope(send))
         else:
             await self._app({**scope, PRINCIPAL: LOCAL}, receive, send)

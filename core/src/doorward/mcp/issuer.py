@@ -11,12 +11,14 @@ from urllib.parse import urlsplit
 
 import httpx2
 import jwt
+from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls
 from starlette.authentication import AuthenticationError
 
 from doorward.credentials.exchange import exchange
 from doorward.errors import ServerError
 from doorward.logs import log
-from doorward.settings import LOOPBACK, OAuthSettings
+from doorward.loopback import is_loopback
+from doorward.settings import OAuthSettings
 
 AGAIN = 30.0
 """Seconds after which a token with an unknown key makes us ask again. Anybody can send such tokens."""
@@ -91,25 +93,17 @@ class Keys:
     async def _discovered(self, client: httpx2.AsyncClient) -> str:
         """Where the keys are. Raises: ServerError."""
         issuer = self._settings.issuer
-        for url in _metadata(issuer):
+        for url in build_oauth_authorization_server_metadata_discovery_urls(issuer, issuer):
             found = await _json(client, url)
             if found is None:
                 continue
             if found.get("issuer") != issuer:
                 raise ServerError(f"{url} is of another issuer: {found.get('issuer')!r:.200}, not {issuer!r}")
             where = found.get("jwks_uri")
-            if isinstance(where, str) and (where.startswith("https://") or urlsplit(where).hostname in LOOPBACK):
+            if isinstance(where, str) and (where.startswith("https://") or is_loopback(urlsplit(where).hostname or "")):
                 return where
             raise ServerError(f"{url} names no https jwks_uri")
         raise ServerError(f"{issuer} has no metadata (RFC 8414, OpenID Connect Discovery)")
-
-
-def _metadata(issuer: str) -> list[str]:
-    """Where the metadata may be, in the order of the MCP specification (2025-11-25, basic/authorization)."""
-    parts = urlsplit(issuer)
-    origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
-    inserted = [f"{origin}/.well-known/{name}{path}" for name in ("oauth-authorization-server", "openid-configuration")]
-    return inserted if not path else [*inserted, f"{origin}{path}/.well-known/openid-configuration"]
 
 
 async def _json(client: httpx2.AsyncClient, url: str) -> dict[str, Any] | None:

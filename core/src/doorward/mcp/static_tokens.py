@@ -3,7 +3,6 @@ token that `doorward token` makes or revokes needs no restart."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -16,6 +15,7 @@ from doorward.errors import ConfigError
 from doorward.logs import log
 from doorward.mcp.clients import hashed
 from doorward.settings import EVERYONE, TokenSettings, can_come_in
+from doorward.watched import stamp
 
 
 class StaticTokens:
@@ -44,9 +44,9 @@ class StaticTokens:
 
     def _look(self) -> None:
         """Read the file if it has changed. While it cannot be read, what it said before holds."""
-        if (stamp := self._found()) == self._stamp:
+        if (found := self._found()) == self._stamp:
             return
-        self._stamp = stamp
+        self._stamp = found
         try:
             self._tokens = dict(self._read())
         except (ConfigError, OSError, ValueError, TypeError) as error:
@@ -54,10 +54,9 @@ class StaticTokens:
 
     def _found(self) -> tuple[int, ...]:
         try:
-            found = os.stat(self._loaded.path)
+            return stamp(self._loaded.path.stat())
         except OSError:
             return ()
-        return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
     def _tables(self) -> Mapping[str, Any]:
         data, _ = layers(read(self._loaded.path)[0], self._loaded.secrets)

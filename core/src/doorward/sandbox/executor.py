@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from pydantic import ByteSize, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from doorward.drivers import Capabilities, PluginContext
+from doorward.contexts import PluginContext
+from doorward.drivers import Capabilities
 from doorward.sandbox.bootstrap import COMMAND
 from doorward.sandbox.jail import Isolated, Jail, zygote_config
 from doorward.sandbox.pool import Pool

@@ -62,7 +62,7 @@ class Host:
     ) -> Any:
         """A `PluginContext` with validated settings, to make a driver by hand."""
         from doorward.config import validate
-        from doorward.drivers import PluginContext
+        from doorward.contexts import PluginContext
         from doorward.secrets import Secrets
 
         checked = validate(model, settings or {}, secrets=Secrets(environ=environ or {}), place="test")

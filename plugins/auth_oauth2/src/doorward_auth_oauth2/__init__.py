@@ -48,6 +48,7 @@ class OAuth2:
         login = await log_in(self._context, await store.load(), person)
         async with store.lock():
             where = await store.save(login)
+            store.mark()
         return f"logged in; the tokens are kept in {where}"
 
     async def logout(self) -> str:
@@ -59,6 +60,7 @@ class OAuth2:
         async with store.lock():
             login = await store.load()
             await store.forget()
+            store.mark()
         if login is None:
             return "nobody was logged in"
         try:
@@ -99,6 +101,13 @@ class OAuth2:
         from doorward_auth_oauth2.kept import Store
 
         settings = self._context.settings
-        about = [settings.flow, settings.issuer, settings.token_url, settings.client_id, *settings.scopes, *settings.resources]
+        about = [
+            settings.flow,
+            settings.issuer,
+            settings.token_url,
+            settings.client_id,
+            " ".join(settings.scopes),
+            " ".join(settings.resources),
+        ]
         again = settings.flow not in (*PEOPLE, "refresh_token")
         return Store(self._context.vault, entry(self._context, *about), "file" if again else settings.store)

@@ -31,8 +31,8 @@ async def authorize(context: PluginContext, found: Found, person: Person, wire: 
     if endpoint is None:
         raise ConfigError(f"{found.named['issuer']} has no logins for devices", hint='Set flow = "authorization_code" in auth.')
     fields = {"scope": " ".join(found.scopes), "resource": settings.resources or found.protected.get("resource")}
-    more = {name: value.reveal() for name, value in settings.params.items()}
-    told = _read(await wire.send(grants.proven(settings, str(endpoint), found.named["issuer"], {}, more | fields)))
+    request = await grants.proven(settings, str(endpoint), found.named["issuer"], {}, await settings.more_fields() | fields)
+    told = _read(await wire.send(request))
     for page in (told["verification_uri"], told["page"]):
         wire.check(page)
     scopes = f", which is asked for: {' '.join(found.scopes)}" if found.scopes else ""
@@ -57,7 +57,7 @@ async def _wait(context: PluginContext, found: Found, told: dict[str, Any], wire
                 raise
         except ServerError:  # it is not there for the moment (section 3.5)
             interval = min(interval * 2, MOST_INTERVAL)
-    raise ServerError("nobody has entered the code in time")
+    raise ServerError("nobody has entered the code in time", hint="Start the login again.")
 
 
 def _read(response: httpx2.Response) -> dict[str, Any]:

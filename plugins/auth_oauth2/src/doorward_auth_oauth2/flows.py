@@ -77,8 +77,7 @@ async def authorize(
         )
 
     async def visit_with_more(page: str) -> None:
-        more: dict[str, Any] = {name: value.reveal() for name, value in settings.params.items()}
-        more |= {"resource": settings.resources} if settings.resources else {}
+        more = await settings.more_fields() | ({"resource": settings.resources} if settings.resources else {})
         await visit(str(httpx2.URL(page).copy_merge_params(more)) if more else page)
 
     metadata = OAuthClientMetadata(client_name="Doorward", redirect_uris=redirects, scope=" ".join(found.scopes) or None)

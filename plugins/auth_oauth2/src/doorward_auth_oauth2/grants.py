@@ -39,13 +39,13 @@ async def grant(context: PluginContext, wire: Wire, subject: str = "") -> Login:
     require_named(settings, context.url, found)
     fields: dict[str, Any] = {"scope": " ".join(found.scopes)}
     if settings.flow == "password":
-        fields |= {"grant_type": "password", "username": settings.username.reveal(), "password": settings.password.reveal()}
+        fields |= {"grant_type": "password", "username": await settings.username.get(), "password": await settings.password.get()}
     elif settings.flow == "refresh_token":
         # What the server asks for may be more than was granted with it (RFC 6749 section 6).
-        fields = {"grant_type": "refresh_token", "refresh_token": settings.refresh_token.reveal(), "scope": " ".join(settings.scopes)}
+        fields = {"grant_type": "refresh_token", "refresh_token": await settings.refresh_token.get(), "scope": " ".join(settings.scopes)}
     elif settings.flow == "jwt_bearer":
         who = settings.assertion_issuer or settings.client_id
-        signed = assertion(settings, who, settings.subject or who, settings.audience or found.named["issuer"], settings.claims)
+        signed = await assertion(settings, who, settings.subject or who, settings.audience or found.named["issuer"], settings.claims)
         fields |= {"grant_type": f"{GRANT}jwt-bearer", "assertion": signed}
     elif settings.flow == "token_exchange":
         fields |= {"grant_type": f"{GRANT}token-exchange", "subject_token": subject, "subject_token_type": settings.subject_token_type}
@@ -72,7 +72,7 @@ async def revoke(settings: OAuth2Settings, login: Login, wire: Wire) -> bool:
     endpoint = login.provider.get("revocation_endpoint")
     if endpoint:
         fields = {"token": login.tokens.get("refresh_token") or login.token}
-        await wire.send(proven(settings, endpoint, login.provider["issuer"], login.client, fields))
+        await wire.send(await proven(settings, endpoint, login.provider["issuer"], login.client, fields))
     return bool(endpoint)
 
 
@@ -84,28 +84,19 @@ async def ask(
     fields: dict[str, Any],
     wire: Wire,
 ) -> dict[str, Any]:
-    """What the token endpoint says to a grant. Raises: ConfigError, LoginRefused, ServerError."""
-    request = token_request(settings, provider, resource, registered, fields)
-    return tokens_of(await wire.send(request))
+    """What the token endpoint says to a grant, to which the configuration may add. Raises: ConfigError, LoginRefused, ServerError."""
+    whole = await settings.more_fields() | fields | {"resource": settings.resources or resource.get("resource")}
+    return tokens_of(await wire.send(await proven(settings, provider["token_endpoint"], provider["issuer"], registered, whole)))
 
 
-def token_request(
-    settings: OAuth2Settings, provider: dict[str, Any], resource: dict[str, Any], registered: dict[str, Any], fields: dict[str, Any]
-) -> httpx2.Request:
-    """A grant, with what the configuration adds to it. Raises: ConfigError."""
-    named = {"resource": settings.resources or resource.get("resource")}
-    whole = {**{name: value.reveal() for name, value in settings.params.items()}, **fields, **named}
-    return proven(settings, provider["token_endpoint"], provider["issuer"], registered, whole)
-
-
-def proven(settings: OAuth2Settings, url: str, issuer: str, registered: dict[str, Any], fields: dict[str, Any]) -> httpx2.Request:
+async def proven(settings: OAuth2Settings, url: str, issuer: str, registered: dict[str, Any], fields: dict[str, Any]) -> httpx2.Request:
     """A POST by the client that is configured, else the one that was registered (RFC 6749 section 2.3, RFC 7523 section 2.2).
 
     Raises: ConfigError.
     """
     if settings.client_id or not registered:
         who, method = settings.client_id, settings.method
-        secret = settings.client_secret.reveal() if settings.client_secret else ""
+        secret = await settings.client_secret.get() if settings.client_secret else ""
     else:
         who, secret = registered["client_id"], registered.get("client_secret") or ""
         method = registered.get("token_endpoint_auth_method") or "client_secret_basic" if secret else "none"
@@ -114,19 +105,19 @@ def proven(settings: OAuth2Settings, url: str, issuer: str, registered: dict[str
         both = f"{quote(who, safe='')}:{quote(secret, safe='')}"
         headers["Authorization"] = f"Basic {base64.b64encode(both.encode()).decode()}"
     elif method == "private_key_jwt":
-        fields |= {"client_assertion_type": ASSERTION, "client_assertion": assertion(settings, who, who, issuer)}
+        fields |= {"client_assertion_type": ASSERTION, "client_assertion": await assertion(settings, who, who, issuer)}
     elif who:
         fields |= {"client_id": who} | ({"client_secret": secret} if method == "client_secret_post" else {})
     return httpx2.Request("POST", parsed(url), data=fields, headers=headers)
 
 
-def assertion(settings: OAuth2Settings, issuer: str, subject: str, audience: str, claims: dict[str, Any] | None = None) -> str:
+async def assertion(settings: OAuth2Settings, issuer: str, subject: str, audience: str, claims: dict[str, Any] | None = None) -> str:
     """What the private key says (RFC 7523 section 3). Raises: ConfigError."""
     import jwt
 
     now = int(time.time())
     told = {"iss": issuer, "sub": subject, "aud": audience, "iat": now - SKEW, "exp": now + LIFE, "jti": str(uuid.uuid4())} | (claims or {})
-    key = settings.private_key.reveal() if settings.private_key else ""
+    key = await settings.private_key.get() if settings.private_key else ""
     headers = {"kid": settings.key_id} if settings.key_id else None
     try:
         return jwt.encode(told, key, algorithm=settings.signing_algorithm, headers=headers)

@@ -21,8 +21,8 @@ SERVICE = "doorward"
 """The service under which entries stand in a keyring."""
 _YEARS = 10.0**9
 """Seconds after which nobody cares any more; some say more than a float can hold."""
-_INSTANT = 0.001
-"""Less than that is no time: added to that of the day, it may be lost."""
+_LEAST = 0.001
+"""Fewer are none: added to the time of day they would not show."""
 
 
 def life(told: Any) -> float | None:
@@ -36,7 +36,7 @@ def life(told: Any) -> float | None:
         return _YEARS if not str(told).startswith("-") else None
     except ValueError:
         return None
-    return seconds if seconds >= _INSTANT else None
+    return seconds if seconds >= _LEAST else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,7 @@ class Store:
 
     def __init__(self, vault: Vault, name: str, kind: Literal["auto", "keyring", "file"]) -> None:
         self._vault, self._name, self._kind = vault, name, kind
+        self._seen = vault.marked(name)
 
     async def load(self) -> Login | None:
         """What is kept, if anything is. Raises: ConfigError."""
@@ -94,6 +95,15 @@ class Store:
     async def forget(self) -> bool:
         """Keep nothing. Returns: whether there was anything. Raises: ConfigError."""
         return await anyio.to_thread.run_sync(self._forget)
+
+    def mark(self) -> None:
+        """Tell other processes that a person has logged in or out. Raises: ConfigError."""
+        self._vault.mark(self._name)
+
+    def changed(self) -> bool:
+        """Whether a person has, since this was asked last."""
+        before, self._seen = self._seen, self._vault.marked(self._name)
+        return before != self._seen
 
     def lock(self) -> AbstractAsyncContextManager[None]:
         """Alone with what is kept, of all processes. Raises: ConfigError, ServerError."""

@@ -67,7 +67,7 @@ class Redirect:
             with anyio.fail_after(PATIENCE):
                 return checked(await self._query)
         except TimeoutError:
-            raise ServerError(f"nobody has logged in within {PATIENCE / 60:.0f} minutes") from None
+            raise ServerError(f"nobody has logged in within {PATIENCE / 60:.0f} minutes", hint="Start the login again.") from None
 
     def pasted(self, text: str) -> dict[str, str]:
         """The same, of an address that a person pasted. Raises: ServerError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any, Literal
 
@@ -127,10 +128,20 @@ class OAuth2Settings(Settings):
             return "none"
         return f"client_secret_{self.client_auth}"
 
-    def secrets(self) -> list[str]:
+    @property
+    def asks_for(self) -> str:
+        """Whose token it is, and for whom, where that stands in the configuration."""
+        whose = [self.assertion_issuer, self.subject, self.audience, self.claims, self.subject_token_type, self.requested_token_type]
+        return json.dumps(whose, default=str)
+
+    async def secrets(self) -> list[str]:
         """All values that are not in the configuration, or should not be: what a login depends on. Raises: MissingSecret."""
         found = [self.client_secret, self.private_key, self.username, self.password, self.refresh_token, self.subject_token]
-        return [value.reveal() if value else "" for value in (*found, *self.params.values())]
+        return [await value.get() if value else "" for value in (*found, *self.params.values())]
+
+    async def more_fields(self) -> dict[str, Any]:
+        """What `params` adds to requests. Raises: MissingSecret."""
+        return {name: await value.get() for name, value in self.params.items()}
 
     def urls(self, server: str) -> list[str]:
         """The URLs that the operator named, the server's own among them."""

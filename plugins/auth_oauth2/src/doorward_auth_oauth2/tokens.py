@@ -17,6 +17,19 @@ from doorward_auth_oauth2.settings import PEOPLE
 from doorward_auth_oauth2.wire import Wire
 
 
+class _Held(Renewal[Login]):
+    """Hands out one login, until a person logs in anew or out, in whatever process."""
+
+    def __init__(self, fetch: Callable[[Login | None], Awaitable[Login]], store: Store) -> None:
+        super().__init__(fetch)
+        self._store = store
+
+    async def get(self, refused: Login | None = None) -> Login:
+        if self._store.changed():
+            self.held = None
+        return await super().get(refused)
+
+
 class Bearer(Fetched[Login]):
     """Puts the token into each request (RFC 6750 section 2.1). It is a person's, got by a login, or one that is got here."""
 
@@ -25,7 +38,8 @@ class Bearer(Fetched[Login]):
         self._person = self._settings.flow in PEOPLE
         self._keeps = self._person or self._settings.flow == "refresh_token" or context.vault.encrypted
         self._backoff = Backoff(context.name)
-        super().__init__(context.name, Home(context.name, context.url, context.origins), Renewal(self._fetch), self._put, advice=advice)
+        home = Home(context.name, context.url, context.origins)
+        super().__init__(context.name, home, _Held(self._fetch, store), self._put, advice=advice)
         if self._settings.flow == "token_exchange" and self._settings.subject_token is None and not context.per_principal:
             raise ConfigError(
                 "the flow token_exchange exchanges what each principal brings, and this server is the same for all",
@@ -72,7 +86,7 @@ class Bearer(Fetched[Login]):
 
     async def _fetch(self, refused: Login | None) -> Login:
         """What is kept, which another process may have got, or new tokens."""
-        by = "" if self._person else _digest(self._settings.flow, *self._settings.secrets())
+        by = "" if self._person else _digest(self._settings.flow, self._settings.asks_for, *await self._settings.secrets())
         if not self._keeps:
             return await self._own(None, by)
         async with self._store.lock():
@@ -111,7 +125,7 @@ class Bearer(Fetched[Login]):
         """Tokens that nobody has to log in for; the successors of a configured refresh token are used once each."""
         from doorward_auth_oauth2 import grants
 
-        subject = self._subject() if self._settings.flow == "token_exchange" else ""
+        subject = await self._subject() if self._settings.flow == "token_exchange" else ""
         try:
             if kept is not None and self._settings.flow == "refresh_token":
                 login = await self._refresh(kept)
@@ -121,10 +135,10 @@ class Bearer(Fetched[Login]):
             raise type(error)(f"no token for {self._context.name}: {error}", hint=error.hint) from None
         return replace(login, by=by)
 
-    def _subject(self) -> str:
+    async def _subject(self) -> str:
         """What is exchanged. Raises: MissingSecret, LoginRefused."""
         if self._settings.subject_token is not None:
-            return str(self._settings.subject_token.reveal())
+            return str(await self._settings.subject_token.get())
         whose = self._context.principal
         if presented := self._context.presented():
             return presented
@@ -134,7 +148,8 @@ class Bearer(Fetched[Login]):
     async def _refresh(self, kept: Login) -> Login:
         from doorward_auth_oauth2 import grants
 
-        return await self._ask(_digest(kept.token, *self._settings.secrets()), lambda wire: grants.refresh(self._settings, kept, wire))
+        what = _digest(kept.token, *await self._settings.secrets())
+        return await self._ask(what, lambda wire: grants.refresh(self._settings, kept, wire))
 
     async def _ask(self, what: str, work: Callable[[Wire], Awaitable[Login]]) -> Login:
         """New tokens, unless the provider has just failed to give any for the same. Raises: LoginRefused, ServerError."""

@@ -35,7 +35,7 @@ class Wire:
 
     def __init__(self, conceal: Callable[[str], None], named: Iterable[str]) -> None:
         self._conceal = conceal
-        self._loopback = any(is_loopback(parsed(url)) for url in named)
+        self._loopback = any(is_loopback(parsed(url).host) for url in named)
         self._client = httpx2.AsyncClient(follow_redirects=False, timeout=PATIENCE, headers={"User-Agent": "doorward"})
 
     async def __aenter__(self) -> Wire:
@@ -47,9 +47,9 @@ class Wire:
     def check(self, url: str) -> None:
         """Whether a URL that somebody names may be used. Raises: ServerError."""
         at = parsed(url)
-        if at.scheme == "https" and at.host and not at.userinfo and (self._loopback or not is_loopback(at)):
+        if at.scheme == "https" and at.host and not at.userinfo and (self._loopback or not is_loopback(at.host)):
             return
-        if at.scheme != "http" or at.userinfo or not self._loopback or not is_loopback(at):
+        if at.scheme != "http" or at.userinfo or not self._loopback or not is_loopback(at.host):
             raise ServerError(f"{place(url)} was not asked: only https is, and loopback if the server is there too")
 
     async def get(self, url: str) -> httpx2.Response:

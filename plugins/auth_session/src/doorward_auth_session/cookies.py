@@ -64,6 +64,11 @@ class _Policy(DefaultCookiePolicy):
         return bool(super().set_ok(cookie, request)) and (len(self._held) < MOST or cookie.name in {held.name for held in self._held})
 
 
+def none() -> CookieJar:
+    """For a client whose cookies are kept by `Cookies` alone."""
+    return CookieJar(DefaultCookiePolicy(allowed_domains=[]))
+
+
 def lasting(ends: float) -> bool:
     """Whether a cookie with this end may be a session: what lasts less than a minute is a message to the next page."""
     return ends - time.time() > 60

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING
 
 import anyio
@@ -10,7 +9,8 @@ import httpx2
 from doorward import ServerError, log
 from doorward.credentials import Backoff, Fetched, Renewal, exchange
 
-from doorward_auth_session.login import Login
+from doorward_auth_session import cookies
+from doorward_auth_session.login import Login, fields
 from doorward_auth_session.opened import Opened
 from doorward_auth_session.places import Places
 
@@ -33,7 +33,7 @@ class Keeper(Fetched[Opened]):
 
     async def _open(self, refused: Opened | None) -> Opened:
         try:
-            login = Login(self._context, self._places)
+            login = Login(self._context, self._places, await fields(self._context.settings))
             return await self._backoff.ask(login.digest, login)
         except ServerError as error:
             raise type(error)(f"no session for {self._context.name}: {error}", hint=error.hint) from None
@@ -45,7 +45,7 @@ class Keeper(Fetched[Opened]):
         if credential.doubted:
             self._require_no_login(response)
             return None
-        return await self._sessions.get(credential)
+        return await self.renew(credential)
 
     async def check(self, response: httpx2.Response, credential: Opened) -> None:
         credential.take(response)
@@ -71,7 +71,7 @@ class Keeper(Fetched[Opened]):
         status = 0
         with anyio.move_on_after(GOODBYE):
             try:
-                async with httpx2.AsyncClient(cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[]))) as client:
+                async with httpx2.AsyncClient(cookies=cookies.none()) as client:
                     request = client.build_request(self._context.settings.logout_method, url)
                     opened.put(request)
                     status = (await exchange(client, request)).status_code

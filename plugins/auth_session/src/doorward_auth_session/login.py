@@ -6,15 +6,13 @@ import contextlib
 import hashlib
 import json
 import re
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
 
 import httpx2
 from doorward import LoginRefused, ServerError, Template
 from doorward.credentials import exchange, place
 
-from doorward_auth_session import answers
-from doorward_auth_session.cookies import lasting
+from doorward_auth_session import answers, cookies
 from doorward_auth_session.csrf import USUAL, inputs
 from doorward_auth_session.opened import Opened
 from doorward_auth_session.places import REDIRECTS, Places
@@ -22,18 +20,24 @@ from doorward_auth_session.places import REDIRECTS, Places
 if TYPE_CHECKING:
     from doorward import PluginContext
 
+    from doorward_auth_session.settings import SessionSettings
+
 _LOGIN_FORM = re.compile(r"""<input\b[^<>]{0,2000}\btype\s{0,9}=\s{0,9}["']?password\b""", re.IGNORECASE)
 _SENDABLE = re.compile(r"[\x21-\x7e]([\x20-\x7e]{0,16000}[\x21-\x7e])?")
 
 
-class Login:
+async def fields(settings: SessionSettings) -> dict[str, Any]:
     """What is posted, with its secrets as they are now. Raises: MissingSecret."""
+    more = {name: await value.get() if isinstance(value, Template) else value for name, value in settings.fields.items()}
+    user = {settings.username_field: await settings.username.get()} if settings.username else {}
+    return {**more, **user, settings.password_field: await settings.password.get()}
 
-    def __init__(self, context: PluginContext, places: Places) -> None:
-        self._context, self._settings, self._places = context, context.settings, places
-        more = {name: value.reveal() if isinstance(value, Template) else value for name, value in self._settings.fields.items()}
-        user = {self._settings.username_field: self._settings.username.reveal()} if self._settings.username else {}
-        self._fields: dict[str, Any] = {**more, **user, self._settings.password_field: self._settings.password.reveal()}
+
+class Login:
+    """One login by these `fields`."""
+
+    def __init__(self, context: PluginContext, places: Places, fields: dict[str, Any]) -> None:
+        self._context, self._settings, self._places, self._fields = context, context.settings, places, fields
 
     @property
     def digest(self) -> str:
@@ -42,8 +46,7 @@ class Login:
 
     async def __call__(self) -> Opened:
         """Log in. Raises: LoginRefused, ServerError."""
-        nothing = CookieJar(DefaultCookiePolicy(allowed_domains=[]))  # cookies are kept by `Opened` alone
-        async with httpx2.AsyncClient(cookies=nothing) as client:
+        async with httpx2.AsyncClient(cookies=cookies.none()) as client:
             opened = Opened(self._context, self._places)
             if self._settings.wants_csrf:
                 await self._page(client, opened)
@@ -108,7 +111,7 @@ class Login:
             ends += [opened.cookies.ends(name) for name in names]
         else:
             names = names - USUAL.keys() - opened.csrf.names()
-            ends += [end for name in names if lasting(end := opened.cookies.ends(name))]
+            ends += [end for name in names if cookies.lasting(end := opened.cookies.ends(name))]
         if settings.cookie_name or not settings.token_field:
             self._require(response, opened, names)
         # What has ended before it began was told by a clock that is wrong: the server will say when it ends.

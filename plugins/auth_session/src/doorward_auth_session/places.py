@@ -17,7 +17,7 @@ class Places:
 
     def __init__(self, context: PluginContext) -> None:
         settings, name = context.settings, context.name
-        self.home = Home(name, context.url)
+        self.home = Home(name, context.url, context.origins)
         self.server = parsed(context.url)
         base = self.server.copy_with(query=None, fragment=None, userinfo=b"")
         base = base.copy_with(path=base.path.rstrip("/") + "/")
@@ -27,7 +27,11 @@ class Places:
         login = Home(name, str(self.login))
         for key, url in (("csrf_url", self.page), ("logout_url", self.logout)):
             if url is not None and url.origin not in (self.home.origin, login.origin):
-                raise ConfigError(f"{key} is neither at the server nor where the login is", place=f"[servers.{name}] auth")
+                raise ConfigError(
+                    f"{key} is neither at the server nor where the login is",
+                    place=f"[servers.{name}] auth",
+                    hint="Name a page of either: a session is shown to nobody else.",
+                )
 
     def asks_to_log_in(self, response: httpx2.Response) -> bool:
         """Whether an answer is a redirect to the login."""

@@ -180,7 +180,7 @@ def _oauth2(scheme: Scheme, names: Names, home: Home, scopes: list[str]) -> Iter
                 _says(says, names, home),
                 "authorization",
                 trouble,
-                _elsewhere([url for key, url in urls.items() if key != "authorization_url"], home),
+                _elsewhere([*urls.values()], home),
             )
     yield Way({"type": "jwt", "token": names.of("TOKEN")}, "an access token that you have, as a bearer token", "authorization", 9)
 
