@@ -208,7 +208,10 @@ def test_what_a_table_does_not_say_is_as_for_everyone(tmp_path: Path) -> None:
     text = '[principals."*"]\nservers = ["public"]\ndeny = ["public.drop"]\n'
     text += '[principals.alice.secrets]\nkey = "k"\n[principals.bob]\nservers = ["*"]\n'
     principals = _principals(tmp_path, text)
-    assert [principals.may_use(who, "private") for who in ("alice", "bob", "eve", LOCAL)] == [False, True, False, False]
+    assert [principals.may_use(who, "private") for who in ("alice", "bob", "eve", LOCAL)] == [False, True, False, True]
+    own = _principals(tmp_path, text + '[principals.local]\nservers = ["private"]\n')
+    assert [own.may_use(LOCAL, server) for server in ("public", "private")] == [False, True]
+    assert own.settings(LOCAL).deny == []
     assert principals.settings("bob").deny == ["public.drop"]
     assert principals.secrets("alice").expand("${principal:key} of ${principal:name}") == "k of alice"
     for who in ("bob", "eve", "*"):

@@ -12,6 +12,7 @@ from doorward.config import Loaded, module_name
 from doorward.logs import log
 from doorward.secrets import Secrets, Template
 from doorward.settings import EVERYONE, PrincipalSettings
+from doorward.types import LOCAL
 
 _MOST = 10_000
 """Principals whose last token is kept in mind."""
@@ -24,12 +25,13 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class Principals:
-    """What the configuration says of each principal. Whoever is not in it, and not in `[principals."*"]`, may use all servers."""
+    """What the configuration says of each principal. Without a table, and without `[principals."*"]`, one may use all servers; `local`
+    is whoever has this machine, whom that does not mean."""
 
     def __init__(self, loaded: Loaded) -> None:
         self._settings: Mapping[str, PrincipalSettings] = loaded.config.principals
         self._everyone = self._settings.get(EVERYONE, PrincipalSettings())
-        self._tables = {name: self._merged(table) for name, table in self._settings.items()}
+        self._tables = {LOCAL: PrincipalSettings()} | {name: self._merged(name, table) for name, table in self._settings.items()}
         self._servers = [*loaded.config.servers]
         self._secrets = loaded.secrets
         self._presented: OrderedDict[str, str] = OrderedDict()
@@ -41,8 +43,8 @@ class Principals:
         """The table of a principal. What it does not say is as in that of everyone."""
         return self._tables.get(principal, self._everyone)
 
-    def _merged(self, own: PrincipalSettings) -> PrincipalSettings:
-        return self._everyone.model_copy(update={key: getattr(own, key) for key in own.model_fields_set})
+    def _merged(self, name: str, own: PrincipalSettings) -> PrincipalSettings:
+        return own if name == LOCAL else self._everyone.model_copy(update={key: getattr(own, key) for key in own.model_fields_set})
 
     def place(self, principal: str, key: str) -> str:
         """Where the configuration says a key of a principal: `[principals.alice] deny`."""

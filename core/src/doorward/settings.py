@@ -183,7 +183,7 @@ EVERYONE = "*"
 
 class PrincipalSettings(Settings):
     """`[principals.NAME]`: one who asks over HTTP, or `local`, who asks over stdio and on the command line. `[principals."*"]`: everyone
-    who has no table of their own; it also says what a table of their own does not, but for secrets and tokens."""
+    but `local` who has no table of their own; it also says what a table of their own does not, but for secrets and tokens."""
 
     servers: list[str] = Field(["*"], description="The servers that they see and may use; wildcards work")
     allow: list[str] = Field(["*"], description="What they may call, as in [policy], within what that allows")

@@ -399,6 +399,7 @@ JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st
 @example(told=-1, now=1.0)
 @example(told="1e-311", now=1.0)
 @example(told="3600", now=1.0)
+@example(told="3.8e-81", now=1.0)
 @example(told=float("nan"), now=1.0)
 @example(told=10**400, now=1.0)
 @example(told="2.2250738585072014e-308", now=1.0)

@@ -57,7 +57,7 @@ async def serve_http(gate: Gateway, host: str, port: int, *, ready: Callable[[st
             web = uvicorn.Server(settings)
             web.capture_signals = contextlib.nullcontext  # type: ignore  # signals are our caller's, who cancels us
             running = asyncio.ensure_future(web.serve(sockets=[listener]))
-            ready(endpoint.local)
+            ready(endpoint.local if endpoint.local == endpoint.url else f"{endpoint.local} (for clients: {endpoint.url})")
             try:
                 await asyncio.shield(running)
             finally:

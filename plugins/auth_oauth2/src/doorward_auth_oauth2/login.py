@@ -38,6 +38,8 @@ async def _in_a_browser(context: PluginContext, found: discovery.Found, person: 
             redirect.expect(page)
             asks = f", which is asked for: {' '.join(found.scopes)}" if found.scopes else ""
             person.tell(f"Log in at {httpx2.URL(page).host} for {context.name} ({httpx2.URL(url).host}){asks}.")
+            if settings.client_id and not settings.redirect_port:
+                person.tell(f"It ends at {redirect.uri}. If the provider refuses that, register it with a fixed port: redirect_port.")
             await person.open(page)
 
         async def answer() -> AuthorizationCodeResult:
