@@ -82,7 +82,8 @@ def test_the_example_configuration_is_right(tmp_path: Path) -> None:
             assert reports["library"].functions == 15
             assert gate.servers.broken == {}
             assert not reports["library"].warnings
-            assert gate.servers.settings().keys() == {"library"}
+            assert gate.servers.configured.keys() == {"library"}
+            assert len(gate.servers.settings("library")) == 2  # its source's and its auth's
             assert (await gate.execute("1 + 1")).value == 2
 
     asyncio.run(check())
