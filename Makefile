@@ -25,9 +25,9 @@ setup: .venv/ready
 demo: setup
 	@$(BIN)/doorward demo
 
-# One worker more than CI has cores: much of a test is waiting. A file of tests stays together; what counts things of the whole machine has it to itself.
+# A file of tests stays together; what counts things of the whole machine has it to itself.
 test: setup
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not alone"
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not alone"
 	$(BIN)/python -m pytest -m alone
 
 peers: setup
