@@ -10,11 +10,12 @@ from typing import Any, ClassVar
 import pytest
 from doorward import Call, Compiled, ConfigError, DoorwardError, Function, ServerContext, Settings, Template, UnknownName, sources
 from doorward.artefacts import PREFIX, Artefacts
-from doorward.config import load, module_name
+from doorward.config import Server, load, module_name
 from doorward.gateway import Gateway
 from doorward.principals import Principals
 from doorward.rate import Rate
 from doorward.results import as_dict
+from doorward.settings import ServerSettings
 from doorward.types import LOCAL, Outcome
 from doorward.values import dump
 from hypothesis import given
@@ -213,10 +214,11 @@ def test_what_a_table_does_not_say_is_as_for_everyone(tmp_path: Path) -> None:
     assert [own.may_use(LOCAL, server) for server in ("public", "private")] == [False, True]
     assert own.settings(LOCAL).deny == []
     assert principals.settings("bob").deny == ["public.drop"]
-    assert principals.secrets("alice").expand("${principal:key} of ${principal:name}") == "k of alice"
+    own_server = Server("own", ServerSettings(source="x", per_principal=True), {}, "")
+    assert principals.secrets_of(own_server, "alice").expand("${principal:key} of ${principal:name}") == "k of alice"
     for who in ("bob", "eve", "*"):
         with pytest.raises(ConfigError, match="has no 'key'"):
-            principals.secrets(who).expand("${principal:key}")
+            principals.secrets_of(own_server, who).expand("${principal:key}")
 
 
 NAMES = st.from_regex(r"[a-z][a-z0-9_-]{0,8}", fullmatch=True).filter(lambda name: name not in ("doorward", "re", "os"))
@@ -461,12 +463,12 @@ async def test_who_comes_while_theirs_is_closed_has_a_new_one(own: Any, monkeypa
 
 def test_a_name_takes_no_word_out_of_the_answers_of_all() -> None:
     """Where an API wants to be told who asks, a principal whom an issuer lets choose a name could choose any word."""
-    from doorward.scrubber import MOST_OF_ALL
+    from doorward.scrubber import MOST_OF_ALL, Owner
     from doorward.secrets import Secret, Secrets
 
     secrets = Secrets(environ={})
     for name in ("description", *(f"person-{number:05}" for number in range(MOST_OF_ALL + 5))):
-        theirs = secrets.of(name, lambda key, name=name: name if key == "name" else None)  # type: ignore[misc]
+        theirs = secrets.of(Owner("own", name), lambda key, name=name: name if key == "name" else None)  # type: ignore[misc]
         assert Secret("${principal:name}", theirs).reveal() == name
         assert Secret("as ${principal:name}", theirs).reveal() == f"as {name}"
     assert secrets.scrub("a description of person-00001") == "a description of person-00001"

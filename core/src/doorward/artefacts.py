@@ -18,7 +18,7 @@ from doorward.types import Artefact, File
 
 PREFIX = "doorward://results/"
 PAGE = 32 * 2**10
-"""Characters (or bytes) of a page."""
+"""Bytes of a page; that of a text ends with a whole character."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,11 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    content: str | bytes
+    content: bytes
     type: str
     until: float
-    name: str = ""
+    name: str
+    is_text: bool
 
     @property
     def size(self) -> int:
@@ -68,16 +69,19 @@ class Artefacts:
         self._kept: dict[str, dict[str, _Kept]] = {}  # of each principal, the oldest first
         self._held: Counter[str] = Counter()
 
-    def keep(self, content: str | bytes, type: str, principal: str, name: str = "") -> Artefact:
-        """Keep it and say where. The id cannot be guessed and works for its principal only."""
+    def keep(self, content: str | bytes, type: str, principal: str, name: str = "", *, is_text: bool = False) -> Artefact:
+        """Keep it and say where. The id cannot be guessed and works for its principal only. `is_text`: the bytes are UTF-8, whose
+        pages are texts."""
+        if isinstance(content, str):
+            content, is_text = content.encode(errors="replace"), True
         if len(content) > self._most:
             raise LimitExceeded(f"a result of {len(content)} bytes is more than may be kept ({self._most})")
         id = secrets.token_urlsafe(16)
-        kept = _Kept(content, type, self._clock() + self._seconds, name)
+        kept = _Kept(content, type, self._clock() + self._seconds, name, is_text)
         self._kept.setdefault(principal, {})[id] = kept
         self._held[principal] += kept.size
         self._make_room(id)
-        return Artefact(PREFIX + id, type, len(content.encode() if isinstance(content, str) else content), name)
+        return Artefact(PREFIX + id, type, len(content), name)
 
     def _make_room(self, new: str) -> None:
         """Let go what is over, then the oldest of whoever holds most: what one keeps costs nobody else theirs."""
@@ -101,7 +105,7 @@ class Artefacts:
         Raises: UnknownName if there is nothing of that name for that principal (any more).
         """
         kept = self._find(uri, principal)
-        return File(kept.content.encode() if isinstance(kept.content, str) else kept.content, kept.type, kept.name)
+        return File(kept.content, kept.type, kept.name)
 
     def in_params(self, params: Mapping[str, Any], principal: str) -> dict[str, Any]:
         """The parameters of a program, with the URI in place of each handle of a file.
@@ -128,10 +132,21 @@ class Artefacts:
         start = query.removeprefix("offset=")
         offset = min(int(start), kept.size) if start.isdecimal() and len(start) < 16 else 0
         end = offset + PAGE
-        return Page(kept.content[offset:end], kept.type, offset, kept.size, f"{PREFIX}{name}?offset={end}" if end < kept.size else None)
+        if kept.is_text:
+            offset, end = _whole_character(kept.content, offset), _whole_character(kept.content, end)
+        part = kept.content[offset:end]
+        following = f"{PREFIX}{name}?offset={end}" if end < kept.size else None
+        return Page(part.decode(errors="replace") if kept.is_text else part, kept.type, offset, kept.size, following)
 
     def _find(self, uri: str, principal: str) -> _Kept:
         kept = self._kept.get(principal, {}).get(uri.removeprefix(PREFIX).partition("?")[0])
         if kept is None or kept.until <= self._clock():
             raise UnknownName(f"there is no result {uri[:200]}", hint="Results are kept for a while only: run the program again.")
         return kept
+
+
+def _whole_character(text: bytes, place: int) -> int:
+    """The first place from here on at which a character begins."""
+    while place < len(text) and text[place] & 0xC0 == 0x80:
+        place += 1
+    return place

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from doorward.config import Loaded, Server, validate
+from doorward.config import Loaded, Server, module_name, validate
 from doorward.contexts import PluginContext
 from doorward.errors import ConfigError
 from doorward.logs import log
 from doorward.plugins import Plugins
 from doorward.principals import Principals
-from doorward.scrubber import MOST_FETCHED, MOST_OF_ALL
+from doorward.scrubber import MOST_FETCHED, MOST_OF_ALL, Conceal, Owner
 from doorward.types import LOCAL
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Auths:
         self._plugins = plugins
         self._principals = principals
         self._state = state
-        self._concealers: dict[str, Callable[[str], None]] = {}
+        self._concealers: dict[str, Conceal] = {}
         self._opened: dict[tuple[str, str], list[Any]] = {}
 
     def drivers(self, server: Server, principal: str = LOCAL) -> list[tuple[Any, Any]]:
@@ -45,7 +46,7 @@ class Auths:
             if not isinstance(kind, str):
                 raise ConfigError("has no type", place=place, hint='For example: auth = { type = "jwt", token = "${TOKEN}" }')
             driver = self._plugins.driver("auth", kind)
-            secrets = self._principals.secrets(principal) if server.settings.per_principal else self._loaded.secrets
+            secrets = self._principals.secrets_of(server, principal)
             found.append((driver, validate(driver.Settings, options, secrets=secrets, place=place)))
         return found
 
@@ -54,13 +55,14 @@ class Auths:
         key = self._loaded.config.vault_key
         if server.name not in self._concealers:  # one for all who come and go: what it was told is kept as long as there is the scrubber
             self._concealers[server.name] = self._loaded.secrets.concealer(MOST_OF_ALL if server.settings.per_principal else MOST_FETCHED)
+        whose = principal if server.settings.per_principal else ""
         context = PluginContext(
             server.name,
             None,
             self._state,
             url_of(source),
             server.settings.source,
-            conceal=self._concealers[server.name],
+            conceal=partial(self._concealers[server.name], whose=Owner(module_name(server.name), whose)),
             principal=principal,
             presented=lambda: self._principals.presented(principal),
             vault_key=key.reveal if key else None,

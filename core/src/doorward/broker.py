@@ -7,17 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from doorward import arguments
-from doorward.artefacts import base_name
+from doorward import answers, arguments
 from doorward.config import module_name
-from doorward.door import MOST_FILES
 from doorward.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, ServerError, UnknownName
 from doorward.logs import log
 from doorward.names import qualified
 from doorward.observed import Observed
+from doorward.offload import done, is_large
+from doorward.redaction import NO_SECRETS, Redactor
+from doorward.scrubber import Scope, answers_of, redact_error
 from doorward.signatures import signature
 from doorward.types import Call, CallRecord, File, Function, Reply
-from doorward.values import dump, exceeds, plain
+from doorward.values import dump
+from doorward.withholding import Withholding
 
 if TYPE_CHECKING:
     from doorward.catalog import Catalog
@@ -33,12 +35,6 @@ TOLD = 1000
 _HELPED = 20
 """Failed calls of a run after which unknown names are not explained any more."""
 
-_NAME = 200
-"""Characters of a file's name."""
-
-MOST_VALUES = 1_000_000
-"""In one answer of an upstream."""
-
 
 class Broker:
     """The host side of the door. It trusts nothing that comes out of a sandbox."""
@@ -49,6 +45,8 @@ class Broker:
         self._policy = policy
         self._plugins = plugins
         self._secrets = secrets
+        self._reached: dict[str, set[str]] = {}
+        self.withholding = Withholding()
         self.observed = Observed(catalog)
 
     def find(self, name: str, principal: str, *, near: bool = True) -> Function:
@@ -79,7 +77,8 @@ class Broker:
         """
         function = self.find(name, run.program.principal, near=len(run.failures) < _HELPED)
         started = time.perf_counter()
-        client = run.client.of_call(function.server, self._secrets.scrub_value) if run.client else None
+        scope = answers_of(function.server, run.program.principal)
+        client = run.client.of_call(function.server, lambda value: self._secrets.redactor(scope).value(value)) if run.client else None
         call = Call(function, {}, run.program.run, run.program.principal, run.program.deadline, client, run.clock)
         error: BaseException | None = None
         sent = received = 0
@@ -91,16 +90,21 @@ class Broker:
             if sent > run.program.limits.result:
                 raise LimitExceeded(f"the arguments have {sent} bytes, more than {run.program.limits.result}", hint="Send less at once.")
             self._allow(run, call)
-            result = await self._perform(self._opened(call, run))
+            call = self._opened(call, run)
+            self._reached.setdefault(call.principal, set()).add(function.server)
+            try:
+                result = await self._perform(call)
+            except Exception as raised:
+                raise await self._told(call, raised, scope) from None
             reply = result if isinstance(result, Reply) else Reply(result)
-            value, received = self._checked(call, reply, run)
+            value, received = await self._checked(call, reply, run, scope)
             if function.returns is None and not self._servers.per_principal(function.server):  # what one sees is nobody else's
                 self.observed.learn(function, value)
             return replace(reply, value=value)
         except BaseException as raised:
             error = raised if isinstance(raised, DoorwardError) or not isinstance(raised, Exception) else self._defect(function, raised)
             if isinstance(error, DoorwardError):
-                self._secrets.scrub_error(error)
+                redact_error(error, NO_SECRETS)  # what an API said is without them; the rest is the program's own words, to be cut
             raise error from None
         finally:
             ms = (time.perf_counter() - started) * 1000
@@ -163,45 +167,43 @@ class Broker:
                 return await source.call(call)
         raise LimitExceeded(f"{call.function.qualified} did not answer before the run's time was over")
 
-    def _checked(self, call: Call, reply: Reply, run: RunDoor) -> tuple[Any, int]:
+    async def _checked(self, call: Call, reply: Reply, run: RunDoor, scope: Scope) -> tuple[Any, int]:
         """The value as the sandbox may see it, and its size in bytes."""
         result = reply.value
         if refusal := self._plugins.hook.guard_result(call=call, result=result):
             raise GuardRefused(f"{call.function.qualified}: {refusal}")
         if isinstance(result, bytes):
             result = File(result, reply.type, reply.name)
-        if exceeds(result, MOST_VALUES):
-            raise LimitExceeded(
-                f"{call.function.qualified} answered more than {MOST_VALUES:,} values", hint="Ask for less: pages, filters."
-            )
-        files: list[int] = []
+        large = is_large(result)
+        redactor = self._secrets.redactor(scope)
+        answer = await done(answers.read, result, call.function.qualified, run.program.limits.result, redactor, large=large)
+        await self._withhold_guess(call, answer.secrets, redactor)
+        for place, file in answer.files:
+            artefact = run.hold(file.content, file.type, file.name)
+            place.update(artefact=artefact.uri, type=artefact.type, bytes=artefact.bytes, **({"name": file.name} if file.name else {}))
+        return answer.value, answer.size
 
-        def held(file: File) -> dict[str, Any]:
-            files.append(len(file.content))
-            if len(files) > MOST_FILES:
-                raise LimitExceeded(f"{call.function.qualified} answered more than {MOST_FILES} files", hint="Ask for less at once.")
-            self._bounded(call, sum(files), run)
-            return self._held(file, run)
+    async def _told(self, call: Call, raised: Exception, scope: Scope) -> DoorwardError:
+        """What a program is told of an error of the source."""
+        error = raised if isinstance(raised, DoorwardError) else self._defect(call.function, raised)
+        redactor = self._secrets.redactor(scope)
+        said = [error.message, error.hint, getattr(error, "body", None)]
+        large = is_large(said)
+        await self._withhold_guess(call, await done(answers.secrets_in, said, redactor, large=large), redactor)
+        await done(redact_error, error, redactor, large=large)
+        return error
 
-        value = plain(result, held=held)
-        dumped = dump(value)
-        self._bounded(call, len(dumped), run)
-        return self._secrets.scrub_value(value, dumped), sum(files) if isinstance(result, File) else len(dumped) + sum(files)
+    async def _withhold_guess(self, call: Call, found: set[int], redactor: Redactor) -> None:
+        """An answer that would show a program whether it has guessed a credential is none of its.
 
-    def _held(self, file: File, run: RunDoor) -> dict[str, Any]:
-        """The handle of bytes, which stay on the host."""
-        name = base_name(self._secrets.scrub(file.name)[:_NAME])
-        type = self._secrets.scrub(file.type) or "application/octet-stream"
-        artefact = run.hold(self._secrets.scrub_value(file.content), type, name)
-        return {"artefact": artefact.uri, "type": artefact.type, "bytes": artefact.bytes} | ({"name": name} if name else {})
+        Raises: SecretWithheld.
+        """
+        if found and found & await done(answers.secrets_in, call.arguments, redactor, large=is_large(call.arguments)):
+            raise self.withholding.withheld(call.principal, f"the answer of {call.function.qualified}", call.function.server)
 
-    def _bounded(self, call: Call, size: int, run: RunDoor) -> None:
-        """Raises: LimitExceeded."""
-        if size > run.program.limits.result:
-            raise LimitExceeded(
-                f"{call.function.qualified} answered {size} bytes, more than {run.program.limits.result}",
-                hint="Ask for less: pages, filters, fields.",
-            )
+    def reached(self, principal: str) -> frozenset[str]:
+        """The servers that a principal's programs have called since the start."""
+        return frozenset(self._reached.get(principal, ()))
 
     def _defect(self, function: Function, error: Exception) -> ServerError:
         """A source raised what it should not: the call fails, nothing else does."""

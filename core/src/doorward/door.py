@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from doorward.answers import MOST_FILES
 from doorward.arguments import MOST_PARTS
 from doorward.artefacts import base_name
 from doorward.clock import Clock
@@ -20,12 +21,10 @@ if TYPE_CHECKING:
     from doorward.discovery import Discovery
     from doorward.drivers import Client
     from doorward.sessions import Session
+    from doorward.withholding import Withholding
 
 IN_FLIGHT = 64
 """Calls of one run at once; more of them wait."""
-
-MOST_FILES = 100
-"""Files that one run may leave."""
 
 _MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}(; ?charset=[\w-]{1,40})?", re.ASCII)
 
@@ -132,9 +131,9 @@ class RunDoor:
             raise LimitExceeded(f"the run left files of more than {self.program.limits.result} bytes", hint=hint)
         return self.hold(content, type if _MEDIA_TYPE.fullmatch(type) else "application/octet-stream", base_name(name))
 
-    def hold(self, content: str | bytes, type: str, name: str = "") -> Artefact:
+    def hold(self, content: str | bytes, type: str, name: str = "", *, is_text: bool = False) -> Artefact:
         """Keep for its principal what the host itself made of this run: the rest of a large value, an answer that is bytes."""
-        artefact = self._store.keep(content, type, self.program.principal, name)
+        artefact = self._store.keep(content, type, self.program.principal, name, is_text=is_text)
         self.artefacts.append(artefact)
         return artefact
 
@@ -147,6 +146,15 @@ class RunDoor:
             return self._store.open(uri, self.program.principal)
         except UnknownName as error:
             raise InvalidArguments(error.message, hint="Pass the handle that a call of this program answered with.") from None
+
+    @property
+    def withholding(self) -> Withholding:
+        return self._broker.withholding
+
+    @property
+    def reached(self) -> frozenset[str]:
+        """The servers that programs of this principal have called: what these were sent may have reached this run."""
+        return self._broker.reached(self.program.principal)
 
     def count(self, function: str, *, ok: bool, ms: float) -> None:
         """Add a call that was made to the run's account."""

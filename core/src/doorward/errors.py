@@ -75,6 +75,10 @@ class GuardRefused(DoorwardError):
     kind = "guard"
 
 
+class SecretWithheld(GuardRefused):
+    """An answer is withheld, for it holds a credential that the program itself has written."""
+
+
 class LimitExceeded(DoorwardError):
     """A limit (time, memory, calls, output, rate) ended this."""
 

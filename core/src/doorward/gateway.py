@@ -16,7 +16,7 @@ from typing import Any
 
 import anyio
 
-from doorward import config, programs
+from doorward import config, needles, programs
 from doorward.artefacts import Artefacts, Page
 from doorward.broker import Broker
 from doorward.catalog import Catalog, Report
@@ -30,6 +30,7 @@ from doorward.executors import Executors
 from doorward.exposed import Exposed
 from doorward.index import Index
 from doorward.kept import Kept, again
+from doorward.offload import done, is_large
 from doorward.plugins import Plugins
 from doorward.policy import Policy
 from doorward.principals import Principals
@@ -105,6 +106,7 @@ class Gateway:
                     background.start_soon(gate._sweep)
                 else:
                     gate._compiled.set()
+                background.start_soon(anyio.to_thread.run_sync, needles.warm_up)
                 try:
                     yield gate
                 except Exception as error:  # raised below: the task group would wrap the caller's own error
@@ -179,7 +181,7 @@ class Gateway:
         program calls. What goes wrong is in the outcome, never raised.
         """
         try:
-            self._rate.admit(principal)
+            self._admit(principal)
             await self.ready()
             if (size := len(code.encode(errors="surrogatepass"))) > self.limits.code:
                 hint = "Send less code; pass data as params."
@@ -208,7 +210,7 @@ class Gateway:
         """Run a kept program again with other values for its parameters. Refused if a function that it uses has
         changed since."""
         try:
-            self._rate.admit(principal)
+            self._admit(principal)
             await self.ready()
             kept = await self._kept.get(cache_id, principal)
             values = self._artefacts.in_params(params or {}, principal)
@@ -229,13 +231,13 @@ class Gateway:
     ) -> Outcome:
         """One call as a run: it counts as one, its value is cut if it is large, and what goes wrong is in the outcome."""
         try:
-            self._rate.admit(principal)
+            self._admit(principal)
             await self.ready()
             door = self._door(self._program("", {}, "", None, None, principal), client=client)
             value = await door.call(function, (), dict(arguments or {}))
         except DoorwardError as error:
             return Outcome(False, error=failure(error))
-        return succeeded(value, len(dump(value)), door)
+        return succeeded(value, await done(dump, value, large=is_large(value)), door)
 
     def result(self, uri: str, *, principal: str = LOCAL) -> Page:
         """A page of an artefact. Raises: UnknownName."""
@@ -248,6 +250,11 @@ class Gateway:
     async def close_session(self, session_id: str, *, principal: str = LOCAL) -> None:
         """End a session, and a program that runs in it. Raises: UnknownName."""
         await self._sessions.end(self._sessions.find(session_id, principal))
+
+    def _admit(self, principal: str) -> None:
+        """Raises: LimitExceeded."""
+        self._rate.admit(principal)
+        self.broker.withholding.admit(principal)
 
     def _door(self, program: Program, session: Session | None = None, client: Client | None = None) -> RunDoor:
         return RunDoor(program, self.broker, self.discovery, self._artefacts, session, client)

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from doorward.config import Loaded, module_name
+from doorward.config import Loaded, Server, module_name
 from doorward.logs import log
+from doorward.scrubber import MOST_OF_ALL, Owner
 from doorward.secrets import Secrets, Template
 from doorward.settings import EVERYONE, PrincipalSettings
 from doorward.types import LOCAL
@@ -35,7 +36,7 @@ class Principals:
         self._servers = [*loaded.config.servers]
         self._secrets = loaded.secrets
         self._presented: OrderedDict[str, str] = OrderedDict()
-        self._conceal = loaded.secrets.concealer()
+        self._conceal = loaded.secrets.concealer(MOST_OF_ALL)
         for wrong in self.unknown():
             log.warning("principals", what=wrong)
 
@@ -71,8 +72,10 @@ class Principals:
                 if pattern != EVERYONE and not any(_means(pattern, server) for server in self._servers):
                     yield f"{self.place(name, 'servers')}: {pattern!r} fits no server"
 
-    def secrets(self, principal: str) -> Secrets:
-        """What `${…}` in settings that are for this principal alone may name."""
+    def secrets_of(self, server: Server, principal: str) -> Secrets:
+        """What `${…}` in the settings of a server may name; with the principal's own, where each has credentials of their own there."""
+        if not server.settings.per_principal:
+            return self._secrets.of(Owner(module_name(server.name)))
 
         def own(key: str) -> Template | str | None:
             if key == "name":
@@ -80,7 +83,7 @@ class Principals:
             table = self._settings.get(principal)  # never everyone's: a credential that is shared needs no principal
             return table.secrets.get(key) if table else None
 
-        return self._secrets.of(principal, own)
+        return self._secrets.of(Owner(module_name(server.name), principal), own)
 
     def present(self, principal: str, token: str) -> None:
         """Keep the token in mind with which a principal has just asked."""
@@ -92,7 +95,7 @@ class Principals:
     def presented(self, principal: str) -> str | None:
         """The token that a principal brought last. It is scrubbed from now on: whoever asks sends it somewhere."""
         if (token := self._presented.get(principal)) is not None:
-            self._conceal(token)
+            self._conceal(token, Owner(principal=principal))
         return token
 
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from pydantic_core import to_json
 
 from doorward import hints, values
 from doorward.door import RunDoor
 from doorward.errors import DoorwardError, ExecutorError, LimitExceeded, SandboxDied, Unsupported
 from doorward.logs import log
+from doorward.offload import done, is_large
+from doorward.redaction import Redactor
+from doorward.scrubber import made_by
 from doorward.sessions import gone
 from doorward.types import Ended, Failure, Outcome, Program
+from doorward.variants import as_bytes
 
 if TYPE_CHECKING:
     from doorward.executors import Executors
@@ -25,6 +29,9 @@ if TYPE_CHECKING:
 
 MOST_PARTS = 1_000_000
 """Of a program's value: what is larger is no answer, and would keep the host busy for seconds."""
+
+_SEARCHED = 2**20
+"""Characters of an error that are searched for credentials; less of it is shown."""
 
 
 class Runs:
@@ -63,10 +70,7 @@ class Runs:
                     hint="Tell the operator: the log has the details.",
                 )
             )
-        try:
-            outcome = self._finish(program, door, ended, notes, executor, (time.perf_counter() - started) * 1000)
-        except LimitExceeded as error:  # the value is larger than what can be kept
-            outcome = self._finish(program, door, Ended(error=failure(error)), notes, executor, (time.perf_counter() - started) * 1000)
+        outcome = await self._finish(program, door, ended, notes, executor, started)
         self._plugins.tell("run_finished", program=program, outcome=outcome)
         return outcome
 
@@ -99,9 +103,7 @@ class Runs:
                         with anyio.CancelScope(shield=True):
                             await sandbox.close()
                 if scope.cancelled_caught:
-                    late = LimitExceeded(
-                        f"the run took more than {program.limits.timeout:g} s", hint="Do less in one run, or ask for a longer `timeout`."
-                    )
+                    late = _late(program)
                     if session and session.dead:
                         late.hint = gone(late.hint)
                     return name, Ended(error=failure(late, type="TimeoutError"))
@@ -123,42 +125,72 @@ class Runs:
         advice = self._executors.advice(bound or (declined[-1][0] if door.made and declined else ""), session=bool(bound))
         raise Unsupported(message, hint=" ".join([*hints_given, advice]), line=lines[0] if lines else None)
 
-    def _finish(self, program: Program, door: RunDoor, ended: Ended, notes: list[str], executor: str, ms: float) -> Outcome:
-        common: dict[str, Any] = {
-            "printed": self._secrets.scrub(door.printed),
-            "calls": door.calls(),
-            "notes": (*notes, *door.notes),
-            "executor": executor,
-            "ms": round(ms, 2),
-        }
-        printed = common["printed"]
+    async def _finish(self, program: Program, door: RunDoor, ended: Ended, notes: list[str], executor: str, started: float) -> Outcome:
+        """What came of a run, within its time: a large value is read in a thread."""
+        common: dict[str, Any] = {"calls": door.calls(), "executor": executor}
+        redactor = self._secrets.redactor(made_by(program.principal, door.reached))
+        printed, error, read = door.printed, ended.error, _Value()
+        found = redactor.found(as_bytes(printed)) | redactor.found(
+            as_bytes(f"{error.message[:_SEARCHED]} {error.hint or ''}" if error else "")
+        )
+        if error is None:
+            try:
+                with door.clock.until(program.deadline) as scope:
+                    read = await done(_read, ended.value, redactor, large=is_large(ended.value))
+                if scope.cancelled_caught:
+                    error = failure(_late(program), type="TimeoutError")
+            except LimitExceeded as exceeded:
+                error = failure(exceeded)
+        if found | read.secrets:
+            withheld = door.withholding.withheld(program.principal, "what the program made", ", ".join(sorted(door.reached)[:5]))
+            return Outcome(False, error=failure(withheld), ms=_ms_since(started), **common)
         if len(printed) > program.limits.inline:
             whole = door.hold(printed, "text/plain")
-            common["printed"] = f"{printed[: program.limits.inline]}\n… {len(printed) - program.limits.inline} more characters: {whole.uri}"
-        if values.exceeds(ended.value, MOST_PARTS):
-            hint = "Filter or aggregate in the program, and return what you need."
-            ended = Ended(error=failure(LimitExceeded(f"the value has more than {MOST_PARTS:,} parts", hint=hint)))
-        if ended.error:
-            error = hints.complete(self._scrubbed(ended.error), door, program, self._executors, executor)
-            return Outcome(False, error=error, artefacts=tuple(door.artefacts), **common)
-        value = values.plain(ended.value)
-        dumped = values.dump(value)
-        value = self._secrets.scrub_value(value, dumped)
-        return succeeded(value, len(dumped), door, **common)
-
-    def _scrubbed(self, error: Failure) -> Failure:
-        from dataclasses import replace
-
-        scrub = self._secrets.scrub
-        return replace(error, message=scrub(error.message)[:8000], hint=scrub(error.hint)[:4000] if error.hint else None)
+            printed = f"{printed[: program.limits.inline]}\n… {len(printed) - program.limits.inline} more characters: {whole.uri}"
+        common |= {"printed": printed, "notes": (*notes, *door.notes)}
+        if error is None:
+            try:
+                return succeeded(read.value, read.dumped, door, ms=_ms_since(started), **common)
+            except LimitExceeded as exceeded:  # it is larger than what can be kept
+                error = failure(exceeded)
+        error = replace(error, message=error.message[:8000], hint=(error.hint or "")[:4000] or None)
+        error = hints.complete(error, door, program, self._executors, executor)
+        return Outcome(False, error=error, artefacts=tuple(door.artefacts), ms=_ms_since(started), **common)
 
 
-def succeeded(value: Any, size: int, door: RunDoor, **more: Any) -> Outcome:
-    """The outcome of a plain value of `size` bytes: cut if that is much, with a handle to all of it."""
+@dataclass(slots=True)
+class _Value:
+    """A program's value made plain, its JSON, and the credentials in it, by their numbers."""
+
+    value: Any = None
+    dumped: bytes = b""
+    secrets: set[int] = field(default_factory=set)
+
+
+def _read(value: Any, redactor: Redactor) -> _Value:
+    """Raises: LimitExceeded."""
+    if values.exceeds(value, MOST_PARTS):
+        hint = "Filter or aggregate in the program, and return what you need."
+        raise LimitExceeded(f"the value has more than {MOST_PARTS:,} parts", hint=hint)
+    made_plain = values.plain(value)
+    dumped = values.dump(made_plain)
+    return _Value(made_plain, dumped, redactor.found(dumped))
+
+
+def _late(program: Program) -> LimitExceeded:
+    return LimitExceeded(f"the run took more than {program.limits.timeout:g} s", hint="Do less in one run, or ask for a longer `timeout`.")
+
+
+def _ms_since(started: float) -> float:
+    return round((time.perf_counter() - started) * 1000, 2)
+
+
+def succeeded(value: Any, dumped: bytes, door: RunDoor, **more: Any) -> Outcome:
+    """The outcome of a plain value and its JSON: cut if that is much, with a handle to all of it."""
     truncated = None
-    if size > door.program.limits.inline:
-        whole = door.hold(to_json(value, indent=1).decode(), "application/json")
-        truncated = {"shape": values.shape(value), "bytes": size, "rest": whole.uri}
+    if len(dumped) > door.program.limits.inline:
+        whole = door.hold(dumped, "application/json", is_text=True)
+        truncated = {"shape": values.shape(value), "bytes": len(dumped), "rest": whole.uri}
         door.artefacts.remove(whole)
         value = values.cut(value, door.program.limits.inline)
     return Outcome(True, value=value, truncated=truncated, artefacts=tuple(door.artefacts), **more)

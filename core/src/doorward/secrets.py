@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from doorward import references
 from doorward.errors import ConfigError, MissingSecret
+from doorward.redaction import REDACTED, Redactor
 from doorward.references import Reference
-from doorward.scrubber import MOST_OF_ALL, REDACTED, Scrubber
+from doorward.scrubber import MOST_FETCHED, MOST_OF_ALL, NOBODYS, Owner, Scope, Scrubber
 from doorward.watched import Watched
 
 if TYPE_CHECKING:
@@ -130,9 +131,10 @@ class Secrets(Scrubber):
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"cannot be read: {error}", place=str(self._dotenv.file)) from None
 
-    def of(self, principal: str, own: Callable[[str], Template | str | None]) -> Secrets:
-        """These, and the principal's `own` secrets as `${principal:KEY}`."""
-        return _OfPrincipal(self, principal, own)
+    def of(self, whose: Owner, own: Callable[[str], Template | str | None] | None = None) -> Secrets:
+        """These, for the settings of a server: what they name is remembered as its. With `own`, the principal's own secrets are there
+        as `${principal:KEY}`."""
+        return _Of(self, whose, own)
 
     def variables(self, prefix: str) -> dict[str, str]:
         """The variables that start with `prefix`; the real environment wins over `.env`."""
@@ -155,43 +157,61 @@ def _advice(reference: Reference) -> str:
     return f"Put it where {reference.scheme!r} looks for it." + (" Only variables have defaults." if ":-" in reference.name else "")
 
 
-class _OfPrincipal(Secrets):
-    """The secrets that one principal's settings may name. What is revealed is remembered by the scrubber of all."""
+class _Of(Secrets):
+    """The secrets that settings of one server may name, or those of one principal there. What is revealed is remembered by the
+    scrubber of all, as theirs."""
 
-    def __init__(self, shared: Secrets, principal: str, own: Callable[[str], Template | str | None]) -> None:
-        self._shared, self._principal, self._own = shared, principal, own
+    def __init__(self, shared: Secrets, whose: Owner, own: Callable[[str], Template | str | None] | None) -> None:
+        self._shared, self._whose, self._own = shared, whose, own
+
+    def _is_principals(self, reference: Reference) -> bool:
+        return self._own is not None and reference.scheme == "principal"
 
     def _takes_time(self, reference: Reference) -> bool:
-        return reference.scheme == "principal" or self._shared._takes_time(reference)
+        return self._is_principals(reference) or self._shared._takes_time(reference)
 
     def _is_to_hide(self, reference: Reference, remember: bool) -> bool:
-        # What is their own and secret is remembered as such; their name is no secret.
-        return reference.scheme != "principal" and self._shared._is_to_hide(reference, remember)
+        # What is their own and secret is remembered where it is revealed; their name is no secret.
+        return not self._is_principals(reference) and self._shared._is_to_hide(reference, remember)
 
     async def _fetch(self, reference: Reference) -> str | None:
-        if reference.scheme != "principal":
+        if not self._is_principals(reference):
             return await self._shared._fetch(reference)
         own = self._owned(reference)
-        return await own.get() if isinstance(own, Template) else own
+        return self._revealed(reference, await self._of_template.get(own.raw)) if isinstance(own, Template) else own
 
     def _value(self, reference: Reference) -> str | None:
-        if reference.scheme != "principal":
+        if not self._is_principals(reference):
             return self._shared._value(reference)
         own = self._owned(reference)
-        return own.reveal() if isinstance(own, Template) else own
+        return self._revealed(reference, self._of_template.expand(own.raw, remember=True)) if isinstance(own, Template) else own
+
+    @property
+    def _of_template(self) -> Secrets:
+        """What the principal's own templates may name. Theirs are remembered as their own, not as nobody's."""
+        return _Of(self._shared, self._whose, None)
+
+    def _revealed(self, reference: Reference, value: str) -> str:
+        self.remember(value, of=reference.text)
+        return value
 
     def _owned(self, reference: Reference) -> Template | str:
+        assert self._own is not None
+        principal = self._whose.principal
         if (found := self._own(reference.name)) is None:
-            place = f"[principals.{self._principal}.secrets]"
-            raise MissingSecret(f"the principal {self._principal!r} has no {reference.name!r}", hint=f"Set {reference.name} in {place}.")
+            place = f"[principals.{principal}.secrets]"
+            raise MissingSecret(f"the principal {principal!r} has no {reference.name!r}", hint=f"Set {reference.name} in {place}.")
         return found
 
-    def remember(self, value: str, *, of: str = "", most: int = MOST_OF_ALL) -> None:
-        if value.strip() != self._principal:  # who may choose their name could take any word out of the answers of all
-            self._shared.remember(value, of=of and f"of principals: {of}", most=most)
+    def remember(self, value: str, *, of: str = "", most: int = MOST_FETCHED, whose: Owner = NOBODYS) -> None:
+        whose = self._whose if whose == NOBODYS else whose
+        if not self._whose.principal:
+            self._shared.remember(value, of=of, most=most, whose=whose)
+        elif value.strip() != self._whose.principal:  # who may choose their name could take any word out of the answers of all
+            self._shared.remember(value, of=of and f"of principals: {of}", most=MOST_OF_ALL, whose=whose)
 
-    def scrub(self, text: str) -> str:
-        return self._shared.scrub(text)
+    def redactor(self, scope: Scope | None = None) -> Redactor:
+        return self._shared.redactor(scope)
 
 
 class Template:

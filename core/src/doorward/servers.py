@@ -29,6 +29,7 @@ from doorward.plugins import Plugins
 from doorward.policy import wanted
 from doorward.principals import Principals
 from doorward.programs import digest
+from doorward.scrubber import answers_of
 from doorward.settings import ServerSettings
 from doorward.skills import Skills
 from doorward.sources import Sources
@@ -83,7 +84,7 @@ class Servers:
 
     def drop(self, name: str, error: DoorwardError) -> None:
         """Take a server out of use, and remember why."""
-        self._loaded.secrets.scrub_error(error)
+        self._loaded.secrets.scrub_error(error, answers_of(module_name(name)))
         self.broken[name] = error
         log.warning("server_broken", server=name, why=str(error), hint=error.hint)
 
@@ -112,7 +113,7 @@ class Servers:
             state if whose == LOCAL else state / "principals" / sha256(whose.encode(errors="surrogatepass")).hexdigest()[:16],
             cache(lambda: self._auths.open(server, settings, whose)),
             lambda: self.changed(name),
-            self._loaded.secrets.scrub,
+            partial(self._loaded.secrets.scrub, scope=answers_of(module_name(name))),
             lambda: suggested.hint(server, self._catalog.reports().get(module_name(name))),
         )
         return cast("Source", self._driver(server)(context))
@@ -145,7 +146,7 @@ class Servers:
         """The settings of a server's source. Raises: ConfigError, PluginError."""
         if principal == LOCAL and server.name in self._options:
             return self._options[server.name]
-        secrets = self._principals.secrets(principal) if server.settings.per_principal else self._loaded.secrets
+        secrets = self._principals.secrets_of(server, principal)
         model = self._driver(server).Settings
         found = validate(model, dict(server.options), secrets=secrets, place=server.place, also=ServerSettings.model_fields)
         if principal == LOCAL:
@@ -234,7 +235,7 @@ class Servers:
                         module, len(compiled.functions), [asdict(s) for s in compiled.skipped], compiled.warnings, ms, compiled.description,
                         closed=compiled.closed, auth=[asdict(s) for s in compiled.auth],
                     )  # fmt: skip
-                scrub = self._loaded.secrets.scrub
+                scrub = partial(self._loaded.secrets.scrub, scope=answers_of(module))
                 store = partial(
                     self._catalog.store, module, compiled, fingerprint=fingerprint, settings=settings, ms=round(ms, 1), scrub=scrub
                 )
@@ -244,7 +245,7 @@ class Servers:
                 return report
             except DoorwardError as error:
                 if before and before.settings == settings and reading:  # what is there cannot be read for the moment
-                    self._loaded.secrets.scrub_error(error)
+                    self._loaded.secrets.scrub_error(error, answers_of(module))
                     log.warning("compile_failed", server=name, why=str(error), serving="the last compile")
                     self.behind[name] = error
                     return before

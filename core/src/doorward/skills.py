@@ -12,6 +12,7 @@ import anyio
 from doorward import files
 from doorward.config import Loaded, module_name
 from doorward.errors import ConfigError, ServerError, UnknownName
+from doorward.scrubber import answers_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -68,7 +69,7 @@ class Skills:
                 raw = opened.read(MOST)
         except OSError as error:
             raise self._wrong(server, f"cannot be read: {error.strerror}") from None
-        return self._loaded.secrets.scrub(raw.decode("utf-8", "replace"))
+        return self._loaded.secrets.scrub(raw.decode("utf-8", "replace"), answers_of(server))
 
     async def refresh(self, name: str) -> str | None:
         """Fetch the guide of a configured server anew, if it is at a URL.
@@ -84,7 +85,7 @@ class Skills:
                 await _download(place, self._file(server))
             self._read(server)
         except (ConfigError, ServerError) as error:
-            self._loaded.secrets.scrub_error(error)
+            self._loaded.secrets.scrub_error(error, answers_of(server))
             return f"{error}{f'. {error.hint}' if error.hint else ''}"
         return None
 

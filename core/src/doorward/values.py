@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
-from pydantic_core import to_json
-
+from doorward.json_pieces import dump as dump
+from doorward.json_pieces import exceeds as exceeds
 from doorward.types import File
+
+_PIECE_CHARACTERS = 2**20
+_HALF = re.compile("[\ud800-\udfff]")
 
 DEEPEST = 100
 """Nesting beyond which a value is shown as text: JSON readers of clients are not made for more."""
@@ -20,7 +24,7 @@ def plain(value: Any, depth: int = 0, *, keep: Container[type] = (), held: Calla
     than 64 bits text, unless `keep` names its type; NaN and infinities text; everything else its `repr`. With `held`,
     bytes and files anywhere become what it makes of them."""
     if isinstance(value, str):
-        return value if value.isascii() else value.encode(errors="replace").decode()  # half a surrogate pair is no JSON
+        return value if value.isascii() else _whole(value)
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -46,28 +50,12 @@ def plain(value: Any, depth: int = 0, *, keep: Container[type] = (), held: Calla
     return repr(value)[:1000]
 
 
-def exceeds(value: Any, most: int) -> bool:
-    """Whether a value has more than `most` parts (a thousand characters are one), found without walking all of it."""
-    todo, parts = [value], 0
-    while todo:
-        node = todo.pop()
-        parts += 1
-        if isinstance(node, (str, bytes)):
-            parts += len(node) // 1000
-        elif isinstance(node, Mapping):
-            parts += len(node)
-            todo.extend(node.values() if parts <= most else ())
-        elif isinstance(node, (list, tuple, set, frozenset)):
-            parts += len(node)
-            todo.extend(node if parts <= most else ())
-        if parts > most:
-            return True
-    return False
-
-
-def dump(value: Any) -> bytes:
-    """A plain value (bytes may be in it) as compact JSON."""
-    return to_json(value, inf_nan_mode="strings", bytes_mode="base64")
+def _whole(text: str) -> str:
+    """A text without halves of surrogate pairs, which are no JSON."""
+    pieces = [text[at : at + _PIECE_CHARACTERS] for at in range(0, len(text), _PIECE_CHARACTERS)]
+    if all(_HALF.search(piece) is None for piece in pieces):
+        return text
+    return "".join(_HALF.sub("?", piece) for piece in pieces)
 
 
 def shape(value: Any) -> str:

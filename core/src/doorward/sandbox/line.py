@@ -3,57 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
-import json
 import os
 import socket
 import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from pydantic_core import from_json
-
-from doorward.sandbox.inside.protocol import MOST_UNREAD, BadFrame, Frames, encode
-from doorward.sandbox.inside.results import BYTES
+from doorward.json_pieces import dump
+from doorward.offload import is_large, off_loop
+from doorward.sandbox.inbox import Inbox
+from doorward.sandbox.inside.protocol import HEADER, MOST_UNREAD, encode
 
 if TYPE_CHECKING:
     from doorward.sandbox.jail import Account, Jail
-
-MOST_PARTS = 1_000_000
-"""Commas and brackets in what one run sends: more would keep this process, and with it every other client, busy for seconds."""
-
-TOO_MANY_PARTS = f"more than {MOST_PARTS:,} parts"
-
-_BYTES = json.dumps(BYTES).encode()
 
 _READS = 16
 """Of output at once: more than a pipe holds, and an end for who prints without one."""
 
 Listener = Callable[[dict[str, Any], bytes], None]
-
-
-def _with_bytes(value: Any) -> Any:
-    """A value whose stand-ins for bytes are bytes. Walks with a stack of its own: JSON may be deep."""
-
-    def real(node: Any) -> Any:
-        if isinstance(node, dict) and len(node) == 1 and isinstance(text := node.get(BYTES), str):
-            try:
-                return base64.b64decode(text)
-            except ValueError:
-                return text
-        return node
-
-    value = real(value)
-    todo = [value]
-    while todo:
-        node = todo.pop()
-        places = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-        for place, part in list(places):
-            if isinstance(part, (dict, list)):
-                node[place] = part = real(part)
-                todo.append(part)
-    return value
 
 
 async def first_of(*futures: asyncio.Future[Any]) -> None:
@@ -71,11 +39,10 @@ class Line:
         self.account: Account | None = None
         self.gone: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self.why = ""
-        self.parts = 0
         self.heard: Listener = self._ready
         self.print: Callable[[bytes], None] = lambda data: None
         self._is_ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._frames = Frames(2**16, self._loads)
+        self._inbox = Inbox(2**16, lambda message, blob: self.heard(message, blob), self.break_off)
 
     async def open(self) -> None:
         """Have the zygote start the sandbox, and wait until it is ready. Raises: OSError, EOFError."""
@@ -91,32 +58,37 @@ class Line:
 
     def send(self, message: dict[str, Any], blob: bytes = b"") -> None:
         """Send the sandbox a message, unless it has left too many unread: then it is ended, and what comes after that is dropped."""
+        self._send(encode(message, blob))
+
+    def _send(self, frame: bytes) -> None:
         if self.unread() > MOST_UNREAD:
             self.break_off("it did not read its answers")
         if not self.why:
-            self.write(encode(message, blob))
+            self.write(frame)
 
     def drain(self) -> None:
         """Hand on what has been printed so far."""
 
-    def allow(self, most: int) -> None:
-        """The largest frame that may come from now on, in bytes."""
-        self._frames = Frames(most, self._loads)
+    async def send_answer(self, answer: dict[str, Any], blob: bytes = b"") -> None:
+        """The same for an answer of plain values, which is written in a thread if it is large."""
+        if is_large(answer.get("value")):
+            body = await off_loop(dump, answer)
+            self._send(HEADER.pack(len(body)) + body)
+        else:
+            self.send(answer, blob)
 
-    def _loads(self, text: bytes) -> Any:
-        self.parts += text.count(b",") + text.count(b"[") + text.count(b"{")
-        if self.parts > MOST_PARTS:
-            raise ValueError(TOO_MANY_PARTS)
-        value = from_json(text)
-        return _with_bytes(value) if _BYTES in text else value
+    def begin(self, most: int) -> None:
+        """A run begins: the largest frame that may come from now on, in bytes."""
+        self._inbox.begin(most)
+
+    async def all_read(self) -> None:
+        """Wait until everything is heard that the sandbox has sent, and all that it has printed."""
+        await self._inbox.all_read()
+        self.drain()
 
     def received(self, data: bytes) -> None:
         """Bytes of the sandbox's channel."""
-        try:
-            for message, blob in self._frames.feed(data):
-                self.heard(message, blob)
-        except BadFrame as error:
-            self.break_off(f"it sent {error}")
+        self._inbox.feed(data)
 
     def printed(self, data: bytes) -> None:
         """Bytes of the sandbox's output."""
@@ -125,8 +97,7 @@ class Line:
     def break_off(self, why: str) -> None:
         """Nothing more is listened to; the sandbox is ended."""
         self.why = self.why or why
-        self.heard = lambda message, blob: None
-        self._frames = Frames(2**31, lambda text: {})
+        self._inbox.close()
         with contextlib.suppress(EOFError):
             self.jail.tell({"kill": self.number})
 

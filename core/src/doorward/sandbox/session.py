@@ -16,7 +16,8 @@ from doorward import programs
 from doorward.artefacts import PREFIX
 from doorward.drivers import Door
 from doorward.errors import ApiError, DoorwardError, InvalidArguments, LimitExceeded, SandboxDied, ToolError
-from doorward.sandbox.line import TOO_MANY_PARTS, Line, first_of
+from doorward.sandbox.inbox import TOO_MANY_PARTS
+from doorward.sandbox.line import Line, first_of
 from doorward.types import Ended, Failure, File, Frame, Limits, Program
 
 if TYPE_CHECKING:
@@ -53,13 +54,13 @@ class JailSandbox:
         self._door, self._done, self._room = door, loop.create_future(), _FLOOD * self._limits.output
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a character may come in two pieces
         self._left_to_ask = 20 * self._limits.calls + 1000  # refused ones among them: they cost the host time as well
-        line.heard, line.print, line.parts = self._heard, self._print, 0
-        line.allow(self._limits.result + 2**20)
+        line.heard, line.print = self._heard, self._print
+        line.begin(self._limits.result + 2**20)
         try:
             message, blob = _run(program, door)
             line.send(message, blob)
             await first_of(self._done, line.gone)
-            line.drain()
+            await line.all_read()
             if self._untouched and line.jail.dead.is_set():
                 return await self._in_another(program, door)
             if self._done.done():
@@ -135,7 +136,7 @@ class JailSandbox:
         except DoorwardError as error:
             answer["error"] = _told(error)
         with contextlib.suppress(EOFError):
-            self._line.send(answer, blob)
+            await self._line.send_answer(answer, blob)
 
     def _print(self, data: bytes) -> None:
         self._untouched = False

@@ -52,6 +52,11 @@ class Frames:
 
     def feed(self, data: bytes) -> Iterator[Message]:
         """The messages that are complete now. Raises: BadFrame."""
+        for body in self.bodies(data):
+            yield decode(body, self._loads)
+
+    def bodies(self, data: bytes) -> Iterator[bytes]:
+        """The same, not decoded yet. Raises: BadFrame."""
         self._buffer += data
         while len(self._buffer) >= 4:
             (size,) = HEADER.unpack_from(self._buffer)
@@ -59,6 +64,7 @@ class Frames:
                 raise BadFrame(f"a frame of {size} bytes, more than {self._most}")
             if len(self._buffer) < 4 + size:
                 return
-            body = bytes(self._buffer[4 : 4 + size])
+            with memoryview(self._buffer) as buffer:
+                body = bytes(buffer[4 : 4 + size])
             del self._buffer[: 4 + size]
-            yield decode(body, self._loads)
+            yield body

@@ -1,0 +1,42 @@
+"""Work on large values, in threads: nobody else waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+
+from doorward.json_pieces import exceeds
+
+Result = TypeVar("Result")
+
+LARGE_PARTS = 500
+"""Of a value (a thousand characters are one) from which on work on it leaves the event loop: below it takes less than a thread."""
+
+THREADS = 2
+"""For such work at once, of all runs: more would only take the processor from each other."""
+
+_limiter: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("doorward_large_values")
+
+
+def is_large(*values: Any) -> bool:
+    """Whether work on these values is for a thread."""
+    return exceeds(values, LARGE_PARTS)
+
+
+async def off_loop(function: Callable[..., Result], *arguments: Any) -> Result:
+    """What the function answers, from a thread. Whoever is cancelled meanwhile goes at once; the thread goes on to its end."""
+    try:
+        limiter = _limiter.get()
+    except LookupError:
+        limiter = anyio.CapacityLimiter(THREADS)
+        _limiter.set(limiter)
+    return await anyio.to_thread.run_sync(function, *arguments, abandon_on_cancel=True, limiter=limiter)
+
+
+async def done(function: Callable[..., Result], *arguments: Any, large: bool) -> Result:
+    """What the function answers, from a thread if its work is `large`."""
+    return await off_loop(function, *arguments) if large else function(*arguments)

@@ -1,0 +1,116 @@
+"""Takes secrets out of texts, bytes and values."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+from doorward.needles import Match, Needles
+from doorward.variants import as_bytes
+
+REDACTED = "[secret]"
+
+_BETWEEN = b"\xff"
+"""Between the texts of a value that are searched as one: UTF-8 never has it, so nothing is found across two of them."""
+
+
+class Redactor:
+    """Finds some secrets, and replaces them by `[secret]`. Never changed once it is made: threads may use it."""
+
+    def __init__(self, needles: Needles) -> None:
+        self._needles = needles
+
+    def __bool__(self) -> bool:
+        return bool(self._needles)
+
+    def found(self, content: bytes) -> set[int]:
+        """The secrets that stand in a text, by their numbers."""
+        return {match.secret for match in self._needles.find(content)}
+
+    def text(self, text: str) -> str:
+        """The text without secrets."""
+        if not self._needles:
+            return text
+        content = as_bytes(text)
+        spans = _merged(self._needles.find(content))
+        return _replaced(content, spans).decode(errors="surrogatepass") if spans else text
+
+    def content(self, content: bytes) -> bytes:
+        """A file's content without secrets."""
+        spans = _merged(self._needles.find(content))
+        return _replaced(content, spans) if spans else content
+
+    def value(self, value: Any, dumped: bytes | None = None) -> Any:
+        """A JSON value (or bytes) without secrets in keys, strings and numbers; the same object if there are none. `dumped`, its
+        JSON, saves the walk when it is clean."""
+        if not self._needles:
+            return value
+        if isinstance(value, bytes):
+            return self.content(value)
+        if isinstance(value, str):
+            return self.text(value)
+        if dumped is not None and not self._needles.find(dumped):
+            return value
+        texts = [as_bytes(text) for text in _texts(value)]
+        spans = _merged(self._needles.find(_BETWEEN.join(texts)))
+        if not spans:
+            return value
+        clean: dict[int, list[tuple[int, int]]] = {}
+        starts = [0, *accumulate(len(text) + 1 for text in texts)]
+        for start, end in spans:
+            number = bisect_right(starts, start) - 1
+            clean.setdefault(number, []).append((start - starts[number], end - starts[number]))
+        changed = {number: _replaced(texts[number], of).decode(errors="surrogatepass") for number, of in clean.items()}
+        return _rebuilt(value, iter(range(len(texts))), changed)
+
+
+NO_SECRETS = Redactor(Needles(()))
+
+
+def _merged(matches: Sequence[Match]) -> list[tuple[int, int]]:
+    """Where they stand; those that overlap are one."""
+    spans: list[tuple[int, int]] = []
+    for match in matches:
+        start = match.start
+        while spans and start < spans[-1][1]:
+            start = min(start, spans.pop()[0])
+        spans.append((start, match.end))
+    return spans
+
+
+def _replaced(content: bytes, spans: Collection[tuple[int, int]]) -> bytes:
+    return REDACTED.encode().join(content[end:start] for (_, end), (start, _) in pairwise([(0, 0), *spans, (len(content), 0)]))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Keys, strings and numbers, in the order in which `_rebuilt` meets them."""
+    match value:
+        case str():
+            yield value
+        case dict():
+            for key, part in value.items():
+                yield from _texts(key)
+                yield from _texts(part)
+        case list() | tuple():
+            for part in value:
+                yield from _texts(part)
+        case int() | float() if not isinstance(value, bool):
+            yield str(value)
+
+
+def _rebuilt(value: Any, numbers: Iterator[int], changed: dict[int, str]) -> Any:
+    match value:
+        case str():
+            return changed.get(next(numbers), value)
+        case dict() if not value:
+            return value  # the same one: that of a file is filled when the file is kept
+        case dict():
+            return {_rebuilt(k, numbers, changed): _rebuilt(v, numbers, changed) for k, v in value.items()}
+        case list() | tuple():
+            return [_rebuilt(part, numbers, changed) for part in value]
+        case int() | float() if not isinstance(value, bool):
+            return REDACTED if next(numbers) in changed else value
+        case _:
+            return value

@@ -1,0 +1,133 @@
+"""What comes from a sandbox, as messages in their order: bounded, and read in a thread where it is large."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from doorward.json_pieces import load
+from doorward.offload import off_loop
+from doorward.sandbox.inside.protocol import MOST_UNREAD, BadFrame, Frames, Message, decode
+from doorward.sandbox.inside.results import BYTES
+
+MOST_PARTS = 1_000_000
+"""Commas and brackets in what one run sends: more would keep this process, and with it every other client, busy for seconds."""
+
+TOO_MANY_PARTS = f"more than {MOST_PARTS:,} parts"
+
+_BYTES = json.dumps(BYTES).encode()
+
+_LARGE_BYTES = 2**18
+"""Of a frame that is read in a thread."""
+
+_PIECE_CHARACTERS = 2**20
+
+
+class Inbox:
+    """Takes the bytes of a sandbox's channel. Messages are handed to `heard`; what is no frame is told to `broken`."""
+
+    def __init__(self, most_bytes: int, heard: Callable[[dict[str, Any], bytes], None], broken: Callable[[str], None]) -> None:
+        self._frames = Frames(most_bytes)
+        self._heard = heard
+        self._broken = broken
+        self._unread: deque[bytes] = deque()
+        self._reading: asyncio.Task[None] | None = None
+        self._is_open = True
+        self._parts = 0
+
+    def begin(self, most_bytes: int) -> None:
+        """A run begins: the largest frame that may come from now on."""
+        self._frames = Frames(most_bytes)
+        self._parts = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take what has come."""
+        if not self._is_open:
+            return
+        try:
+            self._unread.extend(self._frames.bodies(data))
+        except BadFrame as error:
+            self._broken(f"it sent {error}")
+            return
+        if self._reading is None:
+            self._read()
+        elif sum(map(len, self._unread)) > MOST_UNREAD:
+            self._broken("it sent more at once than can be read")
+
+    def close(self) -> None:
+        """Nothing more is read."""
+        self._is_open = False
+        self._unread.clear()
+
+    async def all_read(self) -> None:
+        """Wait until everything is heard that has come."""
+        while self._reading is not None:
+            await asyncio.wait([self._reading])
+
+    def _read(self) -> None:
+        """Hear what has come, up to a frame that is read in a thread: what is behind that waits."""
+        while self._unread and self._is_open:
+            body = self._unread.popleft()
+            if len(body) > _LARGE_BYTES:
+                self._reading = asyncio.ensure_future(self._read_large(body))
+                return
+            self._hear(body)
+
+    def _hear(self, body: bytes) -> None:
+        try:
+            message = decode(body, self._loads)
+        except BadFrame as error:
+            self._broken(f"it sent {error}")
+        else:
+            self._heard(*message)
+
+    async def _read_large(self, body: bytes) -> None:
+        message: Message | None = None
+        try:
+            message = await off_loop(decode, body, self._loads)
+        except BadFrame as error:
+            self._broken(f"it sent {error}")
+        finally:
+            self._reading = None
+        if message is not None and self._is_open:
+            self._heard(*message)
+        self._read()
+
+    def _loads(self, text: bytes) -> Any:
+        self._parts += text.count(b",") + text.count(b"[") + text.count(b"{")
+        if self._parts > MOST_PARTS:
+            raise ValueError(TOO_MANY_PARTS)
+        value = load(text)
+        return _with_bytes(value) if _BYTES in text else value
+
+
+def _with_bytes(value: Any) -> Any:
+    """A value whose stand-ins for bytes are bytes. Walks with a stack of its own: JSON may be deep."""
+
+    def real(node: Any) -> Any:
+        if isinstance(node, dict) and len(node) == 1 and isinstance(text := node.get(BYTES), str):
+            try:
+                return _decoded(text)
+            except ValueError:
+                return text
+        return node
+
+    value = real(value)
+    todo = [value]
+    while todo:
+        node = todo.pop()
+        places = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+        for place, part in list(places):
+            if isinstance(part, (dict, list)):
+                node[place] = part = real(part)
+                todo.append(part)
+    return value
+
+
+def _decoded(text: str) -> bytes:
+    """The bytes of a base64 text, in pieces: the decoder lets no other thread work. Raises: ValueError."""
+    return b"".join(base64.b64decode(text[at : at + _PIECE_CHARACTERS]) for at in range(0, len(text), _PIECE_CHARACTERS))
