@@ -86,7 +86,7 @@ class Broker:
             self._same(function, run)
             bound = arguments.bind(function, args, kwargs, self._catalog)
             call = replace(call, arguments=bound)
-            sent = len(dump(bound))
+            sent = len(await done(dump, bound, large=is_large(bound)))
             if sent > run.program.limits.result:
                 raise LimitExceeded(f"the arguments have {sent} bytes, more than {run.program.limits.result}", hint="Send less at once.")
             self._allow(run, call)
