@@ -180,7 +180,7 @@ def test_doctor_finds_credentials_in_the_wrong_place(upstream: Cli, doorward_hos
     told nowhere. CONTRACT: AUT-12, AUT-15."""
     doorward_host.write(WRONG)
     env = doorward_host.folder / ".env"
-    env.write_text("SHARED=shared-by-two\nSHORT=abc\nANY=some-thing\n")
+    env.write_text("SHARED=shared-both\nSHORT=abc\nANY=some-thing\n")
     env.chmod(0o644)
     told = upstream("doctor", "--json")
     warned = found(told)
@@ -196,10 +196,11 @@ def test_doctor_finds_credentials_in_the_wrong_place(upstream: Cli, doorward_hos
     assert "https" in warned["server open: its credentials go over plain http"]
     assert "servers open, other: one credential for different hosts" in warned
     assert "server short: a credential has fewer than 6 characters, so it is not scrubbed from what the API answers" in warned
+    assert "server open: a credential can be guessed, so it is not looked for in what programs make" in warned
     assert "vault_key: it has fewer than 16 characters" in warned
     if os.name == "posix":
         assert warned[".env can be read by other users"] == "chmod 600 .env"
-    assert not any(value in told.out for value in (LITERAL, "shared-by-two", 'abc"'))
+    assert not any(value in told.out for value in (LITERAL, "shared-both", 'abc"'))
 
 
 def test_doctor_is_content(upstream: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:

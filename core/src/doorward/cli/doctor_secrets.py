@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.auths import url_of
 from doorward.cli.hidden import hidden
 from doorward.errors import ConfigError
-from doorward.scrubber import SHORTEST
+from doorward.scrubber import LEAST_BITS, SHORTEST, bits
 from doorward.secrets import Secret
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ Finding = tuple[str, bool, str]
 """What was found, whether it can stay so, and what to do."""
 
 _MOVE = "Move it to .env, and write ${NAME} in its place."
+_DRAWN = "Get one that a machine has drawn, of 16 characters or more."
 _SHORTEST_KEY = 16
 
 
@@ -47,7 +48,10 @@ async def about_secrets(gate: Gateway, env_file: Path) -> AsyncIterator[Finding]
                 continue
             if 0 < len(value) < SHORTEST:
                 yield f"server {name}: {_short('a credential')}", True, "Get a longer one."
-            elif value and url:
+                continue
+            if value and bits(value) < LEAST_BITS:
+                yield f"server {name}: a credential can be guessed, so it is not looked for in what programs make", True, _DRAWN
+            if value and url:
                 servers[value].setdefault(_host(url), name)
     for hosts in servers.values():
         if len(hosts) > 1:
