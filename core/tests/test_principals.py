@@ -463,12 +463,13 @@ async def test_who_comes_while_theirs_is_closed_has_a_new_one(own: Any, monkeypa
 
 def test_a_name_takes_no_word_out_of_the_answers_of_all() -> None:
     """Where an API wants to be told who asks, a principal whom an issuer lets choose a name could choose any word."""
+    from doorward.owned_secrets import OwnedSecrets
     from doorward.scrubber import MOST_OF_ALL, Owner
     from doorward.secrets import Secret, Secrets
 
     secrets = Secrets(environ={})
     for name in ("description", *(f"person-{number:05}" for number in range(MOST_OF_ALL + 5))):
-        theirs = secrets.of(Owner("own", name), lambda key, name=name: name if key == "name" else None)  # type: ignore[misc]
+        theirs = OwnedSecrets(secrets, Owner("own", name), lambda key, name=name: name if key == "name" else None)  # type: ignore[misc]
         assert Secret("${principal:name}", theirs).reveal() == name
         assert Secret("as ${principal:name}", theirs).reveal() == f"as {name}"
     assert secrets.scrub("a description of person-00001") == "a description of person-00001"

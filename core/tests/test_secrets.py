@@ -16,6 +16,7 @@ import anyio
 import pytest
 from doorward.config import load, validate
 from doorward.errors import ConfigError, MissingSecret
+from doorward.owned_secrets import OwnedSecrets
 from doorward.redaction import REDACTED
 from doorward.scrubber import MOST_FETCHED, SHORTEST, Owner
 from doorward.secrets import Secret, Secrets, Template
@@ -422,7 +423,7 @@ async def test_a_principals_own_value_may_take_time_and_their_name_is_no_secret(
     secrets = Secrets(environ={}, resolve=lambda scheme, name: f"value-of-{name}")
     names = [f"person-{number}" for number in range(MOST_FETCHED + 5)]
     for name in names:
-        own = secrets.of(Owner("own", name), {"name": name, "token": Secret(f"${{vault:{name}}}", secrets)}.get)
+        own = OwnedSecrets(secrets, Owner("own", name), {"name": name, "token": Secret(f"${{vault:{name}}}", secrets)}.get)
         assert await Template("${principal:name} ${principal:token}", own).get() == f"{name} value-of-{name}"
         assert Template("${principal:token}", own).reveal() == f"value-of-{name}"
     assert secrets.scrub(" ".join(names)) == " ".join(names)

@@ -109,6 +109,32 @@ async def test_a_credential_that_can_be_guessed_is_not_searched_for_in_what_prog
         assert echoed.value == {"authorization": "Bearer [secret]"}
 
 
+async def test_a_users_name_is_no_guess(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a setting that is no credential names, a program may know: it is taken out of answers, and nothing is withheld for it."""
+    from doorward import Template
+
+    from .conftest import InProcess, WeatherSettings
+
+    class Named(WeatherSettings):
+        user: Template
+
+    class OfUser(Echo):
+        Settings = Named
+
+        async def call(self, call: Call) -> Any:
+            return {"user": await self.settings.user.get(), **call.arguments}
+
+    doorward_host.install("source", "echo", OfUser)
+    doorward_host.install("executor", "here", InProcess)
+    monkeypatch.setenv("JIRA_USER", "jane.doe@company.example")
+    config = 'executor = "here"\n[servers.weather]\nsource = "echo"\nuser = "${JIRA_USER}"\n'
+    async with doorward_host.gateway(config) as gate:
+        code = "print('jane.doe@company.example')\nresult = await weather.echo(text='jane.doe@company.example')"
+        outcome = await gate.execute(code)
+    assert outcome.value == {"user": "[secret]", "text": "[secret]"}
+    assert outcome.printed.strip() == "jane.doe@company.example"
+
+
 @pytest.mark.parametrize("function", ["echo", "fail"])
 @pytest.mark.parametrize("token", [STRONG, WEAK])
 async def test_an_answer_does_not_tell_a_right_guess(opened: Any, token: str, function: str) -> None:

@@ -198,6 +198,7 @@ class Broker:
 
         Raises: SecretWithheld.
         """
+        found = found & redactor.credentials
         if found and found & await done(answers.secrets_in, call.arguments, redactor, large=is_large(call.arguments)):
             raise self.withholding.withheld(call.principal, f"the answer of {call.function.qualified}", call.function.server)
 

@@ -106,7 +106,6 @@ class Gateway:
                     background.start_soon(gate._sweep)
                 else:
                     gate._compiled.set()
-                background.start_soon(anyio.to_thread.run_sync, needles.warm_up)
                 try:
                     yield gate
                 except Exception as error:  # raised below: the task group would wrap the caller's own error
@@ -300,6 +299,8 @@ class Gateway:
         recover(self.servers, self.catalog)
 
     async def _sweep(self) -> None:
+        await self._compiled.wait()
+        await anyio.to_thread.run_sync(needles.warm_up)
         while True:
             await anyio.sleep(30)
             await self._sessions.sweep()

@@ -65,7 +65,7 @@ class Needles:
     """The forms of some secrets, to be found together. Never changed once it is made: threads may share it."""
 
     def __init__(self, secrets: Sequence[Forms]) -> None:
-        self._tables = [table for w in WINDOWS if (table := _Table(w, secrets)).marks]
+        self._tables = [_Table(w, secrets) for w in WINDOWS if any(w in forms.by_window for forms in secrets)]
 
     def __bool__(self) -> bool:
         return bool(self._tables)
@@ -92,7 +92,7 @@ class _Table:
         self.window = window
         found = [(number, *forms.by_window[window]) for number, forms in enumerate(secrets) if window in forms.by_window]
         self.marks = [(number, *mark) for number, marks, _ in found for mark in marks]
-        self._hashes = np.concatenate([hashes for _, _, hashes in found]) if found else _nothing()
+        self._hashes = np.concatenate([hashes for _, _, hashes in found])
         order = np.argsort(self._hashes, kind="stable")
         self._hashes = self._hashes[order]
         self.marks = [self.marks[place] for place in order.tolist()]
@@ -148,9 +148,3 @@ def _digest(form: bytes) -> bytes:
 @cache
 def _digest_key() -> bytes:
     return os.urandom(32)
-
-
-def _nothing() -> Hashes:
-    import numpy as np
-
-    return np.empty(0, np.uint32)

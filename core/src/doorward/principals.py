@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from doorward.config import Loaded, Server, module_name
 from doorward.logs import log
+from doorward.owned_secrets import OwnedSecrets
 from doorward.scrubber import MOST_OF_ALL, Owner
 from doorward.secrets import Secrets, Template
 from doorward.settings import EVERYONE, PrincipalSettings
@@ -75,7 +76,7 @@ class Principals:
     def secrets_of(self, server: Server, principal: str) -> Secrets:
         """What `${…}` in the settings of a server may name; with the principal's own, where each has credentials of their own there."""
         if not server.settings.per_principal:
-            return self._secrets.of(Owner(module_name(server.name)))
+            return OwnedSecrets(self._secrets, Owner(module_name(server.name)))
 
         def own(key: str) -> Template | str | None:
             if key == "name":
@@ -83,7 +84,7 @@ class Principals:
             table = self._settings.get(principal)  # never everyone's: a credential that is shared needs no principal
             return table.secrets.get(key) if table else None
 
-        return self._secrets.of(Owner(module_name(server.name), principal), own)
+        return OwnedSecrets(self._secrets, Owner(module_name(server.name), principal), own)
 
     def present(self, principal: str, token: str) -> None:
         """Keep the token in mind with which a principal has just asked."""

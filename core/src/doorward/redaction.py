@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -19,8 +19,10 @@ _BETWEEN = b"\xff"
 class Redactor:
     """Finds some secrets, and replaces them by `[secret]`. Never changed once it is made: threads may use it."""
 
-    def __init__(self, needles: Needles) -> None:
+    def __init__(self, needles: Needles, credentials: Set[int] = frozenset()) -> None:
+        """`credentials`: the numbers of those secrets that are some, and not the name of a user."""
         self._needles = needles
+        self.credentials = credentials
 
     def __bool__(self) -> bool:
         return bool(self._needles)

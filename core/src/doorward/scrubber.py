@@ -34,10 +34,12 @@ _MOST_REDACTORS = 256
 
 
 class Owner(NamedTuple):
-    """Whose a secret is: of a server (its module's name), of a principal there, or of a principal alone."""
+    """Whose a secret is: of a server (its module's name), of a principal there, or of a principal alone. What is no credential, such
+    as a user's name, is taken out of answers like one; but programs may know it, and write it."""
 
     server: str = ""
     principal: str = ""
+    is_credential: bool = True
 
 
 NOBODYS = Owner()
@@ -64,6 +66,8 @@ class Scope(NamedTuple):
         return any(self._has(owner) for owner in known.owners)
 
     def _has(self, owner: Owner) -> bool:
+        if self.made_by_program and not owner.is_credential:
+            return False
         if not owner.server:
             return owner.principal == self.principal if owner.principal else not self.made_by_program
         return owner.server in self.servers and (not self.made_by_program or owner.principal in ("", self.principal))
@@ -160,7 +164,8 @@ class Scrubber:
             if len(self._redactors) >= _MOST_REDACTORS:
                 self._redactors.clear()
             known = [known for known in self._known.values() if scope is None or scope.covers(known)]
-            found = self._redactors[scope] = Redactor(Needles([each.forms for each in known]))
+            credentials = frozenset(n for n, each in enumerate(known) if any(owner.is_credential for owner in each.owners))
+            found = self._redactors[scope] = Redactor(Needles([each.forms for each in known]), credentials)
         return found
 
     def scrub(self, text: str, scope: Scope | None = None) -> str:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from doorward import references
 from doorward.errors import ConfigError, MissingSecret
-from doorward.redaction import REDACTED, Redactor
+from doorward.redaction import REDACTED
 from doorward.references import Reference
-from doorward.scrubber import MOST_FETCHED, MOST_OF_ALL, NOBODYS, Owner, Scope, Scrubber
+from doorward.scrubber import Owner, Scrubber
 from doorward.watched import Watched
 
 if TYPE_CHECKING:
@@ -52,9 +52,12 @@ class Secrets(Scrubber):
         self._threads: anyio.CapacityLimiter | None = None
         self.resolve = resolve
 
-    def expand(self, template: str, *, remember: bool = False, fetched: Mapping[str, str | None] | None = None) -> str:
-        """`template` with its references replaced. `remember` makes the scrubber know each value. `fetched`: values that are there
-        already, by the text of their reference. A plugin that takes its time keeps the caller waiting: see `get`.
+    def expand(
+        self, template: str, *, remember: bool = False, credential: bool = False, fetched: Mapping[str, str | None] | None = None
+    ) -> str:
+        """`template` with its references replaced. `remember` makes the scrubber know each value. `credential`: the whole is one, not
+        only what is called so. `fetched`: values that are there already, by the text of their reference. A plugin that takes its
+        time keeps the caller waiting: see `get`.
 
         Raises: MissingSecret, naming the reference and where to set it; ConfigError for a file that cannot be read.
         """
@@ -67,18 +70,19 @@ class Secrets(Scrubber):
             if found is None:
                 raise MissingSecret(f"{reference.text} has no value", hint=_advice(reference))
             if self._is_to_hide(reference, remember):
-                self.remember(found, of=reference.text)
+                is_credential = credential or bool(reference.scheme) or references.is_credential(reference.name)
+                self.remember(found, of=reference.text, whose=Owner(is_credential=is_credential))
             return found
 
         return references.replace(template, value)
 
-    async def get(self, template: str) -> str:
+    async def get(self, template: str, *, credential: bool = False) -> str:
         """`expand`, with `remember`. What a plugin fetches is fetched once for all who ask at the same time, in a thread.
 
         Raises: MissingSecret, ConfigError.
         """
         fetched = {r.text: await self._fetch(r) for r in references.find(template) if self._takes_time(r)}
-        return self.expand(template, remember=True, fetched=fetched)
+        return self.expand(template, remember=True, credential=credential, fetched=fetched)
 
     def _takes_time(self, reference: Reference) -> bool:
         return reference.scheme not in ("", "file")
@@ -131,11 +135,6 @@ class Secrets(Scrubber):
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"cannot be read: {error}", place=str(self._dotenv.file)) from None
 
-    def of(self, whose: Owner, own: Callable[[str], Template | str | None] | None = None) -> Secrets:
-        """These, for the settings of a server: what they name is remembered as its. With `own`, the principal's own secrets are there
-        as `${principal:KEY}`."""
-        return _Of(self, whose, own)
-
     def variables(self, prefix: str) -> dict[str, str]:
         """The variables that start with `prefix`; the real environment wins over `.env`."""
         both = {**self._dotenv_values(), **self._environ}
@@ -157,68 +156,13 @@ def _advice(reference: Reference) -> str:
     return f"Put it where {reference.scheme!r} looks for it." + (" Only variables have defaults." if ":-" in reference.name else "")
 
 
-class _Of(Secrets):
-    """The secrets that settings of one server may name, or those of one principal there. What is revealed is remembered by the
-    scrubber of all, as theirs."""
-
-    def __init__(self, shared: Secrets, whose: Owner, own: Callable[[str], Template | str | None] | None) -> None:
-        self._shared, self._whose, self._own = shared, whose, own
-
-    def _is_principals(self, reference: Reference) -> bool:
-        return self._own is not None and reference.scheme == "principal"
-
-    def _takes_time(self, reference: Reference) -> bool:
-        return self._is_principals(reference) or self._shared._takes_time(reference)
-
-    def _is_to_hide(self, reference: Reference, remember: bool) -> bool:
-        # What is their own and secret is remembered where it is revealed; their name is no secret.
-        return not self._is_principals(reference) and self._shared._is_to_hide(reference, remember)
-
-    async def _fetch(self, reference: Reference) -> str | None:
-        if not self._is_principals(reference):
-            return await self._shared._fetch(reference)
-        own = self._owned(reference)
-        return self._revealed(reference, await self._of_template.get(own.raw)) if isinstance(own, Template) else own
-
-    def _value(self, reference: Reference) -> str | None:
-        if not self._is_principals(reference):
-            return self._shared._value(reference)
-        own = self._owned(reference)
-        return self._revealed(reference, self._of_template.expand(own.raw, remember=True)) if isinstance(own, Template) else own
-
-    @property
-    def _of_template(self) -> Secrets:
-        """What the principal's own templates may name. Theirs are remembered as their own, not as nobody's."""
-        return _Of(self._shared, self._whose, None)
-
-    def _revealed(self, reference: Reference, value: str) -> str:
-        self.remember(value, of=reference.text)
-        return value
-
-    def _owned(self, reference: Reference) -> Template | str:
-        assert self._own is not None
-        principal = self._whose.principal
-        if (found := self._own(reference.name)) is None:
-            place = f"[principals.{principal}.secrets]"
-            raise MissingSecret(f"the principal {principal!r} has no {reference.name!r}", hint=f"Set {reference.name} in {place}.")
-        return found
-
-    def remember(self, value: str, *, of: str = "", most: int = MOST_FETCHED, whose: Owner = NOBODYS) -> None:
-        whose = self._whose if whose == NOBODYS else whose
-        if not self._whose.principal:
-            self._shared.remember(value, of=of, most=most, whose=whose)
-        elif value.strip() != self._whose.principal:  # who may choose their name could take any word out of the answers of all
-            self._shared.remember(value, of=of and f"of principals: {of}", most=MOST_OF_ALL, whose=whose)
-
-    def redactor(self, scope: Scope | None = None) -> Redactor:
-        return self._shared.redactor(scope)
-
-
 class Template:
     """A string of the configuration whose references are resolved when it is used, not when it is read.
 
     A pydantic type for the `Settings` of drivers: `headers: dict[str, Template]`.
     """
+
+    _is_credential = False
 
     def __init__(self, raw: str, secrets: Secrets | None = None, place: str = "") -> None:
         self.raw = raw
@@ -231,21 +175,21 @@ class Template:
 
         Raises: MissingSecret, ConfigError.
         """
-        return self._used(self._secrets.expand(self.raw, remember=True))
+        return self._used(self._secrets.expand(self.raw, remember=True, credential=self._is_credential))
 
     async def get(self) -> str:
         """The value now. Where a plugin has to fetch it (a command, a keyring), nobody else waits for that.
 
         Raises: MissingSecret, ConfigError.
         """
-        return self._used(await self._secrets.get(self.raw))
+        return self._used(await self._secrets.get(self.raw, credential=self._is_credential))
 
     def _used(self, value: str) -> str:
         return value
 
     def remember(self, value: str) -> None:
         """Scrub something that was made of this value (an encoded header, a fetched token) as well."""
-        self._secrets.remember(value, of=f"made of {self.raw}")
+        self._secrets.remember(value, of=f"made of {self.raw}", whose=Owner(is_credential=self._is_credential))
 
     def missing(self) -> str | None:
         """Why `reveal` would fail, or `None`."""
@@ -282,6 +226,8 @@ class Template:
 
 class Secret(Template):
     """A `Template` that is a credential: the whole value is scrubbed, also where the file holds it literally."""
+
+    _is_credential = True
 
     def _used(self, value: str) -> str:
         self.remember(value)
