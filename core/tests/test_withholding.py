@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import secrets as tokens
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -218,3 +220,21 @@ def test_needles_are_found_across_pieces(monkeypatch: pytest.MonkeyPatch) -> Non
         for before in range(120):
             text = b"." * before + needle + b"." * 50
             assert [(match.start, match.end) for match in search.find(text)] == [(before, before + len(needle))]
+
+
+def test_threads_that_search_first_at_once_find_the_same() -> None:
+    """What one thread remembers another one finds, also where both begin at once in a new process."""
+    code = """
+import sys, threading
+sys.setswitchinterval(1e-6)
+from doorward import needles
+found = []
+def remember():
+    found.append(needles.Forms([b"a-secret-of-many-letters"]))
+threads = [threading.Thread(target=remember) for _ in range(8)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+assert all(needles.Needles([forms]).find(b"<a-secret-of-many-letters>") for forms in found)
+"""
+    for _ in range(5):
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=100)

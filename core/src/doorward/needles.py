@@ -24,6 +24,9 @@ WINDOWS = (16, 8, 6)
 """Bytes of a needle that are looked up, its last: as many as it has."""
 LONGEST_WINDOW, SHORTEST = WINDOWS[0], WINDOWS[-1]
 
+_DRAWN, _DIGEST_KEY = os.urandom(4 * (256 + 5)), os.urandom(32)
+"""The keys of this process. Drawn when it starts: two threads that are the first to search must not draw two."""
+
 _PIECE_BYTES = 2**16
 """Of the text at once: its hashes stay in the processor's cache."""
 _FEWEST_BITS = 16
@@ -134,17 +137,12 @@ def _hashes(text: bytes | memoryview) -> Iterator[tuple[int, Hashes]]:
 
 @cache
 def _keys() -> tuple[Hashes, Hashes]:
-    """What stands for each byte, and odd factors: drawn once in each process."""
+    """What stands for each byte, and odd factors."""
     import numpy as np
 
-    drawn = np.frombuffer(os.urandom(4 * (256 + 5)), np.uint32)
+    drawn = np.frombuffer(_DRAWN, np.uint32)
     return drawn[:256], drawn[256:] | np.uint32(1)
 
 
 def _digest(form: bytes) -> bytes:
-    return blake2b(form, key=_digest_key(), digest_size=16).digest()
-
-
-@cache
-def _digest_key() -> bytes:
-    return os.urandom(32)
+    return blake2b(form, key=_DIGEST_KEY, digest_size=16).digest()
