@@ -8,7 +8,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ Cli = Callable[..., Ended]
 
 
 @pytest.fixture
-def cli(doorward_host: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Cli]:
+def cli(doorward_host: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
     """Runs a command line in the host's folder, with what is installed there."""
     monkeypatch.chdir(doorward_host.folder)
     monkeypatch.setenv("DOORWARD_STATE_DIR", str(doorward_host.folder / "state"))
@@ -58,10 +58,7 @@ def cli(doorward_host: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
             code = int(ended.code or 0)
         return Ended(code, *capsys.readouterr())
 
-    handlers = list(logging.root.handlers), logging.root.level
-    yield run
-    logging.root.handlers[:], logging.root.level = handlers
-    structlog.reset_defaults()
+    return run
 
 
 @pytest.fixture

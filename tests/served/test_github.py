@@ -17,7 +17,7 @@ OPERATIONS = 1223
 
 pytestmark = [
     pytest.mark.anyio,
-    pytest.mark.skipif(not (SPECS / "github.json.zst").is_file(), reason="DOORWARD_SPECS does not name the folder of documents"),
+    pytest.mark.skipif(not (SPECS / "github.json.zst").is_file(), reason="github.json.zst is absent: DOORWARD_SPECS names its folder"),
 ]
 
 
