@@ -82,7 +82,8 @@ def _as_it_was() -> Iterator[None]:
     if not configured and _structlog_is_configured():  # `capture_logs` puts back what was there, but not that it was the default
         sys.modules["structlog"].reset_defaults()
     logging.root.handlers[:], logging.root.level = handlers, level
-    assert _process() == before
+    after = _process()
+    assert {name: (before.get(name), after.get(name)) for name in before | after if before.get(name) != after.get(name)} == {}
 
 
 def _structlog_is_configured() -> bool:
@@ -92,9 +93,9 @@ def _structlog_is_configured() -> bool:
 def _process() -> dict[str, Any]:
     mask = os.umask(0)
     os.umask(mask)
-    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
-    signals = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    return {"folder": os.getcwd(), "umask": mask, "signals": signals, "sys.path": list(sys.path), "environment": environment}
+    environment = {f"${name}": value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    signals = {number.name: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    return {"folder": os.getcwd(), "umask": mask, "sys.path": list(sys.path)} | signals | environment
 
 
 Until = Callable[[Callable[[], object]], Awaitable[None]]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import asyncio
 import sys
+import time
 import types as pytypes
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -50,6 +52,7 @@ class Weather:
 
     def __init__(self, server: ServerContext) -> None:
         self.name, self.settings = server.name, server.settings
+        self.asleep, self.awake = asyncio.Event(), asyncio.Event()
 
     async def fingerprint(self) -> str:
         return f"v{self.settings.version}"
@@ -87,7 +90,9 @@ class Weather:
 
                 return {"plain": token, "basic": base64.b64encode(f"user:{token}".encode()).decode(), token: [token]}
             case "sleep":
+                self.asleep.set()
                 await asyncio.sleep(30)
+                self.awake.set()
             case "big":
                 return [{"id": i, "name": "x" * 50} for i in range(2000)]
             case "raw":
@@ -179,6 +184,19 @@ plugins = []
 [servers.weather]
 source = "fake"
 """
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Moves the clock of this process on by so many seconds: whoever waits for less is done."""
+    real, passed = time.monotonic, 0.0
+
+    def later(seconds: float) -> None:
+        nonlocal passed
+        passed += seconds
+
+    monkeypatch.setattr(time, "monotonic", lambda: real() + passed)
+    return later
 
 
 @pytest.fixture
