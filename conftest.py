@@ -12,6 +12,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable, Generator, Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -110,6 +111,20 @@ def until() -> Until:
             await anyio.sleep(0.01)
 
     return until
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Moves the clocks of this process on by so many seconds: whoever waits for less is done."""
+    passed, monotonic, epoch = 0.0, time.monotonic, time.time
+
+    def later(seconds: float) -> None:
+        nonlocal passed
+        passed += seconds
+
+    monkeypatch.setattr(time, "monotonic", lambda: monotonic() + passed)
+    monkeypatch.setattr(time, "time", lambda: epoch() + passed)
+    return later
 
 
 @pytest.fixture(scope="session")

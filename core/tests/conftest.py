@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import sys
-import time
 import types as pytypes
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -184,19 +182,6 @@ plugins = []
 [servers.weather]
 source = "fake"
 """
-
-
-@pytest.fixture
-def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Moves the clock of this process on by so many seconds: whoever waits for less is done."""
-    real, passed = time.monotonic, 0.0
-
-    def later(seconds: float) -> None:
-        nonlocal passed
-        passed += seconds
-
-    monkeypatch.setattr(time, "monotonic", lambda: real() + passed)
-    return later
 
 
 @pytest.fixture

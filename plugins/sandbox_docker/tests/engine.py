@@ -95,7 +95,7 @@ class Engine:
         found = [self.ask("GET", f"/containers/{one['Id']}/json") for one in listed]
         return [json.loads(content) for status, content in found if status == 200]
 
-    def empty(self, patience: float = 5) -> bool:
+    def empty(self, patience: float = 60) -> bool:
         """Whether no sandbox is there any more, within some seconds."""
         end = time.monotonic() + patience
         while self.containers() and time.monotonic() < end:
