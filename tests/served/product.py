@@ -26,7 +26,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 T = TypeVar("T")
 
 DOORWARD = [sys.executable, "-m", "doorward.cli"]
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds that anything may take before a test gives up. Nothing waits for as long when all is well."""
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc, which only Linux has")
@@ -202,7 +202,7 @@ class Project:
     def command(self, *words: str) -> list[str]:
         return [*DOORWARD, *words, "--config", str(self.file)]
 
-    def run(self, *words: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, timeout: float = 100) -> subprocess.CompletedProcess[str]:
         """A command of the command line, to its end."""
         return subprocess.run(
             self.command(*words), env=self.environment(), cwd=self.folder, capture_output=True, text=True, timeout=timeout, check=False
@@ -238,7 +238,7 @@ class Project:
         server = StdioServerParameters(command=program, args=arguments, env=self.environment(), cwd=self.folder)
         with self.stderr.open("a") as errors:
             try:
-                async with Client(stdio_client(server, errlog=errors), mode=era, read_timeout_seconds=60, **callbacks) as client:
+                async with Client(stdio_client(server, errlog=errors), mode=era, read_timeout_seconds=100, **callbacks) as client:
                     yield Agent(client)
             except BaseException as error:
                 error.add_note(f"doorward serve said: {self.said()[-2000:]}")
@@ -248,7 +248,7 @@ class Project:
 @contextlib.asynccontextmanager
 async def connected(url: str, era: str = "auto", **callbacks: Any) -> AsyncIterator[Agent]:
     """The SDK's client, connected by streamable HTTP."""
-    async with Client(url, mode=era, read_timeout_seconds=60, **callbacks) as client:
+    async with Client(url, mode=era, read_timeout_seconds=100, **callbacks) as client:
         yield Agent(client)
 
 
@@ -317,7 +317,7 @@ class Wire:
     def answer(self, number: int) -> Any:
         """The result of a request. Raises: EOFError if the server ends, queue.Empty if it does not answer."""
         while True:
-            line = self._lines.get(timeout=60)
+            line = self._lines.get(timeout=100)
             if not line:
                 raise EOFError
             message = json.loads(line)
