@@ -64,7 +64,7 @@ def strike(gate: Gate, host: Host, attack: Attack) -> None:
         if not (after.ok or gate.executor == "monty") or after.value:
             wrong.append(f"the next client found {after.value} {after.error}")
     still = gate.run("1 + 1", principal="bob")
-    if not still.ok or still.value != 2 or still.printed or still.ms > 5000:
+    if not still.ok or still.value != 2 or still.printed or still.ms > 20_000:
         wrong.append(f"another client's 1 + 1 is {still}")
     assert not wrong, "\n".join(wrong)
 
