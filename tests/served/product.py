@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib.util
 import json
@@ -13,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -250,6 +252,31 @@ async def connected(url: str, era: str = "auto", **callbacks: Any) -> AsyncItera
     """The SDK's client, connected by streamable HTTP."""
     async with Client(url, mode=era, read_timeout_seconds=100, **callbacks) as client:
         yield Agent(client)
+
+
+@contextlib.asynccontextmanager
+async def apart(manager: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
+    """A context in a task of its own. All fixtures have one task, and cancel scopes of one task must end in the order opposite to that in
+    which they began: contexts of fixtures that live longer than one test do not, where tests run in any order."""
+    entered: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    over = asyncio.Event()
+
+    async def hold() -> None:
+        try:
+            async with manager as value:
+                entered.set_result(value)
+                await over.wait()
+        except BaseException as error:
+            if entered.done():
+                raise
+            entered.set_exception(error)
+
+    holding = asyncio.ensure_future(hold())
+    try:
+        yield await entered
+    finally:
+        over.set()
+        await holding
 
 
 class Agent:

@@ -19,7 +19,7 @@ import mcp_types as t
 import pytest
 
 from .conftest import LIMITS, WAYS
-from .product import Agent, Project, connected, end, until
+from .product import Agent, Project, apart, connected, end, until
 
 pytestmark = pytest.mark.anyio
 SERVER = Path(__file__).resolve().parents[2] / "plugins/mcp_upstream/tests/servers/sdk.py"
@@ -88,7 +88,7 @@ async def model(context: Any, params: Any) -> t.CreateMessageResult:
 async def client(request: Any, anyio_backend: str, asked: Project, asked_url: str) -> AsyncIterator[Agent]:
     transport, era = request.param.split("-")
     callbacks = {"elicitation_callback": person, "sampling_callback": model}
-    async with asked.stdio(era, **callbacks) if transport == "stdio" else connected(asked_url, era, **callbacks) as agent:
+    async with apart(asked.stdio(era, **callbacks) if transport == "stdio" else connected(asked_url, era, **callbacks)) as agent:
         yield agent
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from .conftest import LIMITS, SHELF
-from .product import Agent, Api, Project, Wire, alive, descendants, needs_proc, until
+from .product import Agent, Api, Project, Wire, alive, apart, descendants, needs_proc, until
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="nsjail needs Linux"),
@@ -37,7 +37,7 @@ def made(folder: Path, api: Api, settings: str = "", limits: str = LIMITS) -> Pr
 @pytest.fixture(scope="module")
 async def jailed(anyio_backend: str, api: Api, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Agent]:
     """A client of a gateway whose executor is nsjail."""
-    async with made(tmp_path_factory.mktemp("jailed"), api, 'paths = ["/usr/bin"]').stdio() as agent:
+    async with apart(made(tmp_path_factory.mktemp("jailed"), api, 'paths = ["/usr/bin"]').stdio()) as agent:
         yield agent
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import LIMITS
-from .product import Agent, Project, descendants, end, until
+from .product import Agent, Project, apart, descendants, end, until
 
 pytestmark = pytest.mark.anyio
 
@@ -71,7 +71,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 @pytest.fixture(scope="module")
 async def agent(anyio_backend: str, project: Project) -> AsyncIterator[Agent]:
-    async with project.stdio() as agent:
+    async with apart(project.stdio()) as agent:
         yield agent
 
 
