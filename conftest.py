@@ -1,13 +1,130 @@
-"""What tests of several folders use. (Not in `tests/`: `core/tests` is a package of that name.)"""
+"""What holds for the tests of all folders, and what several of them use. (Not in `tests/`: `core/tests` is a package of that name.)
+
+* A test leaves its process as it found it, so that none depends on which ones ran before it.
+* hypothesis has no clock: how long an example takes says how busy the machine is.
+* A test that needs what is absent is skipped with "… is absent: …". `--absent FILE` lists these, for `make peers`; under
+  DOORWARD_PEERS=required, which that sets, they fail.
+"""
 
 from __future__ import annotations
 
+import logging
+import os
+import signal
 import sys
+import time
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
+import anyio
+import hypothesis
 import pytest
+
+REQUIRED = os.environ.get("DOORWARD_PEERS") == "required"
+"""Read at once: tests change the environment."""
+
+hypothesis.settings.register_profile("doorward", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("doorward")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell; what tests start would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# What is absent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--absent", type=Path, metavar="FILE", help="write there which tests were skipped for what is absent, a line each")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if (file := config.getoption("--absent")) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Absences(file))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if REQUIRED and is_absence(report):
+        report.outcome, report.longrepr = "failed", report.longrepr[2]  # type: ignore[index]
+    return report
+
+
+def is_absence(report: pytest.TestReport) -> bool:
+    return report.skipped and isinstance(report.longrepr, tuple) and " is absent: " in report.longrepr[2]
+
+
+class Absences:
+    """The tests that were skipped for what is absent."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.tests: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if is_absence(report):
+            self.tests.append(report.nodeid.removesuffix("[NOTSET]"))  # what it has parameters for is absent, too
+
+    def pytest_sessionfinish(self) -> None:
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.write_text("".join(f"{test}\n" for test in self.tests))
+
+
+# A test and its process
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was() -> Iterator[None]:
+    """What a test configures to log is as it was after it, and whatever else it changes in its process it has put back itself."""
+    configured, handlers, level, before = _structlog_is_configured(), list(logging.root.handlers), logging.root.level, _process()
+    yield
+    if not configured and _structlog_is_configured():  # `capture_logs` puts back what was there, but not that it was the default
+        sys.modules["structlog"].reset_defaults()
+    logging.root.handlers[:], logging.root.level = handlers, level
+    after = _process()
+    assert {name: (before.get(name), after.get(name)) for name in before | after if before.get(name) != after.get(name)} == {}
+
+
+def _structlog_is_configured() -> bool:
+    return "structlog" in sys.modules and sys.modules["structlog"].is_configured()
+
+
+def _process() -> dict[str, Any]:
+    mask = os.umask(0)
+    os.umask(mask)
+    environment = {f"${name}": value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    signals = {number.name: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    return {"folder": os.getcwd(), "umask": mask, "sys.path": list(sys.path)} | signals | environment
+
+
+Until = Callable[[Callable[[], object]], Awaitable[None]]
+
+
+@pytest.fixture
+def until() -> Until:
+    """Waits until something is so, however long that takes; what never happens meets the test's `timeout`."""
+
+    async def until(so: Callable[[], object]) -> None:
+        while not so():  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+
+    return until
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Moves the clocks of this process on by so many seconds: whoever waits for less is done."""
+    passed, monotonic, epoch = 0.0, time.monotonic, time.time
+
+    def later(seconds: float) -> None:
+        nonlocal passed
+        passed += seconds
+
+    monkeypatch.setattr(time, "monotonic", lambda: monotonic() + passed)
+    monkeypatch.setattr(time, "time", lambda: epoch() + passed)
+    return later
 
 
 @pytest.fixture(scope="session")

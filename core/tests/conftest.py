@@ -50,6 +50,7 @@ class Weather:
 
     def __init__(self, server: ServerContext) -> None:
         self.name, self.settings = server.name, server.settings
+        self.asleep, self.awake = asyncio.Event(), asyncio.Event()
 
     async def fingerprint(self) -> str:
         return f"v{self.settings.version}"
@@ -87,7 +88,9 @@ class Weather:
 
                 return {"plain": token, "basic": base64.b64encode(f"user:{token}".encode()).decode(), token: [token]}
             case "sleep":
+                self.asleep.set()
                 await asyncio.sleep(30)
+                self.awake.set()
             case "big":
                 return [{"id": i, "name": "x" * 50} for i in range(2000)]
             case "raw":

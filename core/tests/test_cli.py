@@ -7,8 +7,7 @@ import logging
 import os
 import stat
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,7 +41,7 @@ Cli = Callable[..., Ended]
 
 
 @pytest.fixture
-def cli(doorward_host: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Cli]:
+def cli(doorward_host: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
     """Runs a command line in the host's folder, with what is installed there."""
     monkeypatch.chdir(doorward_host.folder)
     monkeypatch.setenv("DOORWARD_STATE_DIR", str(doorward_host.folder / "state"))
@@ -58,10 +57,7 @@ def cli(doorward_host: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
             code = int(ended.code or 0)
         return Ended(code, *capsys.readouterr())
 
-    handlers = list(logging.root.handlers), logging.root.level
-    yield run
-    logging.root.handlers[:], logging.root.level = handlers
-    structlog.reset_defaults()
+    return run
 
 
 @pytest.fixture
@@ -486,7 +482,8 @@ def test_a_command_about_one_server_leaves_the_others_alone(project: Cli, doorwa
     class Slow(Weather):
         async def fingerprint(self) -> str:
             asked.append(self.name)
-            await anyio.sleep(0.5)
+            while len(asked) < 8:  # each waits for all others
+                await anyio.sleep(0.01)
             raise ServerError("does not answer")
 
     doorward_host.install("source", "slow", Slow)
@@ -495,9 +492,7 @@ def test_a_command_about_one_server_leaves_the_others_alone(project: Cli, doorwa
     for words in (["call", "weather.get_forecast", "city=Oslo"], ["show", "weather.get_forecast"], ["list", "weather"]):
         ended = project(*words)
         assert (ended.code, ended.err, asked) == (0, "", [])
-    began = time.monotonic()
     assert project("search", "city").err.count("is broken") == 8
-    assert time.monotonic() - began < 3
     ended = project("call", "slow-1.get_forecast", "city=Oslo")
     assert "the server 'slow_1' is broken: does not answer" in ended.err
     assert asked.count("slow_1") == 2

@@ -95,7 +95,7 @@ def served(process: subprocess.Popen[str]) -> Iterator[Client]:
 
 def ended(process: subprocess.Popen[str], stdin: str | None = None) -> tuple[int, str, str]:
     try:
-        out, err = process.communicate(stdin, timeout=30)
+        out, err = process.communicate(stdin, timeout=100)
     finally:
         process.kill()
     return process.returncode, out, err
@@ -143,7 +143,7 @@ def test_serve_stdio(start: Start, tmp_path: Path, told: str) -> None:
             process.stdin.close()  # type: ignore[union-attr]
         else:
             process.send_signal(getattr(signal, told))
-        assert process.wait(20) == 0
+        assert process.wait(100) == 0
         assert (process.stdout.read(), process.stderr.read()) == ("", "")  # type: ignore[union-attr]
     assert not (tmp_path / "imported").exists()
 
@@ -168,7 +168,7 @@ def test_serve_http(start: Start, told: str) -> None:
         params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).encode()
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-        with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=20) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=100) as answer:
             assert b'"doorward"' in answer.read()
         taken = url.split(":")[2].split("/")[0]
         code, out, err = ended(start("serve", "--transport", "http", "--port", taken))
@@ -196,7 +196,7 @@ def test_serve_warns_and_serves_the_rest(start: Start, tmp_path: Path) -> None:
         assert TOKEN not in json.dumps(client.execute("await weather.echo_token()"))
         client.execute("await weather.crash()")
         process.stdin.close()  # type: ignore[union-attr]
-        assert process.wait(20) == 0
+        assert process.wait(100) == 0
         err = process.stderr.read()  # type: ignore[union-attr]
     events = [json.loads(line) for line in err.splitlines()]
     assert {e["server"] for e in events if e["event"] == "server_broken"} == {"bad", "worse"}
@@ -244,7 +244,7 @@ def test_reader_that_goes_away(start: Start) -> None:
     process = start("list", "weather")
     process.stdout.close()  # type: ignore[union-attr]
     err = process.stderr.read()  # type: ignore[union-attr]
-    assert (process.wait(20), err) == (1, "")
+    assert (process.wait(100), err) == (1, "")
 
 
 def test_real_api(start: Start, tmp_path: Path) -> None:

@@ -39,12 +39,15 @@ class Provider:
 
     def __init__(self, life: float = 3600, delay: float = 0.02) -> None:
         self.life, self.delay, self.given = life, delay, 0
+        self.ready = asyncio.Event()
+        self.ready.set()
         self.error: Exception | None = None
         self.refused: list[Token | None] = []
 
     async def fetch(self, refused: Token | None) -> Token:
         self.refused.append(refused)
         await anyio.sleep(self.delay)
+        await self.ready.wait()
         if self.error is not None:
             raise self.error
         self.given += 1
@@ -72,30 +75,32 @@ def test_margin(life: float, left: float) -> None:
     assert due(Token("", 1000, float("inf"))) == float("inf")
 
 
-async def test_nobody_waits_for_a_successor() -> None:
+async def test_nobody_waits_for_a_successor(until: Any) -> None:
     """Within the margin the token is used on, also if it cannot be renewed; then the successor."""
-    provider = Provider(delay=0.05)
+    provider = Provider()
     renew = Renewal(provider.fetch)
-    old = renew.held = Token("old", time.time() - 100, time.time() + 5)
+    old = renew.held = Token("old", time.time() - 3600, time.time() + 25)
     provider.error = ServerError("not now")
     assert await renew.get() is old
-    await anyio.sleep(0.1)
+    await until(lambda: renew._running is not None and renew._running.done())
     provider.error = None
     assert await renew.get() is old
-    await anyio.sleep(0.1)
+    await until(lambda: renew.held is not old)
     assert (await renew.get()).text == "token 1"
     gc.collect()  # a failure that nobody waited for is no "exception was never retrieved"
 
 
 async def test_a_waiter_that_is_gone() -> None:
     """Who asked first is cancelled; the others get what was asked for, and nothing is asked twice."""
-    provider = Provider(delay=0.1)
+    provider = Provider(delay=0)
+    provider.ready.clear()
     renew = Renewal(provider.fetch)
     first = asyncio.ensure_future(renew.get())
-    await anyio.sleep(0.02)
+    await anyio.wait_all_tasks_blocked()
     others = [asyncio.ensure_future(renew.get()) for _ in range(10)]
-    await anyio.sleep(0.02)
+    await anyio.wait_all_tasks_blocked()
     first.cancel()
+    provider.ready.set()
     assert {token.text for token in await asyncio.gather(*others)} == {"token 1"}
     assert first.cancelled()
     assert provider.given == 1
@@ -105,14 +110,19 @@ async def test_a_renewal_that_did_not_know() -> None:
     """One that began before the server refused what it comes to is not the answer to that refusal."""
     stale = Token("stale", time.time(), time.time() + 100)
 
+    go = asyncio.Event()
+
     async def fetch(refused: Token | None) -> Token:
-        await anyio.sleep(0.05)
+        await go.wait()
         return stale if refused is None else Token("fresh", time.time(), time.time() + 100)
 
     renew = Renewal(fetch)
     first = asyncio.ensure_future(renew.get())
-    await anyio.sleep(0.01)
-    assert (await renew.get(stale)).text == "fresh"
+    await anyio.wait_all_tasks_blocked()
+    other = asyncio.ensure_future(renew.get(stale))
+    await anyio.wait_all_tasks_blocked()
+    go.set()
+    assert (await other).text == "fresh"
     assert await first is stale
 
 

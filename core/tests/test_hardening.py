@@ -166,17 +166,18 @@ async def test_a_session_moves_on_to_the_next_executor(doorward_host: Any) -> No
         assert (await gate.execute("x", session_id=first.session_id)).value == 1
 
 
-async def test_waiting_for_a_slow_server_is_not_charged(doorward_host: Any) -> None:
+async def test_waiting_for_a_slow_server_is_not_charged(doorward_host: Any, later: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run's time begins with the run, not with another server's first compile."""
+    monkeypatch.setattr("doorward.gateway.PATIENCE", float("inf"))
 
     class Slow(Weather):
         async def compile(self) -> Compiled:
-            await asyncio.sleep(0.5)
+            later(60)
             return Compiled([])
 
     doorward_host.install("source", "slow", Slow)
     async with doorward_host.gateway(CONFIG + '[servers.other]\nsource = "slow"\n') as gate:
-        assert (await gate.execute("await weather.get_forecast('Oslo')", timeout=0.4)).ok
+        assert (await gate.execute("await weather.get_forecast('Oslo')", timeout=50)).ok
 
 
 async def test_a_changed_definition_is_a_change(doorward_host: Any) -> None:
@@ -228,7 +229,7 @@ async def test_observers_cannot_undo_what_happened(doorward_host: Any) -> None:
         await gate.execute("n = 1", params={"n": "x"})
         await gate.run_cached("nope")
         task = asyncio.ensure_future(gate.execute("await weather.sleep()"))
-        await asyncio.sleep(0.1)
+        await gate.servers.source("weather").asleep.wait()
         task.cancel()
         await asyncio.wait([task])
     assert seen == ["ok", "InvalidProgram", "UnknownName", "Cancelled"]
@@ -257,11 +258,11 @@ async def test_alternatives_that_refer_to_one_another_do_not_stop_the_host(doorw
         filters: Any = {"op": "x"}
         for _ in range(40):
             filters = {"op": "and", "args": [filters]}
-        started = time.perf_counter()
+        started = time.process_time()
         assert await gate.call("weather.get", {"f": filters, "a": "text", "city": "Oslo"})
         with pytest.raises(InvalidArguments):
             await gate.call("weather.get", {"f": {"op": 5}, "city": "Oslo"})
-        assert time.perf_counter() - started < 5
+        assert time.process_time() - started < 5
 
 
 async def test_values_that_hold_themselves_many_times_are_refused(doorward_host: Any) -> None:

@@ -95,10 +95,11 @@ def test_thousands_of_clashes() -> None:
 
 
 def test_huge_ids_are_cheap() -> None:
-    """An id of a megabyte takes no time that could be noticed."""
+    """An id of a megabyte is cut before anything looks at all of it."""
     started = time.process_time()
-    assert len(python_name("A" * 10**6)) <= 101
-    assert time.process_time() - started < 0.1
+    for _ in range(100):
+        assert len(python_name("A" * 10**6)) <= 101
+    assert time.process_time() - started < 10
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_a_shape_is_bounded() -> None:
         value = {f"branch_{chr(97 + i)}": value for i in range(20)}
     started = time.process_time()
     whole = bounded(shape([value] * 1000))
-    assert time.process_time() - started < 0.5
+    assert time.process_time() - started < 5  # unbounded, it has 20**40 parts
     assert json.dumps(whole).count("{") <= 2 * LARGEST
 
 

@@ -16,7 +16,11 @@ GONE = "session and its variables are gone"
 
 
 class Mortal(InProcess):
-    """Programs with `dies` end their sandbox, those with `much` meet a limit, those with `waits` can only be closed."""
+    """Programs with `dies` end their sandbox, those with `much` meet a limit, those with `waits` can only be closed; for those with
+    `long`, time passes."""
+
+    waiting = 0
+    clock = 0.0
 
     async def open(self, program: Any, *, session: bool = False) -> Any:
         sandbox = await super().open(program)
@@ -31,8 +35,11 @@ class Mortal(InProcess):
             if "much" in program.code:
                 raise LimitExceeded("the program needed more memory than its limit of 1 MiB", hint="Work on smaller pieces.")
             if "waits" in program.code:
+                Mortal.waiting += 1
                 await closed.wait()
                 raise SandboxDied("the sandbox died")
+            if "long" in program.code:
+                Mortal.clock += 61
             return ended
 
         async def close() -> None:
@@ -66,11 +73,12 @@ async def test_what_ends_a_session_says_so(mortal: Any, code: str, kind: str) ->
     async with mortal.gateway(MORTAL) as gate:
         first = await gate.execute("x = 1", session_id="new")
         assert first.session_id
-        last = await gate.execute(f"print('seen')\n{code}", session_id=first.session_id, timeout=0.3)
+        soon = {"timeout": 0.3} if "sleep" in code else {}
+        last = await gate.execute(f"print('seen')\n{code}", session_id=first.session_id, **soon)
         assert (last.error.kind, last.session_id, last.printed) == (kind, "", "seen\n")
         assert GONE in f"{last.error.message} {last.error.hint}"
         assert (await gate.execute("x", session_id=first.session_id)).error.type == "UnknownName"
-        assert GONE not in ((await gate.execute(code, timeout=0.3)).error.hint or "")
+        assert GONE not in ((await gate.execute(code, **soon)).error.hint or "")
 
 
 async def test_a_file_that_is_none_does_not_end_a_session(mortal: Any) -> None:
@@ -96,14 +104,15 @@ async def test_a_program_closes_its_session(mortal: Any) -> None:
         assert (alone.error.type, "session_id" in alone.error.hint) == ("InvalidArguments", True)
 
 
-async def test_a_session_is_closed_from_outside(mortal: Any) -> None:
+async def test_a_session_is_closed_from_outside(mortal: Any, until: Any) -> None:
     """By its principal only, together with what runs in it."""
     async with mortal.gateway(MORTAL) as gate:
         session = (await gate.execute("x = 1", session_id="new")).session_id
         with pytest.raises(UnknownName):
             await gate.close_session(session, principal="mallory")
+        before = Mortal.waiting
         running = asyncio.ensure_future(gate.execute("x = 'waits'", session_id=session))
-        await asyncio.sleep(0.05)
+        await until(lambda: Mortal.waiting > before)
         await gate.close_session(session)
         outcome = await running
         assert (outcome.error.message, outcome.session_id) == ("the session was closed while the program ran", "")
@@ -113,8 +122,9 @@ async def test_a_session_is_closed_from_outside(mortal: Any) -> None:
 
 async def test_idle_time_begins_with_the_end_of_a_run(mortal: Any) -> None:
     """A session in which a program runs for longer than the idle time is there afterwards, and ends when nobody uses it."""
-    async with mortal.gateway(MORTAL + "[limits]\nsession_idle = 0.3\n") as gate:
-        session = (await gate.execute("x = 1\nasyncio = __import__('asyncio')\nawait asyncio.sleep(0.4)", session_id="new")).session_id
+    async with mortal.gateway(MORTAL + "[limits]\nsession_idle = 60\n") as gate:
+        gate._sessions._clock = lambda: Mortal.clock
+        session = (await gate.execute("x = 1\n'takes long'", session_id="new")).session_id
         assert (await gate.execute("x", session_id=session)).value == 1
-        await asyncio.sleep(0.4)
+        Mortal.clock += 61
         assert (await gate.execute("x", session_id=session)).error.type == "UnknownName"

@@ -339,7 +339,7 @@ def test_bombs_stay_small_and_fast(name: str) -> None:
     started = time.process_time()
     card, text = check(describe(function, definitions.get, module="api")), check(stub([function], definitions.get))
     json.dumps(example(schema, definitions.get))
-    assert time.process_time() - started < 0.5
+    assert time.process_time() - started < 5  # a bound of its kind, not a measure: unbounded, these take minutes, or never end
     assert len(card) <= CARD + 500
     assert len(text) < 100_000
 

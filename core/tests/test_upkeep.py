@@ -78,22 +78,24 @@ async def test_what_it_tells_is_compiled(host: Host, telling: type[Telling]) -> 
         assert telling.open is not None
         telling.renamed = True
         telling.open.server.changed()
-        with anyio.fail_after(5):
-            while "forecast" not in gate.catalog.names("weather"):
-                await anyio.sleep(0.01)
-                gate.catalog.refresh()
+        while "forecast" not in gate.catalog.names("weather"):
+            await anyio.sleep(0.01)
+            gate.catalog.refresh()
         assert "get_forecast" not in gate.catalog.names("weather")
 
 
-async def test_who_tells_without_end_is_not_compiled_without_end(host: Host, telling: type[Telling]) -> None:
+async def test_who_tells_without_end_is_not_compiled_without_end(
+    host: Host, telling: type[Telling], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Changes that come together are one."""
+    monkeypatch.setattr("doorward.upkeep.ROUND", 3600)
     async with host.gateway(CONFIG) as gate:
         await gate.ready()
         assert telling.open is not None
         for _ in range(50):
             telling.open.server.changed()
             await anyio.sleep(0.01)
-    assert telling.asked <= 3
+    assert telling.asked == 2
 
 
 async def test_a_server_that_comes_late_is_compiled(host: Host, telling: type[Telling], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,9 +105,8 @@ async def test_a_server_that_comes_late_is_compiled(host: Host, telling: type[Te
     async with host.gateway(CONFIG) as gate:
         assert "not there yet" in (await gate.list_servers())["servers"][0]["broken"]
         telling.absent = False
-        with anyio.fail_after(5):
-            while "broken" in (await gate.list_servers())["servers"][0]:
-                await anyio.sleep(0.01)
+        while "broken" in (await gate.list_servers())["servers"][0]:
+            await anyio.sleep(0.01)
         assert await gate.call("weather.get_forecast", {"city": "Oslo"})
 
 
@@ -145,8 +146,7 @@ async def test_servers_are_compiled_side_by_side(host: Host) -> None:
 
     host.install("source", "waiting", Waiting)
     async with host.gateway('[servers.a]\nsource = "waiting"\n[servers.b]\nsource = "waiting"\n', compile=False) as gate:
-        with anyio.fail_after(5):
-            assert list(await gate.compile()) == ["a", "b"]
+        assert list(await gate.compile()) == ["a", "b"]
 
 
 async def test_what_is_offered_is_called_and_not_listed(host: Host, telling: type[Telling]) -> None:

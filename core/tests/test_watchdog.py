@@ -28,9 +28,9 @@ def test_it_ends_what_is_left() -> None:
         assert [process.poll() for process in sleeping] == [None] * 5
         assert dog._shell.stdin is not None
         dog._shell.stdin.close()  # as when this process is gone
-        assert [sleeping[i].wait(2) for i in (1, 3)] == [-9, -9]
+        assert [sleeping[i].wait(60) for i in (1, 3)] == [-9, -9]
         assert [sleeping[i].poll() for i in (0, 2, 4)] == [None] * 3
-        dog._shell.wait(2)
+        dog._shell.wait(60)
     finally:
         for process in sleeping:
             process.kill()
@@ -51,4 +51,4 @@ def test_it_rests_when_nothing_is_in_its_charge() -> None:
     dog.guard(99999999)
     assert dog._shell is not None
     dog._shell.stdin.close()  # type: ignore[union-attr]  # as when this process is gone
-    assert dog._shell.wait(2) != -9
+    assert dog._shell.wait(60) != -9

@@ -38,7 +38,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with log.open("w") as said:
         serving = subprocess.Popen([sys.executable, "-m", "doorward.cli", *words], env=environment, cwd=folder, stdout=said, stderr=said)
     try:
-        end = time.monotonic() + 30
+        end = time.monotonic() + 100
         while "Serving MCP at" not in log.read_text():
             assert serving.poll() is None, log.read_text()
             assert time.monotonic() < end, log.read_text()
@@ -46,7 +46,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield log.read_text().rpartition("Serving MCP at ")[2].split()[0]
     finally:
         serving.terminate()
-        serving.wait(20)
+        serving.wait(60)
 
 
 @pytest.mark.parametrize("revision", REVISIONS)

@@ -124,8 +124,8 @@ class Host:
         wrong += ["a function that policy denies was called"] * ("forbidden" in Vault.called)
         wrong += [f"the host is called {socket.gethostname()}"] * (socket.gethostname() != self.hostname)
         wrong += ["a canary of the host is in the outcome"] * (self.token in repr(outcome))
-        wrong += [f"the run took {outcome.ms:.0f} ms"] * (outcome.ms > (attack.timeout + 2) * 1000)
-        if not gone(lambda: not survivors(), 2):
+        wrong += [f"the run took {outcome.ms:.0f} ms"] * (outcome.ms > (attack.timeout + 20) * 1000)
+        if not gone(lambda: not survivors(), 20):
             wrong.append(f"{len(survivors())} processes outlived the run")
             for pid in survivors():
                 with contextlib.suppress(OSError):

@@ -90,7 +90,7 @@ def test_giant_names_of_artefacts_keep_nobody_waiting(gates: Callable[..., Gate]
     names = "data = frame({'artefact': 'y' * 8_000_000})\nfor _ in range(10): send(data, 9)"
     before = time.process_time()
     gate.run(text(names, repr(host.facts)), timeout=4)
-    assert time.process_time() - before < 1.5
+    assert time.process_time() - before < 3
     assert gate.run("1 + 1", principal="bob").value == 2
 
 

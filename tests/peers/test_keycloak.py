@@ -218,7 +218,7 @@ async def test_a_client_is_turned_off_and_keycloak_is_down(tmp_path: Path, keycl
                     for name in told:
                         began = time.monotonic()
                         answer = await agent.run(many(name))
-                        assert time.monotonic() - began < 5
+                        assert time.monotonic() - began < 20
                         assert answer["error"]["kind"] == "server", answer
                         assert "127.0.0.1" in answer["error"]["message"], answer
                     await anyio.sleep(0.5)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from .product import Agent, Api, Project, connected
+from .product import Agent, Api, Project, apart, connected
 
 LIMITS = "[limits]\nrate = 100000\n"
 SHELF = """
@@ -54,17 +54,17 @@ async def agent(request: Any, anyio_backend: str, shelf: Project) -> AsyncIterat
     """A client of `shelf`, in every way in which one can connect."""
     transport, era = request.param.split("-")
     if transport == "stdio":
-        async with shelf.stdio(era) as agent:
+        async with apart(shelf.stdio(era)) as agent:
             yield agent
     else:
-        async with connected(request.getfixturevalue("http_url"), era) as agent:
+        async with apart(connected(request.getfixturevalue("http_url"), era)) as agent:
             yield agent
 
 
 @pytest.fixture(scope="module")
 async def stdio(anyio_backend: str, shelf: Project) -> AsyncIterator[Agent]:
     """A client of `shelf` over stdio, for what does not depend on the transport."""
-    async with shelf.stdio() as agent:
+    async with apart(shelf.stdio()) as agent:
         yield agent
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib.util
 import json
@@ -13,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -26,7 +28,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 T = TypeVar("T")
 
 DOORWARD = [sys.executable, "-m", "doorward.cli"]
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds that anything may take before a test gives up. Nothing waits for as long when all is well."""
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc, which only Linux has")
@@ -202,7 +204,7 @@ class Project:
     def command(self, *words: str) -> list[str]:
         return [*DOORWARD, *words, "--config", str(self.file)]
 
-    def run(self, *words: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, timeout: float = 100) -> subprocess.CompletedProcess[str]:
         """A command of the command line, to its end."""
         return subprocess.run(
             self.command(*words), env=self.environment(), cwd=self.folder, capture_output=True, text=True, timeout=timeout, check=False
@@ -238,7 +240,7 @@ class Project:
         server = StdioServerParameters(command=program, args=arguments, env=self.environment(), cwd=self.folder)
         with self.stderr.open("a") as errors:
             try:
-                async with Client(stdio_client(server, errlog=errors), mode=era, read_timeout_seconds=60, **callbacks) as client:
+                async with Client(stdio_client(server, errlog=errors), mode=era, read_timeout_seconds=100, **callbacks) as client:
                     yield Agent(client)
             except BaseException as error:
                 error.add_note(f"doorward serve said: {self.said()[-2000:]}")
@@ -248,8 +250,33 @@ class Project:
 @contextlib.asynccontextmanager
 async def connected(url: str, era: str = "auto", **callbacks: Any) -> AsyncIterator[Agent]:
     """The SDK's client, connected by streamable HTTP."""
-    async with Client(url, mode=era, read_timeout_seconds=60, **callbacks) as client:
+    async with Client(url, mode=era, read_timeout_seconds=100, **callbacks) as client:
         yield Agent(client)
+
+
+@contextlib.asynccontextmanager
+async def apart(manager: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
+    """A context in a task of its own. All fixtures have one task, and cancel scopes of one task must end in the order opposite to that in
+    which they began: contexts of fixtures that live longer than one test do not, where tests run in any order."""
+    entered: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    over = asyncio.Event()
+
+    async def hold() -> None:
+        try:
+            async with manager as value:
+                entered.set_result(value)
+                await over.wait()
+        except BaseException as error:
+            if entered.done():
+                raise
+            entered.set_exception(error)
+
+    holding = asyncio.ensure_future(hold())
+    try:
+        yield await entered
+    finally:
+        over.set()
+        await holding
 
 
 class Agent:
@@ -317,7 +344,7 @@ class Wire:
     def answer(self, number: int) -> Any:
         """The result of a request. Raises: EOFError if the server ends, queue.Empty if it does not answer."""
         while True:
-            line = self._lines.get(timeout=60)
+            line = self._lines.get(timeout=100)
             if not line:
                 raise EOFError
             message = json.loads(line)

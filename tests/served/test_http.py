@@ -81,12 +81,12 @@ def test_rubbish_does_no_harm(http_url: str) -> None:
 async def test_an_answer_is_not_held_back(http_url: str, era: str) -> None:
     """A small call takes milliseconds: no packet waits for the acknowledgement of another one (40 ms on Linux)."""
     async with connected(http_url, era) as agent:
-        took = []
-        for _ in range(20):
+        for _ in range(500):  # each that is held back takes longer, however idle the machine is
             began = time.perf_counter()
             await agent.run("1")
-            took.append(time.perf_counter() - began)
-    assert min(took) < 0.035
+            if time.perf_counter() - began < 0.035:
+                return
+    pytest.fail("all were held back")
 
 
 async def test_clients_come_and_go(http_url: str) -> None:

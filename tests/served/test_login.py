@@ -94,11 +94,11 @@ async def test_an_mcp_server(tmp_path: Path, keeper: tuple[Keeper, str]) -> None
     assert "tools: 2 functions" in ran.stdout
     async with place.stdio() as agent:
         assert await agent.value("import tools\ntools.who()") == "a client with use"
-        kept.expires_in = 2
+        kept.expires_in = 6
         kept.end(refresh=False)
         assert await agent.value("import tools\ntools.who()") == "a client with use"
         assert kept.refreshed == 1
-        await anyio.sleep(2)
+        await anyio.sleep(6)
         many = "import asyncio\nimport tools\nresult = await asyncio.gather(*(tools.who() for n in range(20)))"
         assert await agent.value(many) == ["a client with use"] * 20
         assert kept.refreshed == 2
@@ -186,12 +186,12 @@ async def test_a_client_that_needs_nobody(tmp_path: Path, provider: Any) -> None
     assert (ran.returncode, "${SECRET} has no value" in ran.stderr) == (2, True)
     assert provider.requests == []
     place.env["SECRET"] = client.client_secret
-    provider.expires_in = 4
+    provider.expires_in = 10
     many = "import asyncio\nimport mine\nresult = await asyncio.gather(*(mine.me() for n in range(50)))"
     async with place.stdio() as agent:
         assert await agent.value(many) == [{"user": "alice", "scope": "read"}] * 50
         assert len(provider.asked("/token")) == 1
-        await anyio.sleep(2.1)  # half of its life
+        await anyio.sleep(5.1)  # half of its life
         assert await agent.value(many) == [{"user": "alice", "scope": "read"}] * 50
         assert until(lambda: len(provider.asked("/token")) == 2)
         provider.clients.clear()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from .conftest import LIMITS
-from .product import Agent, Project
+from .product import Agent, Project, apart
 
 pytestmark = pytest.mark.anyio
 
@@ -77,7 +77,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture(scope="module")
 async def agent(anyio_backend: str, project: Project) -> AsyncIterator[Agent]:
-    async with project.stdio() as agent:
+    async with apart(project.stdio()) as agent:
         yield agent
 
 

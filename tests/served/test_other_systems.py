@@ -12,7 +12,7 @@ import pytest
 from doorward.runtime import Runtime
 
 from .conftest import LIMITS, SHELF
-from .product import Agent, Api, Project
+from .product import Agent, Api, Project, apart
 
 pytestmark = pytest.mark.anyio
 
@@ -24,7 +24,7 @@ async def agent(anyio_backend: str, api: Api, tmp_path_factory: pytest.TempPathF
     """A client of a project with the servers `shelf` and `my-shelf`."""
     shelf = SHELF.format(url=api.url)
     project = Project(tmp_path_factory.mktemp("others"), LIMITS + shelf + shelf.replace("servers.shelf", "servers.my-shelf"))
-    async with project.stdio() as agent:
+    async with apart(project.stdio()) as agent:
         yield agent
 
 
@@ -192,7 +192,7 @@ async def box(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> A
     (folder / "things").mkdir()
     command = [sys.executable, str(Path(__file__).with_name("box.py"))]
     project = Project(folder, LIMITS + f'[servers.tool-box]\nsource = "mcp"\ncommand = {json.dumps(command)}\ncwd = "things"\n')
-    async with project.stdio() as agent:
+    async with apart(project.stdio()) as agent:
         yield agent
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import LIMITS
-from .product import Agent, Project, descendants, end, until
+from .product import Agent, Project, apart, descendants, end, until
 
 pytestmark = pytest.mark.anyio
 
@@ -71,7 +71,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 @pytest.fixture(scope="module")
 async def agent(anyio_backend: str, project: Project) -> AsyncIterator[Agent]:
-    async with project.stdio() as agent:
+    async with apart(project.stdio()) as agent:
         yield agent
 
 
@@ -84,18 +84,19 @@ def _started() -> int:
 
 async def test_connected_by_the_first_call_and_kept(project: Project) -> None:
     """A start connects to nothing; the first call starts the server; the next runs find the same process. CONTRACT: EXE-11, EXE-12."""
+    others = _started()
     async with project.stdio() as agent:
         listed = await agent.call("list_servers")
         assert {s["name"]: s["functions"] > 0 for s in listed["servers"]} == dict.fromkeys(
             ("chatty", "newer", "older", "remote", "started"), True
         )
-        assert _started() == 0
+        assert _started() == others
         first = await agent.value("import started\nresult = started.pid()")
-        assert _started() == 1
+        assert _started() == others + 1
         assert await agent.value("import started\nresult = started.pid()") == first
         os.kill(int(first), signal.SIGKILL)
         assert await agent.value("import started\nresult = started.pid()") != first
-    until(lambda: _started() == 0)
+    assert until(lambda: _started() == others)
 
 
 @pytest.mark.parametrize("server", ["started", "newer", "remote", "older", "chatty"])

@@ -41,7 +41,7 @@ def processes(folder: Path) -> list[int]:
 
 def gone(folder: Path) -> bool:
     """Whether all of them end soon."""
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while processes(folder) and time.monotonic() < end:
         time.sleep(0.05)
     return not processes(folder)
@@ -49,7 +49,7 @@ def gone(folder: Path) -> bool:
 
 def test_every_step_does_what_it_should(tmp_path: Path) -> None:
     """With --json the demo tells each step with its checks, the tokens and the times, never the key, and leaves nothing."""
-    ran = subprocess.run([*COMMAND, "--json"], env=environment(tmp_path), capture_output=True, text=True, timeout=60)
+    ran = subprocess.run([*COMMAND, "--json"], env=environment(tmp_path), capture_output=True, text=True, timeout=100)
     told = json.loads(ran.stdout)
     assert (ran.returncode, told["failed"], ran.stderr) == (0, [], "")
     assert [step["name"] for step in told["steps"]] == STEPS
@@ -77,7 +77,7 @@ def test_an_interrupted_demo_leaves_no_process(tmp_path: Path, ending: str, code
     demo.send_signal(getattr(signal, ending))
     demo.send_signal(signal.SIGCONT)
     rest = demo.stdout.read()
-    assert demo.wait(20) == code
+    assert demo.wait(100) == code
     assert "Traceback" not in rest
     assert gone(tmp_path)
     assert ending == "SIGKILL" or not list(tmp_path.glob("doorward-demo-*"))

@@ -5,7 +5,6 @@ Not a mock: clients, PKCE, grants, rotation and revocation are Authlib's. Tests 
 
 from __future__ import annotations
 
-import os
 import secrets
 import threading
 import time
@@ -17,14 +16,14 @@ from urllib.parse import urlencode
 
 import flask
 from authlib.integrations.flask_oauth2 import AuthorizationServer
-from authlib.oauth2.rfc6749 import InvalidGrantError, grants
+from authlib.oauth2.rfc6749 import InvalidGrantError, errors, grants
 from authlib.oauth2.rfc6749.models import AuthorizationCodeMixin, ClientMixin, TokenMixin
 from authlib.oauth2.rfc7009 import RevocationEndpoint
 from authlib.oauth2.rfc7591 import ClientRegistrationEndpoint
 from authlib.oauth2.rfc7636 import CodeChallenge
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
-os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"  # plain HTTP, for it is on loopback
+errors.is_secure_transport = lambda uri: True  # plain HTTP, for it is on loopback
 
 
 @dataclass

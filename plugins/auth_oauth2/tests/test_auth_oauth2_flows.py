@@ -8,7 +8,6 @@ import threading
 from dataclasses import replace
 from typing import Any
 
-import anyio
 import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -327,9 +326,8 @@ async def test_params_and_resources(home: Doorward, provider: Provider) -> None:
 
 
 @pytest.mark.parametrize("flow", ["password", "client_credentials"])
-async def test_the_provider_is_away(home: Doorward, provider: Provider, monkeypatch: pytest.MonkeyPatch, flow: str) -> None:
+async def test_the_provider_is_away(home: Doorward, provider: Provider, later: Any, flow: str) -> None:
     """Calls fail and say why; they work again soon after it does."""
-    monkeypatch.setattr(renewal, "AGAIN", 0.1)
     _, settings = prepared(provider, "client_secret_basic")
     account = {"username": "bob", "password": "password of bob"} if flow == "password" else {}
     auth = home.auth(flow=flow, token_url=f"{provider.issuer}/token", scope="read", **account, **settings)
@@ -339,7 +337,7 @@ async def test_the_provider_is_away(home: Doorward, provider: Provider, monkeypa
         assert {str(error).partition(":")[0] for error in failed} == {"no token for mine"}
         assert all(isinstance(error, ServerError) and "cannot be reached" in str(error) for error in failed)
         provider.start()
-        await anyio.sleep(0.15)
+        later(renewal.MOST_AGAIN)
         assert (await http.get("/me")).status_code == 200
 
 

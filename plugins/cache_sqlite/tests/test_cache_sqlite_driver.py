@@ -304,15 +304,15 @@ async def test_a_kill_at_any_time_leaves_a_sound_file(tmp_path: Path) -> None:
 
 
 async def test_put_and_get_are_quick(tmp_path: Path) -> None:
-    """A put and a get together typically take less than a millisecond (the bound here is wide, for busy machines)."""
+    """A put and a get together typically take less than a millisecond of processor time (the bound here is wide, for slow machines)."""
     kept = cache(tmp_path)
     await kept.put(program("warm"))
     times = []
     for n in range(100):
-        start = time.perf_counter()
+        start = time.process_time()
         await kept.put(program(f"p{n}"))
         await kept.get(f"p{n}", "ann")
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     await kept.close()
     median = sorted(times)[50]
     print(f"put + get: median {median * 1000:.2f} ms")

@@ -108,7 +108,7 @@ class Listening:
 
     def start(self) -> None:
         self.process = subprocess.Popen(self._command, env=self._env)
-        until = time.monotonic() + 20
+        until = time.monotonic() + 100
         while True:
             try:
                 socket.create_connection(("127.0.0.1", self.port), 1).close()

@@ -42,7 +42,7 @@ def refs(node: Any) -> Iterator[str]:
         if isinstance(part, Mapping):
             if isinstance(part.get("$ref"), str):
                 yield part["$ref"]
-            todo += part.values()
+            todo += [value for key, value in part.items() if key not in ("enum", "const", "default")]  # these are data
         elif isinstance(part, (list, tuple)):
             todo += part
 

@@ -112,22 +112,23 @@ async def test_large_answers_pass(upstreams: Upstreams, kind: str, transport: st
 async def test_a_cancelled_call_is_cancelled_there(upstreams: Upstreams, kind: str, request: pytest.FixtureRequest) -> None:
     upstream = upstreams(url=request.getfixturevalue(kind).url)
     before = len(json.loads(await tool(upstream, "cancelled")))
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(tool(upstream, "slow", seconds=30), 0.3)
-    async with asyncio.timeout(5):
-        while len(json.loads(await tool(upstream, "cancelled"))) == before:
-            await asyncio.sleep(0.02)
+    patience = 0.3
+    while len(json.loads(await tool(upstream, "cancelled"))) == before:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(tool(upstream, "slow", seconds=3600), patience)  # perhaps before it was there
+        patience *= 2
 
 
 @pytest.mark.parametrize(("kind", "era"), [("http", ""), ("http", "legacy"), ("sse", "legacy")])
-async def test_the_next_call_after_a_restart_works(upstreams: Upstreams, kind: str, era: str) -> None:
+async def test_the_next_call_after_a_restart_works(upstreams: Upstreams, kind: str, era: str, until: Any) -> None:
     """Safe or not: it was refused for its session, or never sent. Calls under way are made again if they are safe."""
-    server = Listening(kind, era)
+    log = upstreams.folder / "calls"
+    server = Listening(kind, era, {"LOG": str(log)})
     try:
         upstream = upstreams(url=server.url)
-        await upstream.listing()
-        under_way = [asyncio.create_task(tool(upstream, "slow", safe, seconds=1)) for safe in (True, False)]
-        await asyncio.sleep(0.3)
+        await tool(upstream, "echo")
+        under_way = [asyncio.create_task(tool(upstream, "slow", safe, seconds=5)) for safe in (True, False)]
+        await until(lambda: log.read_text().count('"slow"') == 2)
         server.kill()
         server.start()
         await asyncio.sleep(0.1)  # nothing could be noticed so far
@@ -153,13 +154,12 @@ async def test_one_that_is_not_there_fails_clearly_and_comes_back(upstreams: Ups
         with pytest.raises(ServerError, match="times in a row"):
             await tool(upstream, "echo")
         server.start()
-        async with asyncio.timeout(10):
-            while True:
-                try:
-                    await tool(upstream, "echo")
-                    break
-                except ServerError:
-                    await asyncio.sleep(0.1)
+        while True:
+            try:
+                await tool(upstream, "echo")
+                break
+            except ServerError:
+                await asyncio.sleep(0.1)
     finally:
         server.kill()
     with pytest.raises(ServerError, match="cannot be reached"):

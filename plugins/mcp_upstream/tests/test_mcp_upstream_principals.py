@@ -26,7 +26,7 @@ async def _told(gate: Gateway, tool: str, who: str, **arguments: Any) -> Any:
     return json.loads(answer) if isinstance(answer, str) and answer[:1] == "{" else answer
 
 
-async def test_a_process_of_their_own(host: Host) -> None:
+async def test_a_process_of_their_own(host: Host, until: Any) -> None:
     """Calls of several at once: each to the process that was started with what is theirs, which ends when it is idle."""
     host.install("source", "mcp", MCP)
     command = json.dumps([sys.executable, SDK, "stdio"])
@@ -40,7 +40,7 @@ async def test_a_process_of_their_own(host: Host) -> None:
         assert [len(each) for each in theirs.values()] == [1, 1]
         assert len(set(pids)) == 2
         slow = asyncio.create_task(_told(gate, "slow", "alice", seconds=20))
-        await asyncio.sleep(0.1)
+        await until(lambda: gate.servers._sources._open["own", "alice"].calls)
         assert (await _told(gate, "environment", "bob"))["WHO"] == "bob"  # who does not wait for alice's
         gate.servers._sources._clock = lambda: 1e9
         await gate.servers.sweep()

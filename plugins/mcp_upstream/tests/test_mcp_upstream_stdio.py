@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from doorward import LimitExceeded, ServerError
@@ -92,22 +93,23 @@ async def test_one_that_crashes_at_the_start_is_quoted(upstreams: Upstreams) -> 
 
 
 async def test_a_silent_one_is_given_up(upstreams: Upstreams) -> None:
-    started = time.monotonic()
     with pytest.raises(ServerError, match=r"did not start within 0\.5 seconds") as caught:
         await upstreams.raw("silent", start_timeout=0.5).listing()
     assert "start_timeout" in str(caught.value.hint)
-    assert time.monotonic() - started < 5
 
 
-async def test_a_call_without_an_answer_is_given_up_and_the_others_are_not(upstreams: Upstreams) -> None:
-    upstream = upstreams.raw("", timeout=0.4)
+async def test_a_call_without_an_answer_is_given_up_and_the_others_are_not(upstreams: Upstreams, later: Any) -> None:
+    upstream = upstreams.raw("", timeout=100)
+    await tool(upstream, "echo")
     silent = asyncio.create_task(tool(upstream, "silent"))
-    await asyncio.sleep(0.3)
+    later(60)
     assert await tool(upstream, "echo") == "{}"
-    with pytest.raises(ServerError, match=r"did not answer within 0\.4 seconds"):
+    later(60)
+    assert await tool(upstream, "echo") == "{}"
+    with pytest.raises(ServerError, match=r"did not answer within 100 seconds"):
         await silent
     with pytest.raises(LimitExceeded, match=r"did not answer within 0\.\d+ seconds"):
-        await upstream.request("tools/call", {"name": "silent"}, call=call_of(None, 0.2))
+        await upstream.request("tools/call", {"name": "silent"}, call=call_of(None, 0.5))
     assert await tool(upstream, "echo") == "{}"
 
 
@@ -122,14 +124,12 @@ async def test_one_that_dies_in_a_call_is_quoted_and_started_again(upstreams: Up
     assert await tool(upstream, "echo") == "{}"
 
 
-async def test_an_idle_death_is_noticed_at_once(upstreams: Upstreams) -> None:
+async def test_an_idle_death_is_noticed_at_once(upstreams: Upstreams, until: Any) -> None:
     upstream = upstreams.raw("")
     await tool(upstream, "echo")
     pid = await pid_of(upstream)
     os.kill(pid, signal.SIGKILL)
-    async with asyncio.timeout(2):
-        while upstream._connection is not None:
-            await asyncio.sleep(0.01)
+    await until(lambda: upstream._connection is None)
     assert await tool(upstream, "write", id="1")  # not safe, and yet done: it was never sent to the dead one
 
 
@@ -150,9 +150,9 @@ async def test_banners_and_babble_are_passed_over(upstreams: Upstreams) -> None:
 async def test_large_answers_pass_and_too_large_ones_disturb_nobody(upstreams: Upstreams) -> None:
     upstream = upstreams.raw("")
     await tool(upstream, "echo")
-    started = time.monotonic()
+    started = time.process_time()
     assert len(await tool(upstream, "big", bytes=10_000_000)) == 10_000_000
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started < 2
     assert len(await tool(upstream, "big", bytes=50_000_000)) == 50_000_000
     pid = await pid_of(upstream)
     for name in ("big", "big_ts"):
@@ -193,45 +193,42 @@ async def test_the_last_known_era_is_tried_first_and_mends_itself(upstreams: Ups
         assert (await upstream.listing()).era == spoken
 
 
-async def test_idle_servers_are_disconnected(upstreams: Upstreams) -> None:
+async def test_idle_servers_are_disconnected(upstreams: Upstreams, until: Any) -> None:
     upstream = upstreams.raw("", idle=0.3)
     slow = asyncio.create_task(tool(upstream, "slow", seconds=0.6))
     assert await slow  # a call under way is not idle
     pid = await pid_of(upstream)
-    async with asyncio.timeout(5):
-        while alive(pid):
-            await asyncio.sleep(0.05)
+    await until(lambda: not alive(pid))
     assert await tool(upstream, "echo") == "{}"
     assert await pid_of(upstream) != pid
 
 
-async def test_one_that_fails_again_and_again_is_left_alone_for_a_while(upstreams: Upstreams) -> None:
+async def test_one_that_fails_again_and_again_is_left_alone_for_a_while(upstreams: Upstreams, later: Any) -> None:
     upstream = upstreams.raw("crash")
     for _ in range(3):
         with pytest.raises(ServerError, match="status 3"):
             await upstream.listing()
-    started = time.monotonic()
     with pytest.raises(ServerError, match=r"failed 3 times in a row.* [01]\.\d seconds") as caught:
         await upstream.listing()
-    assert time.monotonic() - started < 0.2
     assert "status 3" in str(caught.value)
     assert "cheese" in str(caught.value)
-    await asyncio.sleep(1.05)
+    later(2)
     with pytest.raises(ServerError, match="status 3"):
         await upstream.listing()
     with pytest.raises(ServerError, match=r"failed 4 times in a row"):
         await upstream.listing()
 
 
-async def test_a_cancelled_call_is_cancelled_there(upstreams: Upstreams) -> None:
+async def test_a_cancelled_call_is_cancelled_there(upstreams: Upstreams, until: Any) -> None:
     for era in ("", "legacy"):
-        upstream = upstreams.sdk(era=era)
+        log = upstreams.folder / f"calls {era}"
+        upstream = upstreams.sdk(era=era, env={"LOG": str(log)})
         await tool(upstream, "echo")
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(tool(upstream, "slow", seconds=30), 0.2)
-        async with asyncio.timeout(5):
-            while await tool(upstream, "cancelled") != '["slow"]':
-                await asyncio.sleep(0.02)
+        slow = asyncio.create_task(tool(upstream, "slow", seconds=3600))
+        await until(lambda log=log: '"slow"' in log.read_text())
+        slow.cancel()
+        while await tool(upstream, "cancelled") != '["slow"]':
+            await asyncio.sleep(0.02)
 
 
 async def test_a_kill_in_the_middle_loses_no_safe_call_and_repeats_no_other(upstreams: Upstreams) -> None:
@@ -285,7 +282,7 @@ async def test_nothing_of_its_family_is_left(upstreams: Upstreams, mode: str) ->
 
 
 @pytest.mark.parametrize("mode", ["stubborn", "family"])
-async def test_nothing_is_left_when_doorward_itself_is_killed(tmp_path: Path, mode: str) -> None:
+async def test_nothing_is_left_when_doorward_itself_is_killed(tmp_path: Path, mode: str, until: Any) -> None:
     program = f"""
 import asyncio, os, pathlib
 from doorward import ServerContext, Template
@@ -305,9 +302,7 @@ asyncio.run(main())
     family = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     doorward.kill()
     doorward.wait()
-    async with asyncio.timeout(10):
-        while any(alive(pid) for pid in family):
-            await asyncio.sleep(0.05)
+    await until(lambda: not any(alive(pid) for pid in family))
 
 
 async def test_doorward_does_not_start_itself(upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -323,10 +318,10 @@ async def test_doorward_does_not_start_itself(upstreams: Upstreams, monkeypatch:
     assert "DOORWARD_NESTED" not in json.loads(await tool(upstream, "environment"))
 
 
-async def test_progress_reaches_the_client_and_is_not_asked_for_without_one(upstreams: Upstreams) -> None:
+async def test_progress_reaches_the_client_and_is_not_asked_for_without_one(upstreams: Upstreams, until: Any) -> None:
     person = Person()
     upstream = upstreams.sdk()
     await upstream.request("tools/call", {"name": "steps"}, call=call_of(person))
-    await asyncio.sleep(0.05)
+    await until(lambda: len(person.progressed) == 3)
     assert person.progressed == [(1.0, 3.0, "step 1"), (2.0, 3.0, "step 2"), (3.0, 3.0, "step 3")]
     await upstream.request("tools/call", {"name": "steps"}, call=call_of(None))

@@ -145,7 +145,7 @@ async def test_openapi_endless_streams_end(api, operation, media, chunk, first):
     port = listener.extra(anyio.abc.SocketAttribute.local_port)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(endless, listener, media, chunk, 0.2)
-        made = await api(operation(), base_url=f"http://127.0.0.1:{port}", timeout=1)
+        made = await api(operation(), base_url=f"http://127.0.0.1:{port}", timeout=3)
         value = await made.call("op")
         tasks.cancel_scope.cancel()
     await listener.aclose()
@@ -160,7 +160,7 @@ async def test_openapi_endless_json_is_told(api, operation):
     port = listener.extra(anyio.abc.SocketAttribute.local_port)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(endless, listener, "application/json", b"[1,", 0.2)
-        made = await api(operation(), base_url=f"http://127.0.0.1:{port}", timeout=1)
+        made = await api(operation(), base_url=f"http://127.0.0.1:{port}", timeout=3)
         with pytest.raises(ServerError, match="did not end") as raised:
             await made.call("op")
         tasks.cancel_scope.cancel()

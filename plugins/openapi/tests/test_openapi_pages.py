@@ -205,7 +205,7 @@ async def test_openapi_a_next_page_is_never_elsewhere(gateway: Any, upstream: An
     assert [seen["path"] for seen in upstream.seen] == ["/x", "/x?page=2", "/x?page=3"]
 
 
-@pytest.mark.skipif(not os.environ.get("DOORWARD_SPECS"), reason="DOORWARD_SPECS does not name the folder of documents")
+@pytest.mark.skipif(not os.environ.get("DOORWARD_SPECS"), reason="the folder of documents is absent: DOORWARD_SPECS names it")
 @pytest.mark.parametrize(
     ("file", "function", "path", "style", "arguments"),
     [

@@ -340,7 +340,7 @@ async def test_openapi_a_document_needs_no_variables(tmp_path, upstream, open_to
 SPECS = Path(os.environ.get("DOORWARD_SPECS", ""))
 
 
-@pytest.mark.skipif(not os.environ.get("DOORWARD_SPECS"), reason="DOORWARD_SPECS does not name the folder of documents")
+@pytest.mark.skipif(not os.environ.get("DOORWARD_SPECS"), reason="the folder of documents is absent: DOORWARD_SPECS names it")
 @pytest.mark.parametrize(
     ("name", "closed", "types", "serves"),
     [

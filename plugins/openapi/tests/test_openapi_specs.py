@@ -18,7 +18,7 @@ from doorward_openapi.document import decompress, parse
 
 SPECS = Path(os.environ.get("DOORWARD_SPECS", ""))
 pytestmark = pytest.mark.anyio
-needs_specs = pytest.mark.skipif(not os.environ.get("DOORWARD_SPECS"), reason="DOORWARD_SPECS does not name the folder of documents")
+needs_specs = pytest.mark.skipif(not os.environ.get("DOORWARD_SPECS"), reason="the folder of documents is absent: DOORWARD_SPECS names it")
 SINGLE = [p for p in sorted(SPECS.glob("*")) if p.suffix != ".md" and ".tar" not in p.name] if os.environ.get("DOORWARD_SPECS") else []
 METHODS = {"get", "put", "post", "delete", "options", "head", "patch", "trace", "query"}
 
@@ -79,7 +79,7 @@ def corpus():
 
 
 @pytest.mark.timeout(3000)
-@pytest.mark.skipif(not os.environ.get("DOORWARD_CORPUS"), reason="DOORWARD_CORPUS does not name a folder of documents")
+@pytest.mark.skipif(not os.environ.get("DOORWARD_CORPUS"), reason="the corpus of documents is absent: DOORWARD_CORPUS names it")
 async def test_openapi_corpus():
     """Every document of a corpus compiles; each operation is a function or skipped for a stated reason; what an agent reads of
     the first functions of each is valid Python."""

@@ -56,4 +56,4 @@ def executing(host: Any) -> Any:
 async def run(engine: Any, executing: Any) -> AsyncIterator[Any]:
     async with executing(engine.settings(pool=0)) as run:
         yield run
-    assert engine.empty(2)
+    assert engine.empty()

@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import pytest
 from doorward import Unsupported
+from doorward.door import RunDoor
 from doorward.testing import Door, ExecutorConformance, check_driver, check_light_import
 from doorward_sandbox_monty import MontyExecutor, MontySettings
 
@@ -48,17 +49,17 @@ class TestMonty(ExecutorConformance):
         "code", ["while True: pass", "10 ** 10 ** 8", "import time\ntime.sleep(1000)", "import asyncio\nawait asyncio.sleep(1000)"]
     )
     async def test_cancel_leaves_nothing(self, host: Any, code: str) -> None:
-        """A cancelled run is gone within a second, with its worker, whatever it does."""
+        """A cancelled run is gone, with its worker, whatever it does."""
         from doorward.types import Program
 
         executor = self.executor(host)
         program = Program(code, deadline=time.monotonic() + 30)
         sandbox = await executor.open(program)
-        pid, started = sandbox._worker.pid, time.monotonic()
-        with anyio.move_on_after(0.2):
+        pid = sandbox._worker.pid
+        with anyio.move_on_after(0.2) as left:
             await sandbox.run(program, Door())
+        assert left.cancelled_caught
         await sandbox.close()
-        assert time.monotonic() - started < 2
         await executor.close()
         assert not os.path.exists(f"/proc/{pid}")
 
@@ -107,7 +108,7 @@ class TestMonty(ExecutorConformance):
                 self.at_once += 1
                 self.most = max(self.most, self.at_once)
                 await anyio.sleep(0.02)
-                with anyio.move_on_after(10):  # on a busy machine the others take their time
+                with anyio.move_on_after(60):  # on a busy machine the others take their time
                     while self.most < self.expected:
                         await anyio.sleep(0.005)
                 self.at_once -= 1
@@ -203,9 +204,9 @@ LIMITS = '[limits]\nmemory = "64MiB"\n'
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("while True: pass", "the run took more than 0.5 s"),
-        ("10 ** 10 ** 7 % 10 ** 10 ** 6", "the run took more than 0.5 s"),
-        ("import time\ntime.sleep(60)", "the run took more than 0.5 s"),
+        ("while True: pass", "the run took more than 1.5 s"),
+        ("10 ** 10 ** 7 % 10 ** 10 ** 6", "the run took more than 1.5 s"),
+        ("import time\ntime.sleep(60)", "the run took more than 1.5 s"),
         ("x = [0] * 10\nwhile True: x = x + x", "the program needed more memory than its limit of 64 MiB"),
         ("x = 'x' * 10 ** 9", "the program needed more memory than its limit of 64 MiB"),
     ],
@@ -214,7 +215,7 @@ async def test_a_run_that_met_a_limit_says_which(host: Any, code: str, said: str
     """The outcome says the limit, and what was printed until then; of a session also that it is gone. CONTRACT: SBX-07, SBX-10."""
     host.install_real("monty")
     async with host.gateway(f'executor = "monty"\ncache = "none"\nplugins = []\n{LIMITS}') as gate:
-        outcome = await gate.execute(f"print('before')\n{LATER}\n{code}", session_id=session, timeout=0.5 if "took" in said else 20)
+        outcome = await gate.execute(f"print('before')\n{LATER}\n{code}", session_id=session, timeout=1.5 if "took" in said else 60)
         assert (outcome.error.kind, outcome.error.message) == ("limit", said)
         assert outcome.printed == "before\n"
         assert outcome.session_id == ""
@@ -226,17 +227,18 @@ async def test_a_run_that_met_a_limit_says_which(host: Any, code: str, said: str
 @pytest.mark.parametrize(
     "code", ["while True: pass", "import time\ntime.sleep(60)", "await doorward.servers()\nimport time\ntime.sleep(60)"]
 )
-async def test_a_worker_that_dies_in_a_session(host: Any, code: str) -> None:
+async def test_a_worker_that_dies_in_a_session(host: Any, code: str, monkeypatch: pytest.MonkeyPatch, until: Any) -> None:
     """Killed while a program runs, or between two runs: the client is told that the session is gone; what was printed is kept."""
     host.install_real("monty")
+    printed, heard = [], RunDoor.print
+    monkeypatch.setattr(RunDoor, "print", lambda door, text: (printed.append(text), heard(door, text))[1])
     async with host.gateway('executor = "monty"\ncache = "none"\nplugins = []') as gate:
         session = (await gate.execute("x = 1", session_id="new")).session_id
         worker = gate._sessions._open[session]._sandbox._worker
         running = asyncio.ensure_future(gate.execute(f"import doorward\nprint('before')\n{code}", session_id=session))
-        await asyncio.sleep(0.3)
+        await until(lambda: printed)
         os.kill(worker.pid, signal.SIGKILL)
-        with anyio.fail_after(2):
-            outcome = await running
+        outcome = await running
         assert (outcome.error.type, outcome.printed, outcome.session_id) == ("SandboxDied", "before\n", "")
         assert "the session and its variables are gone" in outcome.error.message
         other = (await gate.execute("x = 1", session_id="new")).session_id

@@ -114,7 +114,7 @@ def test_cpus(here: Any) -> None:
     assert not isinstance(found, str)
     code = "import time\nend = time.monotonic() + 2\nwhile time.monotonic() < end: pass\nresult = time.process_time()"
     slow, said = here.run(code, settings={"cpus": 0.2})
-    assert 0.2 < slow["value"] < 0.8
+    assert 0.05 < slow["value"] < 0.8  # less, where others want the processors, too
     assert said["limits"]["cpu"] == "cgroup"
 
 

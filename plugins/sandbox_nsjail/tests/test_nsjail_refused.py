@@ -34,10 +34,14 @@ def around(here: Any, *command: str) -> Any:
     return type(here)([*command, *here.command])
 
 
+def unshare() -> str:
+    return shutil.which("unshare") or pytest.skip("unshare is absent: install util-linux")
+
+
 def test_user_namespaces_switched_off(here: Any) -> None:
     """The kernel's own refusal, in a user namespace whose limit is 0: said at once, with the way out."""
     script = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
-    before = [shutil.which("unshare") or pytest.skip("unshare is absent"), "--user", "--map-root-user", "sh", "-c", script, "sh"]
+    before = [unshare(), "--user", "--map-root-user", "sh", "-c", script, "sh"]
     refused, last = around(here, *before).run("1 + 1")
     assert refused["raised"] == "ExecutorError"
     assert "user.max_user_namespaces is 0" in refused["message"]
@@ -84,8 +88,7 @@ async def test_jails_without_further_namespaces(host: Any, monkeypatch: pytest.M
 
 def test_root_of_a_small_user_namespace(here: Any) -> None:
     """Root that has no user 65534 below it is told so."""
-    unshare = shutil.which("unshare") or pytest.skip("unshare is absent")
-    refused, _ = around(here, unshare, "--user", "--map-root-user").run("1 + 1")
+    refused, _ = around(here, unshare(), "--user", "--map-root-user").run("1 + 1")
     assert refused["raised"] == "ExecutorError"
     assert "there is no user 65534" in refused["message"]
 

@@ -10,7 +10,7 @@ from doorward.aliases import RUNTIME, Aliases, aliases
 from doorward.errors import ApiError, InvalidArguments, LimitExceeded, ToolError, UnknownName
 from doorward.types import Artefact, File
 
-TOGETHER = 10.0
+TOGETHER = 60.0
 """Seconds that `calc.meet` waits for the others."""
 
 
