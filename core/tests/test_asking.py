@@ -318,7 +318,7 @@ async def test_an_answer_that_is_none(gateway: Any) -> None:
 async def test_an_answer_that_comes_too_late() -> None:
     """Whoever asked has just stopped waiting, and has not noticed yet: the answer is dropped."""
     asked = t.ElicitRequest(params=t.ElicitRequestFormParams(message="?", requested_schema={"type": "object", "properties": {}}))
-    run = parked.Asking(SimpleNamespace(request=None, params={"inputResponses": {"1": {"action": "accept"}}}), lambda: False)
+    run = parked.Asking(SimpleNamespace(request=None, params={"inputResponses": {"1": {"action": "accept"}}}), lambda who: None)
     waited: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
     run.open["1"] = asked, waited
     waited.cancel()

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import anyio
 import pytest
-from doorward import Ended, ExecutorError, File, LimitExceeded, Limits, PluginContext, Program, SandboxDied
+from doorward import Busy, Ended, ExecutorError, File, LimitExceeded, Limits, PluginContext, Program, SandboxDied
 from doorward.testing import Door, FullPythonConformance
 
 _spec = importlib.util.spec_from_file_location("unshared", Path(__file__).parent / "unshared.py")
@@ -313,7 +313,7 @@ async def test_who_waits_is_served_in_turn_and_not_for_ever() -> None:
     async with executor(pool=0, most=1, wait=0.3) as made:
         first = asyncio.ensure_future(run(made, "import time\ntime.sleep(1)"))
         await asyncio.sleep(0)
-        with pytest.raises(ExecutorError, match="busy"):
+        with pytest.raises(Busy, match="busy"):
             await run(made, "1")
         await first
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
 import anyio
 
-from doorward.errors import ExecutorError, InvalidArguments, LimitExceeded, SandboxDied, UnknownName, Unsupported
+from doorward.errors import Busy, ExecutorError, InvalidArguments, LimitExceeded, SandboxDied, UnknownName, Unsupported
+from doorward.slots import BEFORE
 
 if TYPE_CHECKING:
     from doorward.door import RunDoor
-    from doorward.drivers import Executor, Sandbox
+    from doorward.drivers import Sandbox
+    from doorward.executors import Executors
     from doorward.types import Ended, Program
 
 
@@ -42,16 +45,16 @@ class Session:
     def busy(self) -> bool:
         return self._lock.locked()
 
-    async def run(self, executor: Executor, name: str, program: Program, door: RunDoor) -> Ended:
+    async def run(self, executors: Executors, name: str, program: Program, door: RunDoor) -> Ended:
         """Run in this session's sandbox, opened at its first run. A run that is cancelled, meets a limit or loses its
         sandbox ends the session: its variables are gone, and what is raised says so."""
-        async with self._lock:
+        async with self._turn(program):
             if self.dead:
                 raise UnknownName("the session has ended", hint=ANEW)
             if self._sandbox is None:
-                if not executor.capabilities().sessions:
+                if not executors.get(name).capabilities().sessions:
                     raise Unsupported("it keeps no sessions")
-                self._sandbox, self.executor = await executor.open(program, session=True), name
+                self._sandbox, self.executor = await executors.open(name, program, session=True), name
             try:
                 ended = await self._sandbox.run(program, door)
                 self.used_before = True
@@ -72,6 +75,26 @@ class Session:
                 if isinstance(error, LimitExceeded):
                     error.hint = gone(error.hint)
                 raise
+            finally:
+                if self.dead:  # others may wait for its slot
+                    with anyio.CancelScope(shield=True):
+                        await self.close()
+
+    @contextlib.asynccontextmanager
+    async def _turn(self, program: Program) -> AsyncIterator[None]:
+        """A block that no other run of this session is in. Raises: Busy if one is still there shortly before the end of this run's time."""
+        try:
+            self._lock.acquire_nowait()
+        except anyio.WouldBlock:
+            with anyio.move_on_after(program.deadline - time.monotonic() - BEFORE) as waiting:
+                await self._lock.acquire()
+            if waiting.cancelled_caught:
+                hint = "Nothing has run: wait for it, or open another session."
+                raise Busy("the session is busy: another run of it has not ended", hint=hint) from None
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     async def close(self) -> None:
         """End it, and a program that runs in it."""

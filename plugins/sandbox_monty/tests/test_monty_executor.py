@@ -231,7 +231,7 @@ async def test_a_worker_that_dies_in_a_session(host: Any, code: str) -> None:
     host.install_real("monty")
     async with host.gateway('executor = "monty"\ncache = "none"\nplugins = []') as gate:
         session = (await gate.execute("x = 1", session_id="new")).session_id
-        worker = gate._sessions._open[session]._sandbox._worker
+        worker = gate._sessions._open[session]._sandbox._sandbox._worker
         running = asyncio.ensure_future(gate.execute(f"import doorward\nprint('before')\n{code}", session_id=session))
         await asyncio.sleep(0.3)
         os.kill(worker.pid, signal.SIGKILL)

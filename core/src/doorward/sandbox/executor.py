@@ -42,6 +42,7 @@ class JailExecutor:
     def __init__(self, context: PluginContext) -> None:
         self.context = context
         self.settings: Any = context.settings
+        self.slots, self.wait = self.settings.most, self.settings.wait
         self._pool: Pool | None = None
 
     def capabilities(self) -> Capabilities:

@@ -32,6 +32,7 @@ class MontyExecutor:
     def __init__(self, context: PluginContext) -> None:
         self._settings: MontySettings = context.settings
         self._workers: Workers | None = None
+        self.slots, self.wait = self._settings.workers, self._settings.wait
 
     def capabilities(self) -> Capabilities:
         return Capabilities(
