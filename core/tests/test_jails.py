@@ -425,3 +425,37 @@ async def test_a_module_that_cannot_be_loaded_ahead_is_said() -> None:
     async with executor(preload=["nowhere_to_be_found"]) as made:
         with pytest.raises(ExecutorError, match="`preload` cannot be loaded: nowhere_to_be_found: ModuleNotFoundError"):
             await run(made, "1")
+
+
+LOCKED = """
+import fcntl, os, sqlite3
+db = sqlite3.connect("x.db")
+db.execute("create table t (n)")
+db.execute("begin immediate")
+file = open("lock", "w")
+fcntl.lockf(file, fcntl.LOCK_EX)
+reads, writes = os.pipe()
+if (pid := os.fork()) == 0:
+    try:
+        sqlite3.connect("x.db", timeout=0).execute("begin immediate")
+        os.write(writes, b"a database that is locked")
+    except sqlite3.OperationalError:
+        pass
+    try:
+        fcntl.lockf(open("lock", "w"), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.write(writes, b"a file that is locked")
+    except OSError:
+        os.write(writes, b"refused")
+    os._exit(0)
+os.waitpid(pid, 0)
+os.read(reads, 100).decode()
+"""
+
+
+@pytest.mark.anyio
+async def test_processes_of_a_program_lock_its_files() -> None:
+    """POSIX locks, as of SQLite, hold between them; flock, which needs no right to write, is not there for any file."""
+    async with executor() as made:
+        assert await value(made, LOCKED) == "refused"
+        flock = "import fcntl, errno\ntry:\n    fcntl.flock(open('lock', 'w'), fcntl.LOCK_EX)\nexcept OSError as error:\n"
+        assert await value(made, f"{flock}    result = errno.errorcode[error.errno]") == "ENOSYS"

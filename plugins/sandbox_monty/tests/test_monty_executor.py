@@ -240,7 +240,7 @@ async def test_a_worker_that_dies_in_a_session(host: Any, code: str) -> None:
         assert (outcome.error.type, outcome.printed, outcome.session_id) == ("SandboxDied", "before\n", "")
         assert "the session and its variables are gone" in outcome.error.message
         other = (await gate.execute("x = 1", session_id="new")).session_id
-        os.kill(gate._sessions._open[other]._sandbox._worker.pid, signal.SIGKILL)
+        os.kill(gate._sessions._open[other]._sandbox._sandbox._worker.pid, signal.SIGKILL)
         await asyncio.sleep(0.1)
         lost = await gate.execute("x", session_id=other)
         assert "the session and its variables are gone" in lost.error.message
