@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 MOST_PARTS = 1_000_000
 """Commas and brackets in what one run sends: more would keep this process, and with it every other client, busy for seconds."""
 
-TOO_MANY_PARTS = f"more than {MOST_PARTS:,} parts"
-
 _BYTES = json.dumps(BYTES).encode()
 
 _READS = 16
 """Of output at once: more than a pipe holds, and an end for who prints without one."""
+
+
+class TooManyParts(BadFrame):
+    """One run has sent more than it may."""
+
 
 Listener = Callable[[dict[str, Any], bytes], None]
 
@@ -70,7 +73,7 @@ class Line:
         self.pid = 0
         self.account: Account | None = None
         self.gone: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self.why = ""
+        self.why = self.hint = ""
         self.parts = 0
         self.heard: Listener = self._ready
         self.print: Callable[[bytes], None] = lambda data: None
@@ -92,7 +95,8 @@ class Line:
     def send(self, message: dict[str, Any], blob: bytes = b"") -> None:
         """Send the sandbox a message, unless it has left too many unread: then it is ended, and what comes after that is dropped."""
         if self.unread() > MOST_UNREAD:
-            self.break_off("it did not read its answers")
+            hint = "Make fewer calls at once, or ask for less."
+            self.break_off(f"the program left more than {MOST_UNREAD // 2**20} MiB of answers unread", hint)
         if not self.why:
             self.write(encode(message, blob))
 
@@ -106,7 +110,7 @@ class Line:
     def _loads(self, text: bytes) -> Any:
         self.parts += text.count(b",") + text.count(b"[") + text.count(b"{")
         if self.parts > MOST_PARTS:
-            raise ValueError(TOO_MANY_PARTS)
+            raise TooManyParts(f"what the program sent has more than {MOST_PARTS:,} parts")
         value = from_json(text)
         return _with_bytes(value) if _BYTES in text else value
 
@@ -115,6 +119,8 @@ class Line:
         try:
             for message, blob in self._frames.feed(data):
                 self.heard(message, blob)
+        except TooManyParts as error:
+            self.break_off(str(error), "Filter or aggregate in the program.")
         except BadFrame as error:
             self.break_off(f"it sent {error}")
 
@@ -122,9 +128,9 @@ class Line:
         """Bytes of the sandbox's output."""
         self.print(data)
 
-    def break_off(self, why: str) -> None:
-        """Nothing more is listened to; the sandbox is ended."""
-        self.why = self.why or why
+    def break_off(self, why: str, hint: str = "") -> None:
+        """Nothing more is listened to; the sandbox is ended. `hint`: what to do, if a limit is why."""
+        self.why, self.hint = (self.why, self.hint) if self.why else (why, hint)
         self.heard = lambda message, blob: None
         self._frames = Frames(2**31, lambda text: {})
         with contextlib.suppress(EOFError):

@@ -127,7 +127,7 @@ class Workers:
                     # Of a session each run is bounded by its own deadline, of a single run the interpreter knows it too.
                     "max_feed_duration_secs": limits.max_timeout if session else limits.timeout,
                     "max_memory": limits.memory,
-                    "max_suspensions": 1_000_000_000 if session else 20 * limits.calls + 1000,
+                    "max_suspensions": 1_000_000_000 if session else limits.questions,
                 },
                 type_check=self._settings.type_check,
                 type_check_format="concise",
