@@ -21,7 +21,7 @@ class JailSettings(Settings):
     """What every such executor lets the operator choose."""
 
     pool: NonNegativeInt = Field(2, description="Sandboxes kept ready ahead; 0: each run starts its own")
-    most: PositiveInt = Field(16, description="Runs and open sessions at once; more of them wait, in turn")
+    most: PositiveInt = Field(16, description="Runs and open sessions at once; principals share them, and more wait, in turn")
     wait: PositiveFloat = Field(30.0, description="Seconds that a program waits for a sandbox")
     idle: NonNegativeFloat = Field(300.0, description="Seconds without a run after which what is ready is ended; 0: never")
     start_timeout: PositiveFloat = Field(60.0, description="Seconds that a jail may take to start, its packages loaded")
