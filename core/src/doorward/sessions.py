@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import secrets
 import time
@@ -138,10 +139,9 @@ class Sessions:
         return session
 
     async def sweep(self) -> None:
-        """End sessions that are dead or unused for too long."""
-        for session in list(self._open.values()):
-            if not session.busy and (session.dead or self._clock() - session.used > self._idle):
-                await self.end(session)
+        """End sessions that are dead or unused for too long; all at once, for whoever opens one waits for those of others."""
+        over = [s for s in self._open.values() if not s.busy and (s.dead or self._clock() - s.used > self._idle)]
+        await asyncio.gather(*map(self.end, over))
 
     async def leave(self, session: Session) -> None:
         """A run in it is over: it ends if the run ended it, or is unused from now on."""
@@ -154,5 +154,4 @@ class Sessions:
             await session.close()
 
     async def close(self) -> None:
-        for session in list(self._open.values()):
-            await self.end(session)
+        await asyncio.gather(*map(self.end, [*self._open.values()]))
