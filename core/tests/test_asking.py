@@ -10,13 +10,15 @@ from typing import Any
 
 import mcp_types as t
 import pytest
-from doorward import Call, Compiled, Function, Secret, ServerContext, ServerError, Settings, hookimpl
+from doorward import LOCAL, Busy, Call, Compiled, Function, Secret, ServerContext, ServerError, Settings, hookimpl
 from doorward.asking import RunClient
 from doorward.clock import Clock
 from doorward.mcp import parked, progress
+from doorward.mcp.clients import PRINCIPAL
 from doorward.mcp.server import build
 from mcp import MCPError
 from mcp.client.client import Client
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 pytestmark = pytest.mark.anyio
 ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])
@@ -338,7 +340,7 @@ async def test_an_answer_that_is_none(gateway: Any) -> None:
 async def test_an_answer_that_comes_too_late() -> None:
     """Whoever asked has just stopped waiting, and has not noticed yet: the answer is dropped."""
     asked = t.ElicitRequest(params=t.ElicitRequestFormParams(message="?", requested_schema={"type": "object", "properties": {}}))
-    run = parked.Asking(SimpleNamespace(request=None, params={"inputResponses": {"1": {"action": "accept"}}}), lambda: False)
+    run = parked.Asking(SimpleNamespace(request=None, params={"inputResponses": {"1": {"action": "accept"}}}), lambda who: None)
     waited: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
     run.open["1"] = asked, waited
     waited.cancel()
@@ -355,6 +357,29 @@ async def test_parked_runs_are_bounded(gateway: Any, monkeypatch: pytest.MonkeyP
         yes = {"1": t.ElicitResult(action="accept")}
         assert not (await first(client, "await weather.colour()", input_responses=yes, request_state=asked[0].request_state)).is_error
         assert isinstance(await first(client, "await weather.colour()"), t.InputRequiredResult)
+
+
+async def test_principals_share_the_places_of_parked_runs() -> None:
+    """One has half of them at most, and is told so; there is one for whoever comes next. `local` may have all."""
+
+    async def asks(run: parked.Asking) -> Any:
+        return await run.ask("elicitation/create", {"message": "?", "requestedSchema": {"type": "object", "properties": {}}})
+
+    def request(who: str) -> Any:
+        can = t.ClientCapabilities(elicitation=t.ElicitationCapability())
+        session = SimpleNamespace(client_capabilities=can)
+        of = None if who == LOCAL else SimpleNamespace(scope={PRINCIPAL: who})
+        return SimpleNamespace(request=of, session=session, protocol_version=MODERN_PROTOCOL_VERSIONS[-1], params={}, meta=None)
+
+    runs = parked.Parked(5)
+    try:
+        for who, most in (("mallory", parked.MOST // 2), ("alice", parked.MOST // 4), ("bob", parked.MOST // 8), (LOCAL, parked.MOST // 8)):
+            for _ in range(most):
+                assert isinstance(await runs.call(request(who), None, asks), t.InputRequiredResult)
+            with pytest.raises(Busy, match=f"{most} of them yours"):
+                await runs.call(request(who), None, asks)
+    finally:
+        await runs.close()
 
 
 async def test_a_client_that_does_not_come_back(

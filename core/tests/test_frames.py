@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import socket
 import struct
@@ -75,7 +76,7 @@ def test_an_answer_that_a_thread_has_read_already() -> None:
 
 # System calls
 
-ALLOW, EPERM, ENOSYS, NO_FAMILY, KILL = 0x7FFF0000, 0x50001, 0x50026, 0x50061, 0x80000000
+ALLOW, EPERM, EINVAL, ENOSYS, NO_FAMILY, KILL = 0x7FFF0000, 0x50001, 0x50016, 0x50026, 0x50061, 0x80000000
 
 
 def verdict(program: bytes, machine: str, number: int, *arguments: int, audit: int = 0) -> int:
@@ -102,7 +103,7 @@ def test_the_filter_allows_the_list_and_nothing_else(machine: str) -> None:
     program = bpf(machine)
     allowed = {call.numbers[machine] for call in calls() if machine in call.numbers and not call.zygote}
     by_name = {call.name: call.numbers[machine] for call in calls() if machine in call.numbers}
-    narrowed = {by_name[name] for name in ("clone", "socket", "socketpair", "ioctl")}
+    narrowed = {by_name[name] for name in ("clone", "socket", "socketpair", "ioctl", "flock")}
     for number in range(600):
         said = verdict(program, machine, number, 1)
         if number in allowed - narrowed:
@@ -130,6 +131,14 @@ def test_arguments_that_are_refused(machine: str) -> None:
         assert verdict(online, machine, by_name["socket"], family) == (ALLOW if family in (1, 2, 10, 16) else NO_FAMILY)
         assert verdict(online, machine, by_name["socketpair"], family) == (ALLOW if family == 1 else NO_FAMILY)
     assert verdict(plain, machine, by_name["ioctl"], 0, 0x5412) == EPERM  # TIOCSTI
+    assert verdict(plain, machine, by_name["flock"], 3, fcntl.LOCK_SH) == ENOSYS
+    locks = {fcntl.F_GETLK, fcntl.F_SETLK, fcntl.F_SETLKW, 36, 37, 38}
+    files = {fcntl.F_DUPFD, fcntl.F_DUPFD_CLOEXEC, fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL, fcntl.F_SETPIPE_SZ}
+    for command in range(1100):  # leases and notices are about what others do
+        said = verdict(plain, machine, by_name["fcntl"], 3, command)
+        assert said in ((ALLOW,) if command in locks | files else (ALLOW, EINVAL)), command
+        assert said == EINVAL or command not in (fcntl.F_SETLEASE, fcntl.F_GETLEASE, fcntl.F_NOTIFY, 1039, 1040)
+    assert verdict(plain, machine, by_name["fcntl"], 3, 1024 + 2**31) == EINVAL
     assert verdict(plain, machine, by_name["ioctl"], 0, 0x5401) == ALLOW
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -222,6 +223,16 @@ async def test_kept_program_is_bound_to_its_functions(doorward_host: Any) -> Non
         gate.catalog.drop(["weather"])
         refused = await gate.run_cached(kept.cache_id)
         assert "weather.get_forecast changed" in refused.error.message
+
+
+async def test_a_kept_program_is_no_larger_than_may_be_sent(doorward_host: Any) -> None:
+    """Whoever wrote it: reading one of megabytes would keep everybody waiting."""
+    doorward_host.install("cache", "memory", MemoryCache)
+    async with doorward_host.gateway(CONFIG.replace('"none"', '"memory"')) as gate:
+        kept = await gate.execute("result = 1")
+        made = gate._kept._cache
+        made.kept[kept.cache_id] = replace(made.kept[kept.cache_id], code="result = 1" + " " * gate.limits.code)
+        assert (await gate.run_cached(kept.cache_id)).error.type == "UnknownName"
 
 
 async def test_params_of_execute(doorward_host: Any) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from doorward import Ended, ExecutorError, File, LimitExceeded, Limits, PluginContext, Program, SandboxDied
+from doorward import Busy, Ended, ExecutorError, File, LimitExceeded, Limits, PluginContext, Program, SandboxDied
 from doorward.sandbox.trials_of_limits import _named
 from doorward.testing import Door, FullPythonConformance
 
@@ -315,7 +315,7 @@ async def test_who_waits_is_served_in_turn_and_not_for_ever() -> None:
     async with executor(pool=0, most=1, wait=0.3) as made:
         first = asyncio.ensure_future(run(made, "import time\ntime.sleep(1)"))
         await asyncio.sleep(0)
-        with pytest.raises(ExecutorError, match="busy"):
+        with pytest.raises(Busy, match="busy"):
             await run(made, "1")
         await first
 
@@ -420,3 +420,37 @@ async def test_a_module_that_cannot_be_loaded_ahead_is_said() -> None:
     async with executor(preload=["nowhere_to_be_found"]) as made:
         with pytest.raises(ExecutorError, match="`preload` cannot be loaded: nowhere_to_be_found: ModuleNotFoundError"):
             await run(made, "1")
+
+
+LOCKED = """
+import fcntl, os, sqlite3
+db = sqlite3.connect("x.db")
+db.execute("create table t (n)")
+db.execute("begin immediate")
+file = open("lock", "w")
+fcntl.lockf(file, fcntl.LOCK_EX)
+reads, writes = os.pipe()
+if (pid := os.fork()) == 0:
+    try:
+        sqlite3.connect("x.db", timeout=0).execute("begin immediate")
+        os.write(writes, b"a database that is locked")
+    except sqlite3.OperationalError:
+        pass
+    try:
+        fcntl.lockf(open("lock", "w"), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.write(writes, b"a file that is locked")
+    except OSError:
+        os.write(writes, b"refused")
+    os._exit(0)
+os.waitpid(pid, 0)
+os.read(reads, 100).decode()
+"""
+
+
+@pytest.mark.anyio
+async def test_processes_of_a_program_lock_its_files() -> None:
+    """POSIX locks, as of SQLite, hold between them; flock, which needs no right to write, is not there for any file."""
+    async with executor() as made:
+        assert await value(made, LOCKED) == "refused"
+        flock = "import fcntl, errno\ntry:\n    fcntl.flock(open('lock', 'w'), fcntl.LOCK_EX)\nexcept OSError as error:\n"
+        assert await value(made, f"{flock}    result = errno.errorcode[error.errno]") == "ENOSYS"

@@ -23,7 +23,7 @@ NUMBERS = {  # of system calls: x86_64, aarch64
     "msgget": (68, 186), "semget": (64, 190), "mq_open": (240, 180), "memfd_create": (319, 279), "memfd_secret": (447, 447),
     "execveat": (322, 281), "tkill": (200, 130), "tgkill": (234, 131), "kill": (62, 129), "socket": (41, 198), "setuid": (105, 146),
     "setresuid": (117, 147), "setgroups": (116, 159), "capset": (126, 91), "prctl": (157, 167), "sched_setaffinity": (203, 122),
-    "nfsservctl": (180, 42), "landlock_create_ruleset": (444, 444), "cachestat": (451, 451), "vmsplice": (278, 75),
+    "nfsservctl": (180, 42), "landlock_create_ruleset": (444, 444), "flock": (73, 32), "fcntl": (72, 25), "listmount": (458, 458), "statmount": (457, 457), "cachestat": (451, 451), "vmsplice": (278, 75),
 }  # fmt: skip
 
 

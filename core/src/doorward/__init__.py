@@ -22,7 +22,7 @@ _EXPORTS = {
         "Auth", "Cache", "Capabilities", "Client", "Door", "Executor", "Person", "Sandbox", "Source",
     ),
     "errors": (
-        "ApiError", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused", "InvalidArguments", "InvalidProgram",
+        "ApiError", "Busy", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused", "InvalidArguments", "InvalidProgram",
         "LimitExceeded", "LoginRefused", "MissingSecret", "PluginError", "Refused", "SandboxDied", "ServerError", "ToolError",
         "UnknownName", "Unsupported",
     ),

@@ -222,7 +222,11 @@ class Sandbox(Protocol):
 
 
 class Executor(Protocol):
-    """Runs programs in isolation: it opens sandboxes. Never runs anything unisolated."""
+    """Runs programs in isolation: it opens sandboxes. Never runs anything unisolated.
+
+    Two attributes are optional. `slots`: sandboxes at once, which core shares between principals (16 if it does not say). `wait`:
+    seconds for which a run waits for one of them at most (30).
+    """
 
     Settings: ClassVar[type[Settings]]
 

@@ -85,6 +85,10 @@ class LimitExceeded(DoorwardError):
     kind = "limit"
 
 
+class Busy(LimitExceeded):
+    """No sandbox got free in time: others have them, or the principal has as many as they may. Nothing has run."""
+
+
 class ExecutorError(DoorwardError):
     """The sandbox could not be opened, or died."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,11 @@ from doorward.errors import ConfigError, DoorwardError, ExecutorError, PluginErr
 from doorward.logs import log
 from doorward.plugins import to_install
 from doorward.settings import Config
+from doorward.slots import BEFORE, Slots, SlotSandbox
 
 if TYPE_CHECKING:
     from doorward.plugins import Plugins
+    from doorward.types import Program
 
 MOST_TOLD = 20
 """Packages named in a line of text; the structured answer has them all."""
@@ -58,6 +61,7 @@ class Executors:
         self._plugins = plugins
         self._state = state
         self._made: dict[str, Executor] = {}
+        self._slots: dict[str, Slots] = {}
 
     def get(self, name: str) -> Executor:
         """The executor, made now if need be; starts nothing.
@@ -73,6 +77,18 @@ class Executors:
             settings = validate(driver.Settings, self._options.get(name, {}), secrets=self._loaded.secrets, place=place)
             self._made[name] = driver(PluginContext(name, settings, self._state))
         return self._made[name]
+
+    async def open(self, name: str, program: Program, *, session: bool = False) -> SlotSandbox:
+        """A sandbox of the executor, when it is its principal's turn to have one. Raises: Busy; what `get` and `Executor.open` raise."""
+        executor = self.get(name)
+        if (slots := self._slots.get(name)) is None:
+            slots = self._slots[name] = Slots(name, getattr(executor, "slots", 16), getattr(executor, "wait", 30.0))
+        await slots.take(program.principal, program.deadline - time.monotonic() - BEFORE)
+        try:
+            return SlotSandbox(await executor.open(program, session=session), slots, program.principal)
+        except BaseException:
+            slots.give_back(program.principal)
+            raise
 
     def advice(self, name: str = "", *, session: bool = False) -> str:
         """What to do when no executor could run a program. `name`: the one that cannot go on with it; `session`: since it is one of its

@@ -65,7 +65,7 @@ class Kept:
         """Raises: UnknownName; InvalidProgram if a function that it uses has changed."""
         cache = self._made()
         kept = await cache.get(cache_id, principal) if cache and cache_id.isascii() else None
-        if kept is None:
+        if kept is None or len(kept.code.encode(errors="surrogatepass")) > self._loaded.config.limits.code:
             hint = "Run it with execute_code, and use the cache_id of the answer."
             raise UnknownName(f"there is no cached program {cache_id[:80]!r} (any more)", hint=hint)
         changed = [name for name, then in kept.uses.items() if self._hash(name) != then]

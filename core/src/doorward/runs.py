@@ -95,8 +95,8 @@ class Runs:
             try:
                 with door.clock.until(program.deadline) as scope:
                     if session:
-                        return name, await session.run(self._executors.get(name), name, program, door)
-                    sandbox = await self._executors.get(name).open(program)
+                        return name, await session.run(self._executors, name, program, door)
+                    sandbox = await self._executors.open(name, program)
                     try:
                         return name, await sandbox.run(program, door)
                     finally:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
 import anyio
 
-from doorward.errors import ExecutorError, InvalidArguments, LimitExceeded, SandboxDied, UnknownName, Unsupported
+from doorward.errors import Busy, ExecutorError, InvalidArguments, LimitExceeded, SandboxDied, UnknownName, Unsupported
+from doorward.slots import BEFORE
 
 if TYPE_CHECKING:
     from doorward.door import RunDoor
-    from doorward.drivers import Executor, Sandbox
+    from doorward.drivers import Sandbox
+    from doorward.executors import Executors
     from doorward.types import Ended, Program
 
 
@@ -42,16 +46,16 @@ class Session:
     def busy(self) -> bool:
         return self._lock.locked()
 
-    async def run(self, executor: Executor, name: str, program: Program, door: RunDoor) -> Ended:
+    async def run(self, executors: Executors, name: str, program: Program, door: RunDoor) -> Ended:
         """Run in this session's sandbox, opened at its first run. A run that is cancelled, meets a limit or loses its
         sandbox ends the session: its variables are gone, and what is raised says so."""
-        async with self._lock:
+        async with self._turn(program):
             if self.dead:
                 raise UnknownName("the session has ended", hint=ANEW)
             if self._sandbox is None:
-                if not executor.capabilities().sessions:
+                if not executors.get(name).capabilities().sessions:
                     raise Unsupported("it keeps no sessions")
-                self._sandbox, self.executor = await executor.open(program, session=True), name
+                self._sandbox, self.executor = await executors.open(name, program, session=True), name
             try:
                 ended = await self._sandbox.run(program, door)
                 self.used_before = True
@@ -72,6 +76,26 @@ class Session:
                 if isinstance(error, LimitExceeded):
                     error.hint = gone(error.hint)
                 raise
+            finally:
+                if self.dead:  # others may wait for its slot
+                    with anyio.CancelScope(shield=True):
+                        await self.close()
+
+    @contextlib.asynccontextmanager
+    async def _turn(self, program: Program) -> AsyncIterator[None]:
+        """A block that no other run of this session is in. Raises: Busy if one is still there shortly before the end of this run's time."""
+        try:
+            self._lock.acquire_nowait()
+        except anyio.WouldBlock:
+            with anyio.move_on_after(program.deadline - time.monotonic() - BEFORE) as waiting:
+                await self._lock.acquire()
+            if waiting.cancelled_caught:
+                hint = "Nothing has run: wait for it, or open another session."
+                raise Busy("the session is busy: another run of it has not ended", hint=hint) from None
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     async def close(self) -> None:
         """End it, and a program that runs in it."""
@@ -115,10 +139,9 @@ class Sessions:
         return session
 
     async def sweep(self) -> None:
-        """End sessions that are dead or unused for too long."""
-        for session in list(self._open.values()):
-            if not session.busy and (session.dead or self._clock() - session.used > self._idle):
-                await self.end(session)
+        """End sessions that are dead or unused for too long; all at once, for whoever opens one waits for those of others."""
+        over = [s for s in self._open.values() if not s.busy and (s.dead or self._clock() - s.used > self._idle)]
+        await asyncio.gather(*map(self.end, over))
 
     async def leave(self, session: Session) -> None:
         """A run in it is over: it ends if the run ended it, or is unused from now on."""
@@ -131,5 +154,4 @@ class Sessions:
             await session.close()
 
     async def close(self) -> None:
-        for session in list(self._open.values()):
-            await self.end(session)
+        await asyncio.gather(*map(self.end, [*self._open.values()]))

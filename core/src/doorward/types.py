@@ -106,6 +106,11 @@ class Limits:
     inline: int = 16 * 2**10
     asking: float = 600.0
 
+    @property
+    def questions(self) -> int:
+        """Times that a program may turn to its host for anything: calls, refused ones among them, and what it looks up."""
+        return 20 * self.calls + 1000
+
 
 @dataclass(frozen=True, slots=True)
 class Program:

@@ -221,6 +221,27 @@ async def test_a_file_that_breaks_while_in_use(tmp_path: Path) -> None:
     await kept.close()
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["garbage", "{}", "[]", "null", "[" * 100_000]
+    + [f'{{"code": "1", "description": "", "params": {{}}, "uses": {{}}, "created": 1, "functions": null, {more}}}'
+       for more in ('"code": 5', '"params": [1]', '"uses": 7', '"functions": "abc"', '"functions": [5]', '"created": "now"')],
+)  # fmt: skip
+async def test_a_row_that_somebody_else_wrote(tmp_path: Path, text: str) -> None:
+    """It is no program: whoever wants it is told that there is none, and nothing breaks."""
+    made = cache(tmp_path)
+    await made.put(program("one"))
+    await made.put(program("other"))
+    with sqlite3.connect(tmp_path / "programs.db") as db:
+        db.execute("UPDATE programs SET program = ? WHERE cache_id = 'one'", (text,))
+    db.close()
+    assert await made.get("one", "ann") is None
+    assert await made.get("other", "ann") == program("other")
+    assert await made.put(program("one")) == "one"
+    assert await made.get("one", "ann") == program("one")
+    await made.close()
+
+
 async def test_a_place_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     """Where no file can be made, the error says which path and why; nothing is moved."""
     folder = tmp_path / "programs.db"

@@ -421,3 +421,34 @@ async def test_podman(podman: Any, executing: Any) -> None:
         assert "Podman" in sentences
         assert "other settings" not in sentences
     assert await asyncio.to_thread(podman.empty, 3)
+
+
+def test_counts_of_a_group_below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On cgroup v2 Podman has a container's processes in a group below the one with the limits; both are read, and nobody else's."""
+    from doorward_sandbox_docker import account
+
+    monkeypatch.setattr(account, "_CGROUPS", tmp_path / "sys")
+    id = "c0ffee" * 10
+    limited = tmp_path / f"sys/machine.slice/libpod-{id}.scope"
+    for folder in (limited, limited / "container", limited.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in ("memory.events", "pids.events"):
+            (folder / file).write_text("max 0\noom_kill 0\n")
+    (tmp_path / "process").mkdir()
+    (tmp_path / "process/cgroup").write_text(f"0::/machine.slice/libpod-{id}.scope/container\n")
+    found = {file for _, file in account._here(f"..{tmp_path}/process", id)}  # type: ignore[arg-type]
+    assert found == {folder / file for folder in (limited, limited / "container") for file in ("memory.events", "pids.events")}
+    assert not [*account._here(f"..{tmp_path}/process", "another")]  # type: ignore[arg-type]
+
+
+def test_the_profile_is_a_file_of_ours(tmp_path: Path) -> None:
+    """Podman reads it: a link that somebody put in its place is replaced and not followed, and nobody else can write it."""
+    from doorward_sandbox_docker import _written
+
+    theirs = tmp_path / "theirs"
+    theirs.write_text("mine")
+    (tmp_path / "profile.json").symlink_to(theirs)
+    file = _written(tmp_path / "profile.json", "{}")
+    assert (file.read_text(), theirs.read_text()) == ("{}", "mine")
+    assert not file.is_symlink()
+    assert file.stat().st_mode & 0o777 == 0o600

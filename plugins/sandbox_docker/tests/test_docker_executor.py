@@ -307,6 +307,8 @@ async def test_orphans_are_swept(engine: Any, executing: Any) -> None:
         "dead": mine | {"doorward.pid": str(gone.pid)},
         "reused": mine | {"doorward.started": "1"},
         "alive": mine,
+        "untold": mine | {"doorward.started": "unknown"},
+        "giant": mine | {"doorward.pid": "9" * 5000},
         "elsewhere": mine | {"doorward.place": "another machine", "doorward.pid": "1"},
         "foreign": {"doorward.pid": str(gone.pid)},
     }
@@ -319,7 +321,7 @@ async def test_orphans_are_swept(engine: Any, executing: Any) -> None:
         async with executing(engine.settings(pool=0)) as run:
             await run("1")
         left = {name for name, id in made.items() if engine.ask("GET", f"/containers/{id}/json")[0] == 200}
-        assert left == {"alive", "elsewhere", "foreign"}
+        assert left == {"alive", "untold", "giant", "elsewhere", "foreign"}
     finally:
         for id in made.values():
             engine.ask("DELETE", f"/containers/{id}?force=1")

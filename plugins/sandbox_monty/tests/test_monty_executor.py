@@ -234,7 +234,7 @@ async def test_a_worker_that_dies_in_a_session(host: Any, code: str, monkeypatch
     monkeypatch.setattr(RunDoor, "print", lambda door, text: (printed.append(text), heard(door, text))[1])
     async with host.gateway('executor = "monty"\ncache = "none"\nplugins = []') as gate:
         session = (await gate.execute("x = 1", session_id="new")).session_id
-        worker = gate._sessions._open[session]._sandbox._worker
+        worker = gate._sessions._open[session]._sandbox._sandbox._worker
         running = asyncio.ensure_future(gate.execute(f"import doorward\nprint('before')\n{code}", session_id=session))
         await until(lambda: printed)
         os.kill(worker.pid, signal.SIGKILL)
@@ -242,7 +242,7 @@ async def test_a_worker_that_dies_in_a_session(host: Any, code: str, monkeypatch
         assert (outcome.error.type, outcome.printed, outcome.session_id) == ("SandboxDied", "before\n", "")
         assert "the session and its variables are gone" in outcome.error.message
         other = (await gate.execute("x = 1", session_id="new")).session_id
-        os.kill(gate._sessions._open[other]._sandbox._worker.pid, signal.SIGKILL)
+        os.kill(gate._sessions._open[other]._sandbox._sandbox._worker.pid, signal.SIGKILL)
         await asyncio.sleep(0.1)
         lost = await gate.execute("x", session_id=other)
         assert "the session and its variables are gone" in lost.error.message

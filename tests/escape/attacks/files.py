@@ -197,6 +197,40 @@ for root, folders, names in os.walk("/sys/fs/cgroup"):
                 pass
     attempt("made a group in " + root, os.mkdir, root + "/dw-escape") if root.count("/") < 6 else None
 """),
+    Attack("locks of files that others use", """
+import fcntl, glob
+shown = {os.__file__, os.path.realpath(sys.executable), libc._name and "" or "/usr/lib", "/", "/dev", "/proc", "/proc/self", *HOST["canaries"], HOST["folder"]}
+shown |= {*glob.glob("/usr/lib/*/libc.so.6"), *glob.glob("/lib/*/libc.so.6"), "/dev/null", "/dev/zero", "/dev/urandom", "/usr/share/zoneinfo"}
+for path in filter(None, shown):
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except OSError:
+        continue
+    for how in (fcntl.LOCK_SH, fcntl.LOCK_EX):
+        attempt(f"flock {how} of {path}", fcntl.flock, fd, how | fcntl.LOCK_NB)
+        got, wrong = syscall("flock", fd, how | fcntl.LOCK_NB)
+        if got == 0:
+            reached.append(f"flock {how} of {path}, by its number")
+    attempt("lockf of " + path, fcntl.lockf, fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    attempt("a lock of the open file " + path, fcntl.fcntl, fd, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))
+    for command, value in ((1024, fcntl.F_RDLCK), (1024, fcntl.F_WRLCK), (1024 + (1 << 32), fcntl.F_RDLCK), (1026, 0x8000003F), (1040, 1)):
+        got, wrong = syscall("fcntl", fd, command, value)
+        if got == 0:
+            reached.append(f"{command}, {value} of {path}")
+    os.close(fd)
+""", control=True),
+    Attack("where mounts are on the host", """
+for pid in ("self", "thread-self", 1, 2, os.getpid(), os.getppid(), f"self/task/{os.getpid()}"):
+    for name in ("mountinfo", "mounts", "mountstats"):
+        try:
+            with open(f"/proc/{pid}/{name}") as file:
+                if some := file.read(1000):
+                    reached.append(f"{pid}/{name}: {some[:80]}")
+        except OSError:
+            pass
+for name in ("listmount", "statmount", "open_tree"):
+    allowed(name, 0, 0, 0, 0)
+""", control=True),
     Attack("a file that is shared in memory", """
 import mmap
 for path in HOST["canaries"] + ["/usr/bin/python3", os.path.realpath(sys.executable), os.__file__]:

@@ -217,6 +217,23 @@ while made < 2200:
     made += 1
 result = []
 """, either(nothing, stopped("calls", " s")), plain=True, timeout=8),
+    Attack("questions without end", """
+import doorward
+while True:
+    try:
+        doorward.search("x")
+    except Exception:
+        pass
+""", stopped("calls"), plain=True, timeout=30),
+    Attack("sleeps without end", "import time\nwhile True: time.sleep(0)", stopped("calls", " s"), plain=True, timeout=3),
+    Attack("a question of more than can be sent", """
+import doorward
+try:
+    doorward.search("x" * 20000000)
+except ValueError:
+    pass
+result = []
+""", nothing, plain=True),
     Attack("calls at once", """
 import asyncio, vault
 result = await asyncio.gather(*(vault.read() for _ in range(3000)), return_exceptions=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -12,13 +13,14 @@ import anyio
 import mcp_types as t
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from doorward.errors import LimitExceeded, ServerError, UnknownName
+from doorward.errors import Busy, ServerError, UnknownName
 from doorward.mcp import asking
 from doorward.mcp.clients import principal_of
 from doorward.mcp.progress import Progress
+from doorward.slots import may_take
 
 MOST = 32
-"""Runs that wait for answers at once. Each holds its sandbox meanwhile."""
+"""Runs that wait for answers at once, of all principals, who share them as they do sandboxes. Each holds its sandbox meanwhile."""
 
 GRACE = 60.0
 """Seconds for which a run that was not answered in time is kept, so that its client may learn how it ended."""
@@ -30,13 +32,13 @@ TOGETHER = 0.02
 class Asking(Progress):
     """The `doorward.Client` of one call of a tool, which may last over several requests."""
 
-    def __init__(self, ctx: Any, full: Callable[[], bool]) -> None:
+    def __init__(self, ctx: Any, admit: Callable[[str], None]) -> None:
         super().__init__(ctx)
         self.principal = principal_of(ctx)
         self.open: dict[str, tuple[Any, asyncio.Future[Mapping[str, Any]]]] = {}
         self.task: asyncio.Task[Any]
         self.timer: asyncio.TimerHandle
-        self._full = full
+        self._admit = admit
         self._asked = 0
         self._halt = asyncio.Event()
 
@@ -51,8 +53,8 @@ class Asking(Progress):
         asked = asking.question(self.ctx, method, params)
         if not self.parks:
             return await asking.send(self.ctx, asked)
-        if not self.open and self._full():
-            raise LimitExceeded(f"{MOST} runs wait for answers already, no more may", hint="Answer one of them, or try again later.")
+        if not self.open:
+            self._admit(self.principal)
         self._asked += 1
         key = str(self._asked)
         future: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
@@ -111,7 +113,7 @@ class Parked:
         Raises: UnknownName for a token that is not good; what the work raises.
         """
         if token is None:
-            run = Asking(ctx, self._full)
+            run = Asking(ctx, self._admit)
             if not run.parks:
                 async with run.told():
                     return await work(run)
@@ -144,8 +146,12 @@ class Parked:
         run.begin(work(run))
         run.task.add_done_callback(over)
 
-    def _full(self) -> bool:
-        return sum(bool(run.open) for run in self._runs) >= MOST
+    def _admit(self, principal: str) -> None:
+        """Raises: Busy if no more runs of this principal may wait for answers."""
+        waiting = Counter(run.principal for run in self._runs if run.open)
+        if not may_take(principal, waiting, MOST):
+            message = f"{waiting.total()} runs wait for answers already, {waiting[principal]} of them yours; no more may"
+            raise Busy(message, hint="Answer one of yours, or try again later.")
 
     def _park(self, run: Asking) -> t.InputRequiredResult:
         token = secrets.token_urlsafe(24)

@@ -21,7 +21,7 @@ class JailSettings(Settings):
     """What every such executor lets the operator choose."""
 
     pool: NonNegativeInt = Field(2, description="Sandboxes kept ready ahead; 0: each run starts its own")
-    most: PositiveInt = Field(16, description="Runs and open sessions at once; more of them wait, in turn")
+    most: PositiveInt = Field(16, description="Runs and open sessions at once; principals share them, and more wait, in turn")
     wait: PositiveFloat = Field(30.0, description="Seconds that a program waits for a sandbox")
     idle: NonNegativeFloat = Field(300.0, description="Seconds without a run after which what is ready is ended; 0: never")
     start_timeout: PositiveFloat = Field(60.0, description="Seconds that a jail may take to start, its packages loaded")
@@ -42,6 +42,7 @@ class JailExecutor:
     def __init__(self, context: PluginContext) -> None:
         self.context = context
         self.settings: Any = context.settings
+        self.slots, self.wait = self.settings.most, self.settings.wait
         self._pool: Pool | None = None
 
     def capabilities(self) -> Capabilities:

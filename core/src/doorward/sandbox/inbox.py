@@ -17,9 +17,9 @@ from doorward.sandbox.inside.results import BYTES
 MOST_PARTS = 1_000_000
 """Commas and brackets in what one run sends: more would keep this process, and with it every other client, busy for seconds."""
 
-TOO_MANY_PARTS = f"more than {MOST_PARTS:,} parts"
-
 _BYTES = json.dumps(BYTES).encode()
+
+_LESS = "Filter or aggregate in the program."
 
 _LARGE_BYTES = 2**18
 """Of a frame that is read in a thread."""
@@ -27,10 +27,15 @@ _LARGE_BYTES = 2**18
 _PIECE_CHARACTERS = 2**20
 
 
+class TooMuch(BadFrame):
+    """One run has sent more than it may."""
+
+
 class Inbox:
     """Takes the bytes of a sandbox's channel. Messages are handed to `heard`; what is no frame is told to `broken`."""
 
-    def __init__(self, most_bytes: int, heard: Callable[[dict[str, Any], bytes], None], broken: Callable[[str], None]) -> None:
+    def __init__(self, most_bytes: int, heard: Callable[[dict[str, Any], bytes], None], broken: Callable[[str, str], None]) -> None:
+        """`broken` is told why, and what to do about it if a limit is."""
         self._frames = Frames(most_bytes)
         self._heard = heard
         self._broken = broken
@@ -51,12 +56,12 @@ class Inbox:
         try:
             self._unread.extend(self._frames.bodies(data))
         except BadFrame as error:
-            self._broken(f"it sent {error}")
+            self._refuse(error)
             return
         if self._reading is None:
             self._read()
         elif sum(map(len, self._unread)) > MOST_UNREAD:
-            self._broken("it sent more at once than can be read")
+            self._broken("the program sent more at once than can be read", _LESS)
 
     def close(self) -> None:
         """Nothing more is read."""
@@ -81,7 +86,7 @@ class Inbox:
         try:
             message = decode(body, self._loads)
         except BadFrame as error:
-            self._broken(f"it sent {error}")
+            self._refuse(error)
         else:
             self._heard(*message)
 
@@ -90,17 +95,23 @@ class Inbox:
         try:
             message = await off_loop(decode, body, self._loads)
         except BadFrame as error:
-            self._broken(f"it sent {error}")
+            self._refuse(error)
         finally:
             self._reading = None
         if message is not None and self._is_open:
             self._heard(*message)
         self._read()
 
+    def _refuse(self, error: BadFrame) -> None:
+        if isinstance(error, TooMuch):
+            self._broken(str(error), _LESS)
+        else:
+            self._broken(f"it sent {error}", "")
+
     def _loads(self, text: bytes) -> Any:
         self._parts += text.count(b",") + text.count(b"[") + text.count(b"{")
         if self._parts > MOST_PARTS:
-            raise ValueError(TOO_MANY_PARTS)
+            raise TooMuch(f"what the program sent has more than {MOST_PARTS:,} parts")
         value = load(text)
         return _with_bytes(value) if _BYTES in text else value
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _READS = 16
 """Of output at once: more than a pipe holds, and an end for who prints without one."""
 
+
 Listener = Callable[[dict[str, Any], bytes], None]
 
 
@@ -38,7 +39,7 @@ class Line:
         self.pid = 0
         self.account: Account | None = None
         self.gone: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self.why = ""
+        self.why = self.hint = ""
         self.heard: Listener = self._ready
         self.print: Callable[[bytes], None] = lambda data: None
         self._is_ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -62,7 +63,8 @@ class Line:
 
     def _send(self, frame: bytes) -> None:
         if self.unread() > MOST_UNREAD:
-            self.break_off("it did not read its answers")
+            hint = "Make fewer calls at once, or ask for less."
+            self.break_off(f"the program left more than {MOST_UNREAD // 2**20} MiB of answers unread", hint)
         if not self.why:
             self.write(frame)
 
@@ -94,9 +96,9 @@ class Line:
         """Bytes of the sandbox's output."""
         self.print(data)
 
-    def break_off(self, why: str) -> None:
-        """Nothing more is listened to; the sandbox is ended."""
-        self.why = self.why or why
+    def break_off(self, why: str, hint: str = "") -> None:
+        """Nothing more is listened to; the sandbox is ended. `hint`: what to do, if a limit is why."""
+        self.why, self.hint = (self.why, self.hint) if self.why else (why, hint)
         self._inbox.close()
         with contextlib.suppress(EOFError):
             self.jail.tell({"kill": self.number})

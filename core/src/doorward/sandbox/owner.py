@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from pathlib import Path
+
+UNKNOWN = "unknown"
 
 
 def start_time(pid: int) -> str:
@@ -14,13 +15,26 @@ def start_time(pid: int) -> str:
     """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except FileNotFoundError:
-        if Path("/proc/self/stat").exists():
-            return ""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, 0)
-            return "unknown"
+    except FileNotFoundError:  # there is no /proc, no such process, or one that is hidden from us (proc(5), hidepid)
+        return UNKNOWN if _exists(pid) else ""
+    except ProcessLookupError:  # it has just ended
         return ""
     except OSError:
-        return "unknown"
+        return UNKNOWN
     return "" if fields[0] in "ZX" else fields[19]
+
+
+def may_run(pid: int, started: str) -> bool:
+    """Whether the process of this id and start time may still run. What nobody can tell counts as running."""
+    now = start_time(pid)
+    return now != "" and (now == started or UNKNOWN in (now, started))
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return True

@@ -7,7 +7,7 @@ import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable
 
-from doorward.errors import DoorwardError, ExecutorError
+from doorward.errors import Busy, DoorwardError, ExecutorError
 from doorward.logs import log
 from doorward.sandbox.jail import Jail
 from doorward.sandbox.line import Line
@@ -52,12 +52,12 @@ class Pool:
         self._closed = False
 
     async def take(self, limits: Limits) -> JailSandbox:
-        """A sandbox that nobody has used. Raises: ExecutorError if none gets free in time, or none can be started."""
+        """A sandbox that nobody has used. Raises: Busy if none gets free in time; ExecutorError if none can be started."""
         try:
             await asyncio.wait_for(self._slots.acquire(), self._wait)
         except TimeoutError:
             hint = "Try again, end sessions, or let the operator raise `most`."
-            raise ExecutorError(f"all {self._most} sandboxes are busy", hint=hint) from None
+            raise Busy(f"all {self._most} sandboxes are busy", hint=hint) from None
         try:
             self._limits = limits
             line = self._first_ready(limits) or await self._make(limits)

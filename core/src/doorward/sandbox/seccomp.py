@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import platform
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """AUDIT_ARCH_… by the machine's name (`os.uname().machine`)."""
 
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
-_EPERM, _ENOSYS, _EAFNOSUPPORT = 1, 38, 97
+_EPERM, _EINVAL, _ENOSYS, _EAFNOSUPPORT = 1, 22, 38, 97
 _LOAD, _JEQ, _JGT, _JGE, _JSET, _RET = 0x20, 0x15, 0x25, 0x35, 0x45, 0x06
 _NR, _ARCH, _ARG0, _ARG1, _ARG2 = 0, 4, 16, 24, 32
 _X32 = 0x40000000
@@ -28,6 +28,9 @@ _CLONE_THREAD = 0x00010000
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _SO_SNDBUF = 7
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
+_FCNTL = (*range(12), 15, 16, 36, 37, 38, 1030, 1031, 1032, 1033, 1034)
+"""Commands of fcntl: descriptors, flags, locks (POSIX and open file description), owners of signals, sizes of pipes, seals. No lease and no
+notice of what others do to a file: both hold up or tell of the whole machine. Source: include/uapi/linux/fcntl.h."""
 
 Instruction = tuple[int, int, int, int]
 
@@ -64,8 +67,10 @@ def bpf(machine: str, *, one_process: bool = False, network: bool = False) -> by
     newest = max(number for call in calls() for number in call.numbers.values())
     narrowed = {
         "clone": [*_unless(_ARG0, _JSET, [_NEW_NAMESPACES], _EPERM), *(_only_threads() if one_process else ())],
-        "socket": _only_families(network),
-        "socketpair": _only_families(False),
+        "socket": _only(_ARG0, _families(network), _EAFNOSUPPORT),
+        "socketpair": _only(_ARG0, _families(False), _EAFNOSUPPORT),
+        "fcntl": _only(_ARG1, _FCNTL, _EINVAL),
+        "flock": [(_RET, 0, 0, _ERRNO | _ENOSYS)],  # it needs no right but to read, and files are read by others too; as on some NFS
         "ioctl": _unless(_ARG1, _JEQ, [_TIOCSTI, _TIOCLINUX], _EPERM),
     }
     if one_process:
@@ -124,10 +129,14 @@ def _only_threads() -> list[Instruction]:
     return [(_LOAD, 0, 0, _ARG0), (_JSET, 1, 0, _CLONE_THREAD), (_RET, 0, 0, _ERRNO | _EPERM)]
 
 
-def _only_families(network: bool) -> list[Instruction]:
-    families = [_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK] if network else [_AF_UNIX]
-    tests = [(_JEQ, len(families) - at, 0, family) for at, family in enumerate(families)]
-    return [(_LOAD, 0, 0, _ARG0), *tests, (_RET, 0, 0, _ERRNO | _EAFNOSUPPORT)]
+def _only(argument: int, values: Sequence[int], errno: int) -> list[Instruction]:
+    """Refuse unless an argument is one of the values."""
+    tests = [(_JEQ, len(values) - at, 0, value) for at, value in enumerate(values)]
+    return [(_LOAD, 0, 0, argument), *tests, (_RET, 0, 0, _ERRNO | errno)]
+
+
+def _families(network: bool) -> Sequence[int]:
+    return (_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK) if network else (_AF_UNIX,)
 
 
 def _ranges(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:

@@ -16,7 +16,6 @@ from doorward import programs
 from doorward.artefacts import PREFIX
 from doorward.drivers import Door
 from doorward.errors import ApiError, DoorwardError, InvalidArguments, LimitExceeded, SandboxDied, ToolError
-from doorward.sandbox.inbox import TOO_MANY_PARTS
 from doorward.sandbox.line import Line, first_of
 from doorward.types import Ended, Failure, File, Frame, Limits, Program
 
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 
 _FLOOD = 64
 """Times the limit of output after which a program is ended: until then what is too much is dropped."""
+
+_FEWER = "Make fewer calls: end the program when they are refused, and ask for many things at once."
 
 _ERRORS = 1000
 _TEXT = 8000
@@ -53,8 +54,8 @@ class JailSandbox:
         line, loop = self._line, asyncio.get_running_loop()
         self._door, self._done, self._room = door, loop.create_future(), _FLOOD * self._limits.output
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a character may come in two pieces
-        self._left_to_ask = 20 * self._limits.calls + 1000  # refused ones among them: they cost the host time as well
         line.heard, line.print = self._heard, self._print
+        self._left_to_ask = self._limits.questions  # refused calls among them: they cost the host time as well
         line.begin(self._limits.result + 2**20)
         try:
             message, blob = _run(program, door)
@@ -106,7 +107,10 @@ class JailSandbox:
                 name = _text(message["artefact"], -_NAME)
                 self._door.keep(blob, mimetypes.guess_type(name)[0] or "application/octet-stream", name)
             elif self._left_to_ask <= 0:
-                self._line.break_off("it asked far more than its limit of calls")
+                asked, calls = self._limits.questions, self._limits.calls
+                self._line.break_off(
+                    f"the program turned to its host more than {asked} times, far beyond its limit of {calls} calls", _FEWER
+                )
             else:
                 self._left_to_ask -= 1
                 task = asyncio.ensure_future(self._answer(int(message["id"]), message))
@@ -142,7 +146,7 @@ class JailSandbox:
         self._untouched = False
         self._room -= len(data)
         if self._room < 0:
-            self._line.break_off("output")
+            self._line.break_off(f"the program printed more than {_FLOOD} times the limit of {self._limits.output} bytes", "Print less.")
         else:
             self._door.print(self._decoder.decode(data))
 
@@ -169,10 +173,8 @@ class JailSandbox:
         code = self._line.gone.result()
         if "memory" in await self._reached():
             return _too_much_memory(limits)
-        if self._line.why == "output":
-            return LimitExceeded(f"the program printed more than {_FLOOD} times the limit of {limits.output} bytes", hint="Print less.")
-        if TOO_MANY_PARTS in self._line.why:
-            return LimitExceeded(f"what the program sent has {TOO_MANY_PARTS}", hint="Filter or aggregate in the program.")
+        if self._line.hint:
+            return LimitExceeded(self._line.why, hint=self._line.hint)
         if self._line.why:
             return SandboxDied(f"the sandbox was ended: {self._line.why}")
         if code < 0:

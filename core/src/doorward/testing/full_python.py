@@ -109,6 +109,10 @@ VALUES: dict[str, tuple[str, Any]] = {
     ),
     "sqlite": ("import sqlite3\ndb = sqlite3.connect('x.db')\ndb.execute('create table t (n)')\ndb.execute('insert into t values (3)')\n"
                "db.commit()\ndb.execute('select n from t').fetchone()[0]", 3),
+    "locks of files of its own": (
+        "import fcntl\nfile = open('lock', 'w')\nfcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\nfcntl.lockf(file, fcntl.LOCK_UN)\n7",
+        7,
+    ),
     "warnings and logging are printed": ("import logging, warnings\nwarnings.warn('careful')\nlogging.warning('beware')\n5", 5),
 }  # fmt: skip
 """What it is about: the program, and its value."""

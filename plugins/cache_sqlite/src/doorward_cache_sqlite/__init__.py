@@ -14,11 +14,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from doorward import CachedProgram, ConfigError, Settings
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveFloat, PositiveInt, TypeAdapter
 
 if TYPE_CHECKING:
     from doorward import PluginContext
@@ -242,9 +243,15 @@ def _text(program: CachedProgram) -> str:
     return json.dumps({name: getattr(program, name) for name in _FIELDS}, default=dict)
 
 
-def _program(principal: str, cache_id: str, digest: str, text: str) -> CachedProgram:
-    data = json.loads(text)
-    functions = data.pop("functions")
-    return CachedProgram(
-        principal=principal, cache_id=cache_id, digest=digest, functions=None if functions is None else tuple(functions), **data
-    )
+def _program(principal: str, cache_id: str, digest: str, text: str) -> CachedProgram | None:
+    """The program of a row; `None` if the row was written by somebody else than us."""
+    try:
+        data = {**json.loads(text), "principal": principal, "cache_id": cache_id, "digest": digest}
+        return _shape().validate_python(data)
+    except (ValueError, TypeError, RecursionError):
+        return None
+
+
+@cache
+def _shape() -> TypeAdapter[CachedProgram]:
+    return TypeAdapter(CachedProgram)

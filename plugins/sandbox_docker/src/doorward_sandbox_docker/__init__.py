@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import secrets
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
@@ -155,7 +158,13 @@ class DockerExecutor(JailExecutor):
         self._podman = is_podman(client.version())
         if not self._podman:
             return docker_profile()
-        file = self.context.state / "docker-seccomp.json"  # Podman takes no text, but the path of a file
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(docker_profile())
-        return str(file)
+        return str(_written(self.context.state / "docker-seccomp.json", docker_profile()))  # Podman takes no text, but the path of a file
+
+
+def _written(file: Path, text: str) -> Path:
+    """A file of ours with this text, whole at any time: in place of what somebody put there, a link too."""
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    new = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as opened:
+        opened.write(text)
+    return new.replace(file)

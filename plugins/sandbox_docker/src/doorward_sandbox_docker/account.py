@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,18 +58,18 @@ class Account:
 
 
 def _here(pid: int, id: str) -> Iterator[tuple[str, Path]]:
-    """The files of the container's cgroups, if it is on this machine, and they can be read."""
+    """The files of the container's cgroups, if it is on this machine, and they can be read. Podman puts the processes into a group below
+    that which has the limits, and newer kernels count a refused process where the limit is (Linux 6.11, pids.events)."""
     try:
         groups = [line.split(":", 2) for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()]
     except OSError:
         return
-    for _, kinds, group in groups:
-        if id not in group:  # another machine's process id
-            continue
-        for limit, (_, new, old) in _COUNTS.items():
-            file = _CGROUPS / limit.replace("processes", "pids") / group[1:] / Path(old).name if kinds else _CGROUPS / group[1:] / new
-            if (not kinds or old.partition("/")[0] in kinds.split(",")) and file.is_file():
-                yield limit, file
+    for _, kinds, path in groups:
+        for group in [group for group in (path[1:], os.path.dirname(path[1:])) if id in group]:  # else another machine's process id
+            for limit, (_, new, old) in _COUNTS.items():
+                file = _CGROUPS / limit.replace("processes", "pids") / group / Path(old).name if kinds else _CGROUPS / group / new
+                if (not kinds or old.partition("/")[0] in kinds.split(",")) and file.is_file():
+                    yield limit, file
 
 
 def taken(client: APIClient, container: Container) -> int | None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import re
 import time
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from doorward.sandbox import start_time
+from doorward.sandbox import may_run, start_time
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -20,6 +21,8 @@ LABEL = "doorward"
 _PLACE, _PID, _STARTED = "doorward.place", "doorward.pid", "doorward.started"
 _NEVER_STARTED = 600.0
 """Seconds after which a container that was made and never started is nobody's any more."""
+
+_A_PID = re.compile("[1-9][0-9]{0,9}")
 
 
 @cache
@@ -43,9 +46,10 @@ def orphaned(container: Mapping[str, Any]) -> bool:
     about: Mapping[str, str] = container["Labels"]
     if container["State"] == "created" and time.time() - container["Created"] > _NEVER_STARTED:
         return True
-    if about.get(_PLACE) != _place() or not about.get(_PID, "").isdecimal():
+    pid = about.get(_PID, "")
+    if about.get(_PLACE) != _place() or not _A_PID.fullmatch(pid):
         return False
-    return start_time(int(about[_PID])) != str(about.get(_STARTED))
+    return not may_run(int(pid), about.get(_STARTED, ""))
 
 
 def sweep(client: APIClient) -> int:

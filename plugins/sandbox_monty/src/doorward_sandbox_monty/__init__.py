@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class MontySettings(Settings):
     """`[executors.monty]`."""
 
-    workers: PositiveInt = Field(32, description="Programs and open sessions at once; more of them wait")
+    workers: PositiveInt = Field(32, description="Programs and open sessions at once; principals share them, and more wait, in turn")
     type_check: bool = Field(False, description="Check each program's types before it runs, against the functions' signatures")
     wait: float = Field(30.0, gt=0, description="Seconds that a program waits for a free worker")
 
@@ -32,6 +32,7 @@ class MontyExecutor:
     def __init__(self, context: PluginContext) -> None:
         self._settings: MontySettings = context.settings
         self._workers: Workers | None = None
+        self.slots, self.wait = self._settings.workers, self._settings.wait
 
     def capabilities(self) -> Capabilities:
         return Capabilities(

@@ -223,6 +223,7 @@ def _too_late(limits: Limits) -> LimitExceeded:
     return LimitExceeded(f"the run took more than {limits.timeout:g} s", hint="Do less in one run, or ask for a longer `timeout`.")
 
 
+_TOO_OFTEN = re.compile(r"suspension limit \d+ exceeded")
 _NEVER = re.compile("(?!)")
 _FILES = {
     "PermissionError": re.compile("Permission denied: '"),
@@ -261,6 +262,10 @@ def _ended(error: monty.MontyError, code: str, limits: Limits, *, made: bool) ->
         raise Unsupported("monty has no files", hint="Pass data as `params`, and return it.", line=line)
     if name == "TimeoutError" and "time limit exceeded" in message:
         raise _too_late(limits)
+    if name == "RuntimeError" and _TOO_OFTEN.fullmatch(message):
+        hint = "Make fewer calls, and sleep less often: end the program when calls are refused, and ask for many things at once."
+        asked, calls = limits.questions, limits.calls
+        raise LimitExceeded(f"the program turned to its host more than {asked} times, far beyond its limit of {calls} calls", hint=hint)
     if name == "MemoryError" and "memory limit" in message:
         raise LimitExceeded(
             f"the program needed more memory than its limit of {limits.memory // 2**20} MiB", hint="Work on smaller pieces."

@@ -18,7 +18,7 @@ from typing import Any
 
 import anyio
 import pydantic_monty as monty
-from doorward import ExecutorError, Limits, Watchdog
+from doorward import Busy, ExecutorError, Limits, Watchdog
 
 from doorward_sandbox_monty.modules import Modules
 
@@ -117,7 +117,7 @@ class Workers:
         return await self.check_out(limits, session=session)
 
     async def check_out(self, limits: Limits, *, session: bool = False) -> Worker:
-        """A worker from the pool. Raises: ExecutorError if none gets free in time, or Monty does not start."""
+        """A worker from the pool. Raises: Busy if none gets free in time, ExecutorError if Monty does not start."""
         modules = Modules(everything=session, stubs=self._settings.type_check)
         try:
             pool = self._pool or await self._start()
@@ -127,7 +127,7 @@ class Workers:
                     # Of a session each run is bounded by its own deadline, of a single run the interpreter knows it too.
                     "max_feed_duration_secs": limits.max_timeout if session else limits.timeout,
                     "max_memory": limits.memory,
-                    "max_suspensions": 1_000_000_000 if session else 20 * limits.calls + 1000,
+                    "max_suspensions": 1_000_000_000 if session else limits.questions,
                 },
                 type_check=self._settings.type_check,
                 type_check_format="concise",
@@ -137,7 +137,7 @@ class Workers:
             )
             await checked_out.__aenter__()
         except TimeoutError as error:
-            raise ExecutorError("all Monty workers are busy", hint="Try again, end sessions, or set [executors.monty] workers.") from error
+            raise Busy("all Monty workers are busy", hint="Try again, end sessions, or set [executors.monty] workers.") from error
         except (monty.MontyError, OSError, RuntimeError) as error:
             raise ExecutorError(
                 f"Monty does not start: {error}", hint="Reinstall pydantic-monty; its worker must be executable."

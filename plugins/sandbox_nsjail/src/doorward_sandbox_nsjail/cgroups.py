@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from doorward import ExecutorError
-from doorward.sandbox import start_time
+from doorward.sandbox import may_run
 
-NAME = re.compile(r"doorward-(?P<pid>\d+)-(?P<start>\d+)-\d+")
+NAME = re.compile(r"doorward-(?P<pid>[1-9][0-9]*)-(?P<start>[0-9]+|unknown)-[0-9]+")
 """A group of ours: the gateway's process id and start time, and a number."""
 LEAF = "doorward-gateway"
 """Where a gateway moves itself in version 2: a group with limits below it may hold no processes of its own."""
@@ -137,7 +137,7 @@ def sweep(parents: Parents) -> None:
     for place in dict.fromkeys(parents.folders.values()):
         for group in place.glob("doorward-*"):
             name = NAME.fullmatch(group.name)
-            if name and start_time(int(name["pid"])) != name["start"]:
+            if name and not may_run(int(name["pid"]), name["start"]):
                 try:
                     group.rmdir()
                 except OSError:  # in use, or removed by another gateway

@@ -38,13 +38,18 @@ class Channel:
         self._state = threading.Condition()
         self._reading = False
         self._frames = Frames(2**32)
+        self.most = 2**31
         self._last = 0
         self._answers: dict[int, Message | None] = {}
         self._futures: dict[int, asyncio.Future[Message]] = {}
 
     def send(self, message: dict[str, Any], blob: bytes = b"", default: Any = None) -> None:
-        """Send a frame. Raises: TypeError, ValueError, RecursionError for what JSON cannot say."""
-        self.send_frame(sparing(encode(message, blob, default)))
+        """Send a frame. Raises: ValueError if it has more than `most` bytes; TypeError, ValueError, RecursionError for what JSON cannot
+        say."""
+        frame = sparing(encode(message, blob, default))
+        if len(frame) > self.most:  # the host would end the sandbox for it
+            raise ValueError(f"{len(frame)} bytes are more than can be sent at once ({self.most}): send less")
+        self.send_frame(frame)
 
     def send_frame(self, frame: bytes) -> None:
         """Send a frame as it is. Raises: RuntimeError in a process that the program has forked."""

@@ -59,7 +59,7 @@ class Runner:
         self.channel.send({"began": True})  # from now on it is not run anew if this process dies
         self._count += 1
         name = "program.py" if self._count == 1 else f"program-{self._count}.py"
-        most = program["most"]
+        most = self.channel.most = program["most"]
         try:
             for file, size in program["files"].items():
                 catalog.put(file, files[:size])

@@ -105,6 +105,16 @@ def _hide(place: str) -> None:
     _call("mount", b"tmpfs", place.encode(), b"tmpfs", flags | _RDONLY, b"size=0,nr_inodes=2,mode=555")
 
 
+def unlist_mounts() -> None:
+    """List none of our mounts: `/proc/self/mountinfo` tells where on the host each comes from. It has those of a process's mount namespace
+    that its root leads to. So have another namespace, and stay in the files of this one, which the first process keeps."""
+    here = os.open("/", os.O_PATH | os.O_DIRECTORY)
+    _call("unshare", _NEWNS)
+    os.fchdir(here)
+    os.chroot(".")
+    os.close(here)
+
+
 def reserved() -> int:
     """Bytes of address space of this process. Asked before `mounts`, after which there may be no /proc."""
     with open("/proc/self/statm") as file:

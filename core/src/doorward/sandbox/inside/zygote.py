@@ -105,6 +105,9 @@ class Zygote:
                 walls.hide()
                 pid = os.fork()
                 walls.hide(bool(pid))
+                if not pid:
+                    walls.unlist_mounts()
+                    os.chdir(walls.WORK)
             walls.privileges(config["bpf"][os.uname().machine])
             if config["fresh"] and pid:
                 _wait(pid)
@@ -195,6 +198,7 @@ def _refused(config: dict[str, Any]) -> str:
         try:
             walls.settle(uid, gid)
             walls.mounts(config["scratch"], config["inodes"])
+            walls.unlist_mounts()
         except OSError as error:
             os.write(writes, str(error).encode())
         finally:
