@@ -33,13 +33,16 @@ class Entrance:
         self._guarded = AuthenticationMiddleware(AuthContextMiddleware(required), BearerAuthBackend(verifiers), _unavailable)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or (scope["path"].startswith(_METADATA) and scope["path"] != self._path):
+        names = [name for name, _ in scope.get("headers", ())]
+        if b"content-length" in names and b"transfer-encoding" in names:  # of two lengths a proxy may have read the other one
+            await JSONResponse({"error": "invalid_request"}, 400, {"Connection": "close"})(scope, receive, send)
+        elif scope["type"] != "http" or (scope["path"].startswith(_METADATA) and scope["path"] != self._path):
             await self._app(scope, receive, send)
         elif not (admitted := self._endpoint.admits(Headers(scope=scope))):
             why, status = ("Origin", 403) if admitted is None else ("Host", 421)
             await PlainTextResponse(f"Invalid {why} header", status)(scope, receive, send)
         elif self._verifiers.wanted():
-            if sum(name == b"authorization" for name, _ in scope["headers"]) > 1:  # who stands before us may have looked at another one
+            if names.count(b"authorization") > 1:  # who stands before us may have looked at another one
                 await JSONResponse({"error": "invalid_request"}, status_code=400)(scope, receive, send)
                 return
             await self._guarded(scope, receive, self._with_scope(send))

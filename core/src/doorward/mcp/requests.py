@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 from typing import Any
+from weakref import WeakValueDictionary
 
 import anyio
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
@@ -29,7 +30,10 @@ OPENING = 16 * 2**10
 """Bytes of a request that opens a session, which keeps what it holds."""
 
 MANY = 16
-"""Requests of more than `LARGE` bytes at once; half of them of one principal."""
+"""Requests at once that are larger than `LARGE`; half of them of one principal."""
+
+BUSY = 20.0
+"""Seconds that one of them waits for others."""
 
 ANSWERING = 5.0
 """Seconds that requests have to be answered when the server ends."""
@@ -42,7 +46,9 @@ class Requests:
         self._app, self._most = app, http.requests
         self.sessions = HttpSessions(app, http.sessions, forget)
         self._under_way: Counter[str] = Counter()
-        self._large: Counter[str] = Counter()
+        self._streams: Counter[str] = Counter()
+        self._large = asyncio.Semaphore(MANY)
+        self._large_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._posts = 0
         self._answered = asyncio.Event()
 
@@ -51,8 +57,10 @@ class Requests:
             await self._app(scope, receive, send)
             return
         try:
-            with ExitStack() as places:
-                places.enter_context(_place(self._under_way, scope[PRINCIPAL], self._most))
+            async with AsyncExitStack() as places:
+                _take(places, self._under_way, scope[PRINCIPAL], self._most)
+                if scope["method"] == "GET" or Headers(scope=scope).get("mcp-method") == "subscriptions/listen":
+                    _take(places, self._streams, scope[PRINCIPAL], self._most // 2)  # they last; the rest is for what is asked
                 if scope["method"] == "POST":
                     self._posts += 1
                     places.callback(self._posted)
@@ -80,7 +88,7 @@ class Requests:
         with self.sessions.used(scope):
             await self._app(scope, receive, send)
 
-    async def _post(self, scope: Scope, receive: Receive, send: Send, places: ExitStack) -> None:
+    async def _post(self, scope: Scope, receive: Receive, send: Send, places: AsyncExitStack) -> None:
         headers = Headers(scope=scope)
         older = headers.get("mcp-protocol-version") in (None, *HANDSHAKE_PROTOCOL_VERSIONS)
         opening = older and ID not in headers
@@ -95,7 +103,7 @@ class Requests:
         else:
             await self._app(scope, _again(body, receive), send)
 
-    async def _body(self, scope: Scope, receive: Receive, most: int, places: ExitStack) -> bytes | None:
+    async def _body(self, scope: Scope, receive: Receive, most: int, places: AsyncExitStack) -> bytes | None:
         """The body of a request; nothing if its client is gone. Raises: Refused."""
         body, more = bytearray(), True
         while more:
@@ -107,8 +115,18 @@ class Requests:
             if len(body) > most:
                 raise _too_large(most)
             if before <= LARGE < len(body):
-                places.enter_context(_place(self._large, scope[PRINCIPAL], MANY // 2, MANY))
+                await self._take_large(scope[PRINCIPAL], places)
         return bytes(body)
+
+    async def _take_large(self, principal: str, places: AsyncExitStack) -> None:
+        """Raises: Refused."""
+        own = self._large_of.setdefault(principal, asyncio.Semaphore(MANY // 2))
+        try:
+            async with asyncio.timeout(BUSY):
+                await places.enter_async_context(own)
+                await places.enter_async_context(self._large)
+        except TimeoutError:
+            raise _busy("large ones") from None
 
     async def _in_session(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         """A message of the older era. The SDK lets a request go on whose client is gone; nobody could come for its answer."""
@@ -157,13 +175,19 @@ def _parsed(body: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-@contextmanager
-def _place(counted: Counter[str], principal: str, most: int, of_all: int | None = None) -> Iterator[None]:
-    """A place among those of a principal, and among all. Raises: Refused if there is none."""
-    if counted[principal] >= most or (of_all is not None and counted.total() >= of_all):
-        raise Refused(503, "busy: too many requests are under way. Try again when some are answered.")
+def _take(places: AsyncExitStack, counted: Counter[str], principal: str, most: int) -> None:
+    """A place of a principal. Raises: Refused."""
+    if counted[principal] >= most:
+        raise _busy("of yours")
     counted[principal] += 1
-    try:
-        yield
-    finally:
-        counted -= Counter([principal])
+    places.callback(_leave, counted, principal)
+
+
+def _leave(counted: Counter[str], principal: str) -> None:
+    counted[principal] -= 1
+    if not counted[principal]:
+        del counted[principal]
+
+
+def _busy(which: str) -> Refused:
+    return Refused(503, f"busy: too many requests, {which}, are under way. Try again when some of them are answered.")
