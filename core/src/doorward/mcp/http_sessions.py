@@ -74,7 +74,7 @@ class HttpSessions:
 
         async def noted(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] < 400:
-                session.id = Headers(raw=message["headers"]).get(ID, "")
+                session.id = Headers(raw=message["headers"])[ID]
                 self._by_id[session.id] = session
             await send(message)
 
