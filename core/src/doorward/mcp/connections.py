@@ -117,6 +117,9 @@ class Connections:
         if tls:
             self._options = {"ssl": tls, "ssl_handshake_timeout": http.header_timeout, "ssl_shutdown_timeout": CLOSING}
 
+    def __len__(self) -> int:
+        return len(self._open)
+
     async def accept(self, listener: socket.socket) -> None:
         """Let in who comes, until cancelled."""
         loop = asyncio.get_running_loop()
