@@ -262,6 +262,8 @@ async def test_the_end_of_the_server_is_an_answer(project: Project, api: Api, er
         raw = held.enter_context(running(url, LOOP.format(f"raw-end-{era}"), era))
         news = request(url, b"", f"Mcp-Session-Id: {session_of(url)}", method="GET")
         stream = held.enter_context(opened(url, news))
+        for half in HALF.values():  # nobody waits for these
+            held.enter_context(opened(url, half))
         async with connected(url, era) as agent, anyio.create_task_group() as group:
 
             async def run() -> None:

@@ -185,10 +185,11 @@ class Connections:
             address, _ = self._open.pop(connection)
             self._of -= Counter([address])
 
-    def close(self) -> None:
-        """End those that are left."""
+    def close(self, *, busy: bool = True) -> None:
+        """End them; or only those on which nothing is under way."""
         for connection in list(self._open):
-            self._end(connection)
+            if busy or connection.look()[0] not in ("work", "reader"):
+                self._end(connection)
 
     async def _look(self) -> None:
         while True:

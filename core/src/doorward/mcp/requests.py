@@ -62,8 +62,6 @@ class Requests:
                 if scope["method"] == "GET" or Headers(scope=scope).get("mcp-method") == "subscriptions/listen":
                     _take(places, self._streams, scope[PRINCIPAL], self._most // 2)  # they last; the rest is for what is asked
                 if scope["method"] == "POST":
-                    self._posts += 1
-                    places.callback(self._posted)
                     await self._post(scope, receive, send, places)
                 else:
                     await self._other(scope, receive, send)
@@ -96,6 +94,8 @@ class Requests:
         body = await self._body(scope, receive, OPENING if opening else LARGEST if calls else LARGE, places)
         if body is None:
             return
+        self._posts += 1
+        places.callback(self._posted)
         if opening:
             await self.sessions.open(scope, _again(body, receive), send)
         elif older:

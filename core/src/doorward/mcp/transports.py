@@ -77,6 +77,7 @@ async def serve_http(gate: Gateway, host: str, port: int, *, ready: Callable[[st
                     changes.listen.close()
                     ending.end()
                     await requests.end()
+                    connections.close(busy=False)
                     web.should_exit = True
                     await running
                     connections.close()
