@@ -29,6 +29,9 @@ LARGE = 64 * 2**10
 OPENING = 16 * 2**10
 """Bytes of a request that opens a session, which keeps what it holds."""
 
+KEPT = 4 * 2**10
+"""Bytes of a message of a session that may be kept until the next one."""
+
 MANY = 16
 """Requests at once that are larger than `LARGE`; half of them of one principal."""
 
@@ -143,9 +146,13 @@ class Requests:
         with self.sessions.used(scope, asked=method not in (None, "notifications/initialized")):
             await self._app({**scope}, _again(body, receive), sent)
             if method and "id" in message and not answered:
-                params = {"requestId": message["id"], "reason": "its client is gone"}
-                cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-                await self._app({**scope}, _again(json.dumps(cancelled).encode(), receive), nowhere)
+                await self._notify(scope, receive, {"requestId": message["id"], "reason": "its client is gone"})
+            elif len(body) > KEPT:
+                await self._notify(scope, receive, {})  # of nothing: it takes the place of the last message, which the SDK keeps
+
+    async def _notify(self, scope: Scope, receive: Receive, params: dict[str, Any]) -> None:
+        cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+        await self._app({**scope}, _again(json.dumps(cancelled).encode(), receive), nowhere)
 
 
 def _too_large(most: int) -> Refused:
