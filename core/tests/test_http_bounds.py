@@ -260,6 +260,28 @@ async def test_large_requests_wait_for_one_another(monkeypatch: pytest.MonkeyPat
     assert statuses == [503] + [200] * (requests.MANY // 2 + 3)
 
 
+async def test_a_session_keeps_no_large_message() -> None:
+    """The SDK keeps the last one of each until the next: a small one follows each large one, and no other."""
+    bodies: list[bytes] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        bodies.append((await receive())["body"])
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    behind = Requests(app, HttpSettings(), lambda _: None)
+    for size in (10, requests.KEPT):
+        call = b'{"method": "tools/call", "id": 1, "x": "' + b"x" * size + b'"}'
+
+        async def receive(call: bytes = call) -> Any:
+            return {"type": "http.request", "body": call, "more_body": False}
+
+        await behind(scope("alice", "1"), receive, nowhere)
+    assert len(bodies) == 3
+    assert b"notifications/cancelled" in bodies[2]
+    assert b"requestId" not in bodies[2]
+
+
 def test_lines_that_repeat_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few are written; the first one of the next minute says how many were not."""
     bounded = logs.Bounded()
