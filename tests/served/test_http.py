@@ -40,9 +40,25 @@ def test_only_this_machine_is_let_in(http_url: str) -> None:
     netloc = urlsplit(http_url).netloc
     assert post(http_url) == 200
     assert post(http_url, Origin=f"http://{netloc}") == 200
-    for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", "127.0.0.1.evil.example:8000", ""):
+    for host in ("localhost", "LocalHost:1", "[::1]", "[::1]:65535", "127.0.0.1:80"):
+        assert post(http_url, Host=host) == 200, host
+    for origin in ("http://localhost", "HTTPS://LOCALHOST:3000", "http://[::1]:5173", "https://127.0.0.1:443"):
+        assert post(http_url, Origin=origin) == 200, origin
+    for host in (
+        *("evil.example", "evil.example:80", "127.0.0.1.evil.example", "127.0.0.1.evil.example:8000", ""),
+        *(f"{netloc}@evil.example", "127.0.0.1:@evil.example", "127.0.0.1:80.evil.example", "localhost:80/@evil.example", "a@localhost"),
+        *("localhost.", "localhost.:80", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:80:80", "127.0.0.1:800000", "127.1", "0x7f000001"),
+        *("::1", "[::1", "::1]", "[::1].evil.example", "[::1]@evil.example", "[::1]:80@evil.example", "[::ffff:127.0.0.1]", "[localhost]"),
+        *("localhost,evil.example", "localhost evil.example", "localhost\tx", "localhost#evil.example", "localhost?evil.example"),
+    ):
         assert post(http_url, Host=host) in (400, 421), host
-    for origin in ("http://evil.example", "https://evil.example:443", "http://127.0.0.1.evil.example", "null", "file://"):
+    for origin in (
+        *("http://evil.example", "https://evil.example:443", "http://127.0.0.1.evil.example", "null", "file://", ""),
+        *(f"http://{netloc}@evil.example", "http://localhost:80@evil.example", "http://localhost:@evil.example", "http://a@localhost"),
+        *("http://localhost.", "http://localhost:x", "http://localhost:", "http://localhost/", "http://localhost:80/x", "localhost"),
+        *("http://[::1]@evil.example", "http://[::1].evil.example", "ftp://localhost", "http://http://localhost", "http:///localhost"),
+        *("http://localhost:3000, http://evil.example", "http://localhost http://evil.example", "http://localhost:1#@evil.example"),
+    ):
         assert post(http_url, Origin=origin) == 403, origin
     assert post(http_url, Content_Type="text/plain") in (400, 415)
     assert post(http_url.replace("/mcp", "/other")) == 404

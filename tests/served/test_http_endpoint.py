@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import ssl
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -23,6 +24,7 @@ from mcp.client.streamable_http import streamable_http_client
 from .conftest import LIMITS
 from .product import Agent, Project
 from .test_http import HELLO
+from .test_http_attacks import all_of, opened
 from .test_http_auth import post, token
 
 pytestmark = pytest.mark.anyio
@@ -114,6 +116,34 @@ async def test_https(guarded: Project, files: Path, era: str) -> None:
             urlopen(url, timeout=10)
         with pytest.raises((URLError, ConnectionError)):
             urlopen(url.replace("https:", "http:"), timeout=10)
+
+
+async def test_half_of_tls_keeps_nobody_out(guarded: Project, files: Path) -> None:
+    """Handshakes that do not go on, plain HTTP, half a request within TLS, and clients that would agree anew (CVE-2011-1473)."""
+    certificate = str(files / "server.pem")
+    guarded.env |= {"DOORWARD_HTTP__CERTIFICATE": certificate, "DOORWARD_HTTP__KEY": str(files / "server.key")}
+    guarded.env |= {"DOORWARD_HTTP__CONNECTIONS": "60", "DOORWARD_HTTP__HEADER_TIMEOUT": "5"}
+    trusting = ssl.create_default_context(cafile=certificate)
+    with guarded.http() as (url, _), ExitStack() as held:
+        bad = []
+        for n in range(300):
+            half = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc"[: n % 9]
+            bad.append(held.enter_context(opened(url, b"GET / HTTP/1.1\r\n\r\n" if n % 10 == 9 else half)))
+        for _ in range(100):
+            bad.append(held.enter_context(trusting.wrap_socket(opened(url), server_hostname="127.0.0.1")))
+            bad[-1].sendall(b"POST /mcp HTTP/1.1\r\nHost: ")
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {guarded.env['TOKEN']}"}, verify=trusting, timeout=60) as http,
+            Client(streamable_http_client(url, http_client=http)) as client,
+        ):
+            assert await Agent(client).value("6 * 7") == 42
+        for connection in bad:
+            all_of(connection)
+    assert len(guarded.said()) < 20_000
+    context = Endpoint(config.load(guarded.file, environ=guarded.env), "127.0.0.1", 0).tls()
+    assert context is not None
+    assert context.options & ssl.OP_NO_RENEGOTIATION
+    assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,9 @@ structlog is imported with the first event, because most uses of the library hav
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 
@@ -25,3 +28,44 @@ class _Log:
 
 
 log = _Log()
+
+
+MOST = 10
+"""Lines of one kind in a `PERIOD` that are written where strangers can cause them."""
+
+PERIOD = 60.0
+"""Seconds."""
+
+
+class Bounded:
+    """Counts lines by their kind: whoever can cause lines must not fill a disk."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[Any, tuple[float, int]] = {}
+
+    def left_out(self, kind: Any) -> int | None:
+        """How many were left out before this one; nothing if it is left out itself. Kinds must be few."""
+        now = time.monotonic()
+        began, count = self._kinds.get(kind, (now, 0))
+        if now - began < PERIOD:
+            self._kinds[kind] = began, count + 1
+            return 0 if count < MOST else None
+        self._kinds[kind] = now, 1
+        return max(0, count - MOST)
+
+
+class _Seldom:
+    """The logger for what strangers can cause: a few lines of each event a minute; the next one says how many were `left_out`."""
+
+    def __init__(self) -> None:
+        self._bounded = Bounded()
+
+    def __getattr__(self, level: str) -> Callable[..., None]:
+        return partial(self._log, level)
+
+    def _log(self, level: str, event: str, **values: Any) -> None:
+        if (left_out := self._bounded.left_out(event)) is not None:
+            getattr(log, level)(event, **values, **({"left_out": left_out} if left_out else {}))
+
+
+seldom = _Seldom()

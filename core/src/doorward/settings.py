@@ -116,10 +116,19 @@ def _trusted(url: str) -> str:
     return url
 
 
+def origin_of(url: str) -> str | None:
+    """The origin as browsers write it: in lower case, without the port that goes without saying; nothing if it is none."""
+    found = re.fullmatch(r"(https?)://(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::([0-9]{1,5}))?", url.lower())
+    if found is None:
+        return None
+    scheme, host, port = found.groups()
+    return f"{scheme}://{host}" + (f":{port}" if port and int(port) != {"http": 80, "https": 443}[scheme] else "")
+
+
 def _origin(origin: str) -> str:
-    if not re.fullmatch(r"https?://[^/?#@\s*]+", origin):
+    if (found := origin_of(origin)) is None:
         raise ValueError(f"{origin!r} is no origin such as https://app.example.com")
-    return origin
+    return found
 
 
 Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
@@ -155,6 +164,13 @@ class HttpSettings(Settings):
     origins: list[Annotated[str, AfterValidator(_origin)]] = Field(
         [], description="Origins of web pages that may use it; none but loopback if not given"
     )
+    connections: PositiveInt = Field(1000, description="Connections at once; never more than half of the files that may be open")
+    connections_per_address: PositiveInt = Field(500, description="Those of one address; a proxy is one, and so is a /64 of IPv6")
+    requests: PositiveInt = Field(200, description="Requests of one principal at once, open streams included")
+    sessions: PositiveInt = Field(64, description="Sessions of one principal, of the older protocol versions; eight times as many in all")
+    header_timeout: PositiveFloat = Field(10.0, description="Seconds in which the header of a request must be here, or TLS be agreed")
+    body_timeout: PositiveFloat = Field(60.0, description="Seconds in which its body must be here")
+    idle_timeout: PositiveInt = Field(60, description="Seconds for which a connection without a request is kept")
     oauth: OAuthSettings | None = None
 
     @model_validator(mode="after")

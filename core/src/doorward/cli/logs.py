@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from doorward.cli.common import debugging
-from doorward.logs import log
+from doorward.logs import Bounded, log
 
 if TYPE_CHECKING:
     from doorward.config import Loaded
@@ -58,11 +58,23 @@ def configure(secrets: Secrets, level: str) -> None:
     logging.getLogger("httpcore2").setLevel(logging.INFO)  # its debug messages hold every header of every answer
 
 
+LONGEST = 4000
+"""Characters of what a library says in one line: some quote what strangers sent."""
+
+
 class _ToStructlog(logging.Handler):
-    """What libraries log with the standard library, in the same stream."""
+    """What libraries log with the standard library, in the same stream. Strangers can cause much of it, so a place in their source
+    says little of the same; everything, at the level `debug`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bounded = Bounded()
 
     def emit(self, record: logging.LogRecord) -> None:
-        log.log(record.levelno, record.getMessage(), logger=record.name, exc_info=record.exc_info)
+        left_out = 0 if logging.root.level <= logging.DEBUG else self._bounded.left_out((record.pathname, record.lineno))
+        if left_out is not None:
+            more = {"left_out": left_out} if left_out else {}
+            log.log(record.levelno, record.getMessage()[:LONGEST], logger=record.name, exc_info=record.exc_info, **more)
 
 
 def _structlog() -> Any:

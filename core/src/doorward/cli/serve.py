@@ -39,6 +39,7 @@ async def _serve(project: Project, transport: str, host: str | None, port: int |
         from doorward.mcp import transports
 
         if transport == "http":
+            _raise_file_limit()
             http = loaded.config.http
             address = host or http.host, http.port if port is None else port
             await transports.serve_http(gate, *address, ready=lambda url: say(f"Serving MCP at {url}", err=True))
@@ -46,6 +47,20 @@ async def _serve(project: Project, transport: str, host: str | None, port: int |
         if sys.stdin.isatty():
             say("Serving MCP on standard input and output: a client is meant to start this. Ctrl-C ends it.", err=True)
         await transports.serve_stdio(gate)
+
+
+FILES = 2**16
+"""Files that may be open: programs that we start get this limit too, and some of them look at each number below it."""
+
+
+def _raise_file_limit() -> None:
+    """Each connection is an open file, and what systems begin with is enough for few."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
 
 
 async def _until_told(serving: Coroutine[Any, Any, None]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import jwt
 from mcp.server.auth.provider import AccessToken
 
-from doorward.logs import log
+from doorward.logs import seldom
 from doorward.mcp.issuer import Keys, Unavailable
 from doorward.settings import OAuthSettings
 
@@ -43,7 +43,7 @@ class AccessTokens:
             raise
         except Exception as error:  # a token may be anything; what is wrong with it is not for its bearer
             told = f": {error}" if isinstance(error, (jwt.InvalidTokenError, Refused)) else ""
-            log.info("token_refused", why=f"{type(error).__name__}{told}"[:200])
+            seldom.info("token_refused", why=f"{type(error).__name__}{told}"[:200])
             return None
 
     def _found(self, token: str, claims: Mapping[str, Any]) -> AccessToken:

@@ -43,6 +43,10 @@ class Changes:
             while len(self._sessions) > _MOST:
                 self._sessions.popitem(last=False)
 
+    def forget(self, key: str) -> None:
+        """A session of HTTP has ended."""
+        self._sessions.pop(key, None)
+
     async def watch(self, gate: Gateway) -> None:
         """Tell of each change of the catalog, until cancelled."""
         seen = gate.catalog.version()

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import ssl
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from functools import cached_property
 from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
 
 from doorward.config import Loaded
 from doorward.errors import ConfigError
 from doorward.loopback import IN_URLS, is_loopback
-
-if TYPE_CHECKING:
-    from mcp.server.transport_security import TransportSecuritySettings
+from doorward.settings import origin_of
 
 
 @dataclass(frozen=True)
@@ -64,24 +64,32 @@ class Endpoint:
                 hint="Set [http] certificate and key, or behind a proxy that does TLS [http] url to its https address.",
             )
 
-    def security(self) -> TransportSecuritySettings:
-        """Which `Host` and `Origin` are let in (against DNS rebinding, and web pages)."""
-        from mcp.server.transport_security import TransportSecuritySettings
+    def admits(self, headers: Headers) -> bool | None:
+        """Whether the `Host` and the `Origin` of a request are good ones (against DNS rebinding, and web pages): no if that host is
+        not ours, nothing if that origin is not let in. Each is read as a whole, for `127.0.0.1:80@evil.example` begins well too."""
+        named = [_host(host) for host in headers.getlist("host")]
+        if len(named) != 1 or named[0] not in self._hosts:
+            return False
+        origins = [origin_of(origin) for origin in headers.getlist("origin")]
+        return True if all(origin and (origin in self._origins or self._is_local(origin)) for origin in origins) else None
 
+    @cached_property
+    def _hosts(self) -> set[str]:
+        """The names that we go by; each with any port, for it may be forwarded."""
+        hosts = {*IN_URLS} if _everywhere(self.host) else {*IN_URLS, _in_url(self.host).lower()}
+        return hosts | {_in_url(named.lower()) for named in [urlsplit(self.loaded.config.http.url or "").hostname] if named}
+
+    @cached_property
+    def _origins(self) -> set[str]:
         http = self.loaded.config.http
-        hosts = [*IN_URLS, _in_url(self.host)] if not _everywhere(self.host) else [*IN_URLS]
-        origins = [f"{scheme}://{host}:*" for host in IN_URLS for scheme in ("http", "https")] if is_loopback(self.host) else []
-        if http.url:
-            parts = urlsplit(http.url)
-            hosts.append(_in_url(parts.hostname or ""))
-            origins.append(f"{parts.scheme}://{parts.netloc}")
-        return TransportSecuritySettings(
-            allowed_hosts=[name for host in dict.fromkeys(hosts) for name in (host, f"{host}:*")],
-            allowed_origins=[*origins, *http.origins],
-        )
+        parts = urlsplit(http.url or "")
+        return {*http.origins, *filter(None, [origin_of(f"{parts.scheme}://{parts.netloc}")])}
 
-    def tls(self) -> tuple[Path, Path] | None:
-        """The certificate and its key. Raises: ConfigError if they cannot be used."""
+    def _is_local(self, origin: str) -> bool:
+        return is_loopback(self.host) and _host(origin.partition("://")[2]) in IN_URLS
+
+    def tls(self) -> ssl.SSLContext | None:
+        """What TLS is spoken with, if it is. Raises: ConfigError if certificate and key cannot be used."""
         http = self.loaded.config.http
         if http.certificate is None or http.key is None:
             return None
@@ -91,15 +99,23 @@ class Endpoint:
                 file.read_bytes()
             except OSError as error:
                 raise ConfigError(f"{file} cannot be read: {error.strerror}", place=f"[http] {name}") from None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
         try:
-            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=_no_password)
+            context.load_cert_chain(certificate, key, password=_no_password)
         except (ssl.SSLError, ValueError) as error:
             raise ConfigError(
                 f"{certificate} and {key} cannot be used together: {error}",
                 place="[http] certificate",
                 hint="Both are PEM files: the certificate first, then those that signed it; and its private key, without a password.",
             ) from None
-        return certificate, key
+        return context
+
+
+def _host(named: str) -> str | None:
+    """The host of `host` or `host:port`; nothing if it is neither."""
+    found = re.fullmatch(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::[0-9]{1,5})?", named.lower())
+    return found[1] if found else None
 
 
 def _in_url(host: str) -> str:

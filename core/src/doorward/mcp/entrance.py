@@ -7,12 +7,14 @@ from typing import Any
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
 from pydantic import AnyHttpUrl
+from starlette.datastructures import Headers
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.requests import HTTPConnection
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from doorward.mcp.clients import PRINCIPAL
+from doorward.mcp.endpoint import Endpoint
 from doorward.mcp.verifiers import Verifiers
 from doorward.types import LOCAL
 
@@ -21,19 +23,26 @@ _METADATA = "/.well-known/"
 
 
 class Entrance:
-    """The application behind it, whose endpoint is at `path`, for clients with a good token, or for all where none is wanted. `metadata`
-    is the URL of what RFC 9728 tells, if there is an authorization server to tell of."""
+    """The application behind it, for clients who know what the endpoint is called and have a good token, or for all of these where no
+    token is wanted. `metadata` is the URL of what RFC 9728 tells, if there is an authorization server to tell of."""
 
-    def __init__(self, app: ASGIApp, path: str, verifiers: Verifiers, metadata: AnyHttpUrl | None) -> None:
-        self._app, self._path, self._verifiers = app, path, verifiers
+    def __init__(self, app: ASGIApp, endpoint: Endpoint, verifiers: Verifiers, metadata: AnyHttpUrl | None) -> None:
+        self._app, self._endpoint, self._verifiers = app, endpoint, verifiers
+        self._path = endpoint.loaded.config.http.path
         required = RequireAuthMiddleware(self._named, verifiers.scopes, metadata)
         self._guarded = AuthenticationMiddleware(AuthContextMiddleware(required), BearerAuthBackend(verifiers), _unavailable)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or (scope["path"].startswith(_METADATA) and scope["path"] != self._path):
+        names = [name for name, _ in scope.get("headers", ())]
+        if b"content-length" in names and b"transfer-encoding" in names:  # of two lengths a proxy may have read the other one
+            await JSONResponse({"error": "invalid_request"}, 400, {"Connection": "close"})(scope, receive, send)
+        elif scope["type"] != "http" or (scope["path"].startswith(_METADATA) and scope["path"] != self._path):
             await self._app(scope, receive, send)
+        elif not (admitted := self._endpoint.admits(Headers(scope=scope))):
+            why, status = ("Origin", 403) if admitted is None else ("Host", 421)
+            await PlainTextResponse(f"Invalid {why} header", status)(scope, receive, send)
         elif self._verifiers.wanted():
-            if sum(name == b"authorization" for name, _ in scope["headers"]) > 1:  # who stands before us may have looked at another one
+            if names.count(b"authorization") > 1:  # who stands before us may have looked at another one
                 await JSONResponse({"error": "invalid_request"}, status_code=400)(scope, receive, send)
                 return
             await self._guarded(scope, receive, self._with_scope(send))

@@ -16,7 +16,7 @@ from starlette.authentication import AuthenticationError
 
 from doorward.credentials.exchange import exchange
 from doorward.errors import ServerError
-from doorward.logs import log
+from doorward.logs import seldom
 from doorward.loopback import is_loopback
 from doorward.settings import OAuthSettings
 
@@ -86,7 +86,7 @@ class Keys:
             self._fetched, self._down = time.monotonic(), False
         except Exception as error:  # whatever an answer does to us: the keys that are held go on working
             self._down = True
-            log.warning("issuer_unavailable", issuer=self._settings.issuer, why=f"{type(error).__name__}: {error}"[:500])
+            seldom.warning("issuer_unavailable", issuer=self._settings.issuer, why=f"{type(error).__name__}: {error}"[:500])
         finally:
             self._tried = time.monotonic()
 
@@ -127,4 +127,4 @@ def _usable(keys: Iterator[Mapping[str, Any]], algorithm: str) -> Iterator[jwt.P
         try:
             yield jwt.PyJWK(dict(key), algorithm)
         except Exception as error:
-            log.debug("key_not_readable", why=type(error).__name__)
+            seldom.debug("key_not_readable", why=type(error).__name__)

@@ -28,9 +28,9 @@ _PROMPT = t.Prompt(
 
 
 @contextlib.asynccontextmanager
-async def serving(gate: Gateway) -> AsyncIterator[Server[Any]]:
+async def serving(gate: Gateway, changes: Changes | None = None) -> AsyncIterator[Server[Any]]:
     """A server of this gateway, to be run over a transport; while it is, clients are told of changes."""
-    changes = Changes()
+    changes = changes or Changes()
     if gate.skills.configured or any(settings.expose for _, settings in gate.servers.settings_in_use()):
         await gate.ready()  # the instructions name what compiling brings
     server = build(gate, changes)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
     from doorward.mcp.endpoint import Endpoint
+    from doorward.mcp.requests import Requests
     from doorward.mcp.verifiers import Verifiers
 
 
@@ -37,42 +38,60 @@ async def serve_http(gate: Gateway, host: str, port: int, *, ready: Callable[[st
     """
     import uvicorn
 
+    from doorward.mcp.changes import Changes
+    from doorward.mcp.connections import Connection, Connections
+    from doorward.mcp.ending import Ending
     from doorward.mcp.endpoint import Endpoint
     from doorward.mcp.verifiers import Verifiers
 
-    with contextlib.ExitStack() as stack:
-        verifiers = Verifiers(gate)
-        endpoint = Endpoint(gate.loaded, host, port)
-        endpoint.check(authenticated=verifiers.wanted())
-        tls = endpoint.tls()
-        listener = stack.enter_context(_listening(host, port))
+    http = gate.config.http
+    verifiers = Verifiers(gate)
+    endpoint = Endpoint(gate.loaded, host, port)
+    endpoint.check(authenticated=verifiers.wanted())
+    tls = endpoint.tls()
+    changes, ending = Changes(), Ending()
+    with _listening(host, port) as listener:
         endpoint = Endpoint(gate.loaded, host, listener.getsockname()[1])
-        async with serving(gate) as server:
-            server.middleware.insert(0, _by_http)
-            app = application(server, endpoint, verifiers)
-            files: dict[str, Any] = {"ssl_certfile": str(tls[0]), "ssl_keyfile": str(tls[1])} if tls else {}
+        async with serving(gate, changes) as server:
+            server.middleware[:0] = [_by_http, ending]
+            app, requests = application(server, endpoint, verifiers, changes.forget)
             settings = uvicorn.Config(
-                app, log_config=None, access_log=False, proxy_headers=False, server_header=False, timeout_graceful_shutdown=3, **files
-            )
+                app, ws="none", log_config=None, access_log=False, proxy_headers=False, server_header=False,
+                timeout_keep_alive=http.idle_timeout, timeout_graceful_shutdown=3,
+            )  # fmt: skip
             web = uvicorn.Server(settings)
             web.capture_signals = contextlib.nullcontext  # type: ignore  # signals are our caller's, who cancels us
-            running = asyncio.ensure_future(web.serve(sockets=[listener]))
+            connections = Connections(lambda: Connection(settings, web.server_state, web.lifespan.state, http=http), http, tls)
+            running = asyncio.ensure_future(web.serve(sockets=[]))  # we let them in ourselves
+            while not (web.started or running.done()):  # noqa: ASYNC110  # it has no event for that
+                await asyncio.sleep(0)
+            beside = [asyncio.ensure_future(connections.accept(listener)), asyncio.ensure_future(requests.sessions.watch())]
             ready(endpoint.local if endpoint.local == endpoint.url else f"{endpoint.local} (for clients: {endpoint.url})")
             try:
                 await asyncio.shield(running)
             finally:
-                web.should_exit = True
                 with anyio.CancelScope(shield=True):
+                    for task in beside:
+                        task.cancel()
+                    listener.close()
+                    changes.listen.close()
+                    ending.end()
+                    await requests.end()
+                    connections.close(busy=False)
+                    web.should_exit = True
                     await running
+                    connections.close()
 
 
-def application(server: Server[Any], endpoint: Endpoint, verifiers: Verifiers) -> Any:
-    """The ASGI application: the SDK's, behind our entrance."""
+def application(server: Server[Any], endpoint: Endpoint, verifiers: Verifiers, forget: Callable[[str], None]) -> tuple[Any, Requests]:
+    """The ASGI application: the SDK's, with bounds for requests, behind our entrance. `forget` is told the id of each session that ends."""
     from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
     from mcp.server.auth.settings import AuthSettings
+    from mcp.server.transport_security import TransportSecuritySettings
     from starlette.middleware.cors import CORSMiddleware
 
     from doorward.mcp.entrance import Entrance
+    from doorward.mcp.requests import Requests
 
     http = endpoint.loaded.config.http
     verifiers.serve_at(endpoint.url)
@@ -84,18 +103,22 @@ def application(server: Server[Any], endpoint: Endpoint, verifiers: Verifiers) -
         metadata = build_resource_metadata_url(auth.resource_server_url)
         routes = create_protected_resource_routes(auth.resource_server_url, [auth.issuer_url], http.oauth.scopes or None, "Doorward")
     app = server.streamable_http_app(
-        streamable_http_path=http.path, transport_security=endpoint.security(), host=endpoint.host, custom_starlette_routes=routes
+        streamable_http_path=http.path,
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the entrance reads Host and Origin
+        custom_starlette_routes=routes,
     )
-    guarded = Entrance(app, http.path, verifiers, metadata)
+    requests = Requests(app, http, forget)
+    guarded = Entrance(requests, endpoint, verifiers, metadata)
     if not http.origins:
-        return guarded
-    return CORSMiddleware(
+        return guarded, requests
+    for_pages = CORSMiddleware(
         guarded,
         allow_origins=http.origins,
         allow_methods=["GET", "POST", "DELETE"],
         allow_headers=["*"],
         expose_headers=["Mcp-Session-Id", "WWW-Authenticate"],
     )
+    return for_pages, requests
 
 
 async def _by_http(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
@@ -107,9 +130,10 @@ async def _by_http(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
 
 def _listening(host: str, port: int) -> socket.socket:
     try:
-        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024)
         # asyncio would do so only where the socket names its protocol; without it each answer waits 40 ms for an acknowledgement.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listener.setblocking(False)
         return listener
     except OSError as error:
         raise ConfigError(

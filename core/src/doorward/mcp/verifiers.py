@@ -9,7 +9,7 @@ from mcp.server.auth.provider import AccessToken, TokenVerifier
 
 from doorward.errors import PluginError
 from doorward.gateway import Gateway
-from doorward.logs import log
+from doorward.logs import seldom
 from doorward.mcp.access_tokens import AccessTokens
 from doorward.mcp.issuer import Unavailable
 from doorward.mcp.static_tokens import StaticTokens
@@ -48,7 +48,7 @@ class Verifiers:
             except Unavailable as error:
                 down = error
             except Exception as error:  # without its text, which may quote the token
-                log.error("verifier_failed", verifier=type(verifier).__name__, why=type(error).__name__)
+                seldom.error("verifier_failed", verifier=type(verifier).__name__, why=type(error).__name__)
                 down = Unavailable("the token cannot be verified")
             else:
                 if found is not None and self._may_enter(found):
@@ -61,7 +61,7 @@ class Verifiers:
 
     def _may_enter(self, found: Any) -> bool:
         if not isinstance(found, AccessToken) or not can_come_in(found.subject):
-            log.warning(
+            seldom.warning(
                 "token_without_principal", hint="Its subject must be a name, other than `local` and `*`, of at most 200 characters."
             )
             return False

@@ -1,0 +1,36 @@
+"""How the server ends: with an answer to every request that is under way, in both eras."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import mcp_types as t
+from mcp import MCPError
+
+
+class Ending:
+    """A middleware of the SDK's server."""
+
+    def __init__(self) -> None:
+        self._under_way: set[anyio.CancelScope] = set()
+        self._over = False
+
+    async def __call__(self, ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+        if ctx.request_id is None:
+            return await call_next(ctx)
+        if not self._over:
+            with anyio.CancelScope() as scope:
+                self._under_way.add(scope)
+                try:
+                    return await call_next(ctx)
+                finally:
+                    self._under_way.discard(scope)
+        raise MCPError(t.CONNECTION_CLOSED, "The server is shutting down: what it was doing for this request has been ended.")
+
+    def end(self) -> None:
+        """End what is under way, and refuse what comes yet."""
+        self._over = True
+        for scope in list(self._under_way):
+            scope.cancel()
