@@ -12,9 +12,10 @@ from doorward import Call, Compiled, ConfigError, DoorwardError, Function, Serve
 from doorward.artefacts import PREFIX, Artefacts
 from doorward.config import load, module_name
 from doorward.gateway import Gateway
-from doorward.principals import Principals
+from doorward.principals import Principals, Rights
 from doorward.rate import Rate
 from doorward.results import as_dict
+from doorward.settings import PrincipalSettings
 from doorward.types import LOCAL, Outcome
 from doorward.values import dump
 from hypothesis import given
@@ -211,8 +212,8 @@ def test_what_a_table_does_not_say_is_as_for_everyone(tmp_path: Path) -> None:
     assert [principals.may_use(who, "private") for who in ("alice", "bob", "eve", LOCAL)] == [False, True, False, True]
     own = _principals(tmp_path, text + '[principals.local]\nservers = ["private"]\n')
     assert [own.may_use(LOCAL, server) for server in ("public", "private")] == [False, True]
-    assert own.settings(LOCAL).deny == []
-    assert principals.settings("bob").deny == ["public.drop"]
+    assert not own.rights(LOCAL).deny.written
+    assert principals.rights("bob").deny.written == {"public.drop"}
     assert principals.secrets("alice").expand("${principal:key} of ${principal:name}") == "k of alice"
     for who in ("bob", "eve", "*"):
         with pytest.raises(ConfigError, match="has no 'key'"):
@@ -225,13 +226,15 @@ NAMES = st.from_regex(r"[a-z][a-z0-9_-]{0,8}", fullmatch=True).filter(lambda nam
 @given(name=NAMES, other=NAMES, cut=st.integers(0, 8))
 def test_a_server_is_meant_by_its_name_and_by_its_modules(name: str, other: str, cut: int) -> None:
     """Patterns fit the configured name and the module's alike, `-` or `_`, and nothing that they do not say."""
-    from doorward.principals import _means
+
+    def means(pattern: str, server: str) -> bool:
+        rights = Rights(PrincipalSettings(servers=[pattern]))
+        return rights.servers.fit(module_name(server))
 
     for written in (name, module_name(name), f"{name[:cut]}*", f"{module_name(name)[:cut]}*", "*", name[:1] + "?" * (len(name) - 1)):
-        assert _means(written, name)
-        assert _means(written, module_name(name))
-        assert _means(written, other) == _means(written, module_name(other))
-    assert _means(name, other) == (module_name(name) == module_name(other))
+        assert means(written, name)
+        assert means(written, other) == means(written, module_name(other))
+    assert means(name, other) == (module_name(name) == module_name(other))
 
 
 class OwnSettings(Settings):

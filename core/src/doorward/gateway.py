@@ -103,6 +103,7 @@ class Gateway:
                 if compile:
                     background.start_soon(Upkeep(gate.servers, gate.config.refresh).run, gate._compiled.set)
                     background.start_soon(gate._sweep)
+                    background.start_soon(anyio.to_thread.run_sync, gate.principals.warn)
                 else:
                     gate._compiled.set()
                 try:
