@@ -30,6 +30,8 @@ pytestmark = pytest.mark.anyio
 HIDDEN = ("zephyr", "siphon", "quagmire")
 """What stands in the names of a server that is not alice's, of its functions, and of what is wrong with another."""
 
+HIDDEN_MODULES = ("zephyr_vault", "zephyr_broken", "zephyr")
+
 
 class Zephyr(Weather):
     """A server that few may know of."""
@@ -103,7 +105,12 @@ async def everything(gate: Gateway, who: str) -> list[str]:
         "weather.siphon_one()",
     ]
     texts += [await said(gate.execute(code, principal=who)) for code in codes]
-    texts += [dump(theirs.servers()).decode(), str(theirs.members("zephyr_vault")), theirs.stub("zephyr_vault", ["siphon_one"])]
+    texts += [
+        dump(gate.discovery.servers(who)).decode(),
+        str([theirs.absent(name) for name in HIDDEN_MODULES]),
+        str(theirs.members("zephyr_vault")),
+        theirs.stub("zephyr_vault", ["siphon_one"]),
+    ]
     texts += [str(theirs.aliases("mcp_zephyr_vault; mcp_servers", everything=every)) for every in (True, False)]
     given: list[tuple[Any, ...]] = [(), ("zephyr-vault",), ("zephyr_vault",), ("siphon_one",), ("mcp__zephyr_vault__siphon_one",)]
     given += [("zephyr_vault", "siphon_one"), ("zephyr_vault", "siphon_one", {"city": "Oslo"}), ("mcp__zephyr_vault__siphon_one", {})]
@@ -228,7 +235,7 @@ def test_a_server_is_meant_by_its_name_and_by_its_modules(name: str, other: str,
     """Patterns fit the configured name and the module's alike, `-` or `_`, and nothing that they do not say."""
 
     def means(pattern: str, server: str) -> bool:
-        rights = Rights(PrincipalSettings(servers=[pattern]))
+        rights = Rights(PrincipalSettings(servers=[pattern]), {})
         return rights.servers.fit(module_name(server))
 
     for written in (name, module_name(name), f"{name[:cut]}*", f"{module_name(name)[:cut]}*", "*", name[:1] + "?" * (len(name) - 1)):
@@ -544,7 +551,7 @@ async def test_a_server_taken_away_is_gone_from_kept_programs(place: Any) -> Non
     """The configuration of now holds, whatever was kept or opened under that of before."""
     async with place.gateway(BOTH.replace('servers = ["weather"]', 'servers = ["*"]')) as gate:
         before = await gate.execute("result = await weather.get_forecast(city='Oslo')", principal="alice")
-        gate.principals._tables["alice"] = gate.principals._tables["alice"].model_copy(update={"servers": ["zephyr-vault"]})
+        gate.principals._rights["alice"] = Rights(PrincipalSettings(servers=["zephyr-vault"]), gate.servers.modules)
         again = await gate.run_cached(before.cache_id, principal="alice")
         assert not again.ok
 

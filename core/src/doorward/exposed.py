@@ -49,7 +49,7 @@ class Exposed:
         return self._views[theirs]
 
     def _all(self) -> Mapping[str, Function]:
-        now = self._catalog.version(), [module for module, _ in self._servers.settings_in_use()]
+        now = self._catalog.version(), [module for module, _ in self._servers.exposing()]
         if now != self._seen:
             self._seen, self._tools, self._views = now, {}, {}
             for function in self._chosen():
@@ -60,9 +60,8 @@ class Exposed:
         return self._tools
 
     def _chosen(self) -> Iterator[Function]:
-        for module, settings in self._servers.settings_in_use():
-            if settings.expose:
-                yield from (f for f in self._catalog.functions(module) if selected(f, settings.expose))
+        for module, settings in self._servers.exposing():
+            yield from (f for f in self._catalog.functions(module) if selected(f, settings.expose))
 
     def _tool_name(self, function: Function) -> str:
         name = f"{function.server}_{function.name}"

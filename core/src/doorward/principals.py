@@ -26,14 +26,26 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class Rights:
-    """What one table of `[principals]` gives, read when it is first asked."""
+    """What one table of `[principals]` gives, read when it is first asked. `servers` are all that there are: their configured names by
+    their module names."""
 
-    def __init__(self, settings: PrincipalSettings) -> None:
+    def __init__(self, settings: PrincipalSettings, servers: Mapping[str, str]) -> None:
         self._settings = settings
+        self._servers = servers
+
+    @cached_property
+    def modules(self) -> Mapping[str, str]:
+        """Those of the servers that are there for the principal."""
+        return {module: name for module, name in self._servers.items() if self.servers.fit(module)}
 
     @cached_property
     def servers(self) -> Patterns:
         return Patterns(map(_of_modules, self._settings.servers))
+
+    @cached_property
+    def by_name(self) -> Mapping[str, str]:
+        """Them by what a principal may call them: their module names, also in lower case where no other is called so."""
+        return {module.lower(): module for module in reversed([*self.modules])} | {module: module for module in self.modules}
 
     @cached_property
     def allow(self) -> Patterns:
@@ -52,8 +64,9 @@ class Principals:
         self._settings: Mapping[str, PrincipalSettings] = loaded.config.principals
         self._everyone = self._settings.get(EVERYONE, PrincipalSettings())
         tables = {LOCAL: PrincipalSettings()} | {name: self._merged(name, table) for name, table in self._settings.items()}
-        self._rights = {name: Rights(table) for name, table in tables.items()}
-        self._rights_of_others = Rights(self._everyone)
+        servers = {module_name(name): name for name, server in loaded.servers.items() if not server.settings.disabled}
+        self._rights = {name: Rights(table, servers) for name, table in tables.items()}
+        self._rights_of_others = Rights(self._everyone, servers)
         self._servers = [*loaded.config.servers]
         self._secrets = loaded.secrets
         self._presented: OrderedDict[str, str] = OrderedDict()

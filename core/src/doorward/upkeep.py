@@ -25,16 +25,14 @@ MOST_PAUSE = 600.0
 
 def given_up(servers: Servers) -> list[str]:
     """Servers that failed by themselves: what only the operator can mend is not among them."""
-    return [name for name in servers.configured if name in servers.broken and not isinstance(servers.broken[name], ConfigError)]
+    return [name for name, error in servers.broken.items() if name in servers.configured and not isinstance(error, ConfigError)]
 
 
 def recover(servers: Servers, catalog: Catalog) -> None:
     """Use those that were given up here and that another process (`doorward compile`, after a login) has compiled since."""
-    if failed := given_up(servers):
-        reports = catalog.reports()
-        for name in failed:
-            if (report := reports.get(module_name(name))) and report.settings == servers.fingerprint(name):
-                del servers.broken[name]
+    for name in given_up(servers):
+        if (report := catalog.report(module_name(name))) and report.settings == servers.fingerprint(name):
+            del servers.broken[name]
 
 
 class Upkeep:

@@ -17,11 +17,11 @@ import click
 from doorward.cli.common import Project, common, described, plain, print_json, say
 
 if TYPE_CHECKING:
-    from doorward.catalog import Report
     from doorward.cli.suggest import Advice
     from doorward.config import Loaded
     from doorward.errors import DoorwardError
     from doorward.gateway import Gateway
+    from doorward.records import Report
 
 SHOWN = 10
 """Skipped operations and warnings of a server that are listed without `--verbose`."""

@@ -31,7 +31,7 @@ _PROMPT = t.Prompt(
 async def serving(gate: Gateway) -> AsyncIterator[Server[Any]]:
     """A server of this gateway, to be run over a transport; while it is, clients are told of changes."""
     changes = Changes()
-    if gate.skills.configured or any(settings.expose for _, settings in gate.servers.settings_in_use()):
+    if gate.skills.configured or any(gate.servers.exposing()):
         await gate.ready()  # the instructions name what compiling brings
     server = build(gate, changes)
     watching = asyncio.ensure_future(changes.watch(gate))  # no task group: it would wrap the errors of our caller

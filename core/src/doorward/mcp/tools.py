@@ -44,7 +44,8 @@ _RUNS = t.ToolAnnotations(read_only_hint=False, destructive_hint=True, open_worl
 LIST = t.Tool(
     name="list_servers", title="List servers", annotations=_READS,
     description="The servers whose functions can be called, and what the sandbox can do.",
-    input_schema=_object(), output_schema=_object("servers", servers={"type": "array"}, executors={"type": "array"}),
+    input_schema=_object(cursor=_STRING),
+    output_schema=_object("servers", servers={"type": "array"}, executors={"type": "array"}, total={"type": "integer"}, cursor=_STRING),
 )  # fmt: skip
 SEARCH = t.Tool(
     name="search_functions", title="Search functions", annotations=_READS,
@@ -90,6 +91,9 @@ SKILL = t.Tool(
     description="The guide to a server, written by its owner. Read it before you use the server.",
     input_schema=_object("server", server=_STRING), output_schema=_object("server guide", server=_STRING, guide=_STRING),
 )  # fmt: skip
+SERVERS = 50
+"""Servers in one answer of `list_servers`."""
+
 _ASK = ("execute_code", "run_cached_code")
 """The tools whose runs may turn to the client."""
 
@@ -162,9 +166,11 @@ class Tools:
             if key not in arguments:
                 raise InvalidArguments(f"{name} needs {key!r}", hint=usage)
 
-    async def _list(self, principal: str) -> Answer:
-        found = await self._gate.list_servers(principal=principal)
+    async def _list(self, principal: str, cursor: str | None = None) -> Answer:
+        found = await self._gate.list_servers(limit=SERVERS, cursor=cursor, principal=principal)
         lines = [_server_line(s) for s in found["servers"]] or ["No servers are configured."]
+        if "cursor" in found:
+            lines.append(f"{found['total']} in all; search_functions looks in all of them; more with cursor={found['cursor']!r}")
         lines.append(f"executors: {self._gate.executors.told() or 'none is installed'}")
         return "\n".join(lines), found, False
 
