@@ -54,6 +54,7 @@ class Servers:
         self._sources = Sources(self._make, self._auths.close)
         self._options: dict[str, Any] = {}
         self._locks: dict[str, anyio.Lock] = {}
+        self._writer = anyio.CapacityLimiter(1)  # of the catalog: SQLite lets those who wait try again, not queue
         self.changed: Callable[[str], None] = lambda name: None
         self.broken: dict[str, DoorwardError] = dict(loaded.broken)
         self.behind: dict[str, DoorwardError] = {}
@@ -250,7 +251,7 @@ class Servers:
                 store = partial(
                     self._catalog.store, module, compiled, fingerprint=fingerprint, settings=settings, ms=round(ms, 1), scrub=scrub
                 )
-                report = await anyio.to_thread.run_sync(store)
+                report = await anyio.to_thread.run_sync(store, limiter=self._writer)
                 self.broken.pop(name, None)
                 self._catalog.refresh()
                 return report
