@@ -13,7 +13,7 @@ from pathlib import Path
 
 import anyio
 
-PARTS = ("roundtrip", "start", "program", "imports", "compile", "search", "searchquality", "peer", "sandbox", "upstream")
+PARTS = ("roundtrip", "start", "program", "imports", "compile", "search", "searchquality", "peer", "sandbox", "upstream", "scale")
 
 
 def main(chosen: list[str]) -> int:
