@@ -3,7 +3,6 @@ ask here."""
 
 from __future__ import annotations
 
-import base64
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from doorward import signatures
 from doorward.aliases import RUNTIME, Aliases, aliases
 from doorward.config import module_name
+from doorward.cursors import cursor_at, offset_of, page
 from doorward.errors import DoorwardError, InvalidArguments, UnknownName
 from doorward.helpers import Helper, Helpers
 from doorward.names import is_plain, some
@@ -80,15 +80,12 @@ class Discovery:
 
         Raises: InvalidArguments for a cursor that is none.
         """
-        usable, wrong = self._servers.names(principal), self._servers.wrong(principal)
-        total, offset = len(usable) + len(wrong), _offset(cursor)
-        end = total if limit is None else offset + limit
-        first = FIRST if total <= FEW else FIRST_OF_MANY
-        found = [self._server(name, first) for name in usable[offset:end]]
-        for name in [*wrong][max(0, offset - len(usable)) : max(0, end - len(usable))]:
-            why = f"{wrong[name]}{f'. {wrong[name].hint}' if wrong[name].hint else ''}"
-            found.append({"name": name, "functions": 0, "broken": why[:_WHY]})
-        return {"servers": found} | ({"total": total, "cursor": _cursor(end)} if end < total else {})
+        usable = ((module, None) for module in self._servers.usable_by(principal))
+        whole: list[tuple[str, DoorwardError | None]] = [*usable, *self._servers.wrong(principal).items()]
+        shown, following = page(whole, limit, cursor)
+        first = FIRST if len(whole) <= FEW else FIRST_OF_MANY
+        answer: dict[str, Any] = {"servers": [_broken(name, error) if error else self._server(name, first) for name, error in shown]}
+        return answer | ({"total": len(whole), "cursor": following} if following else {})
 
     def _server(self, module: str, first: int) -> dict[str, Any]:
         report = self._catalog.report(module)
@@ -102,7 +99,7 @@ class Discovery:
         """Of a server that a principal asked for and cannot use: what is wrong with it, if it is theirs, and names that look like it."""
         wrong = {module_name(name): error for name, error in self._servers.wrong(principal).items()}
         if error := wrong.get(server):
-            return f"{error}{f'. {error.hint}' if error.hint else ''}", []
+            return _broken(server, error)["broken"], []
         return "", difflib.get_close_matches(server, [*self._servers.names(principal), *wrong], n=3)
 
     def search(
@@ -120,11 +117,11 @@ class Discovery:
         Raises: InvalidArguments for a cursor that is none; UnknownName for a server that is none.
         """
         usable = self._servers.names(principal) if server is None else [self.module(server, principal)]
-        limit, offset = max(1, min(limit, 50)), _offset(cursor)
+        limit, offset = max(1, min(limit, 50)), offset_of(cursor)
         functions, total = self._catalog.search(query, servers=usable, read_only=read_only, limit=limit, offset=offset)
         answer: dict[str, Any] = {"functions": [_hit(f) for f in functions], "total": total}
         if offset + len(functions) < total:
-            answer["cursor"] = _cursor(offset + len(functions))
+            answer["cursor"] = cursor_at(offset + len(functions))
         return answer
 
     def describe(self, names: Sequence[str], principal: str) -> list[dict[str, Any]]:
@@ -239,20 +236,11 @@ class Discovery:
         raise UnknownName(f"Server {asked!r} is not available", hint=hint)
 
 
+def _broken(name: str, error: DoorwardError) -> dict[str, Any]:
+    return {"name": name, "functions": 0, "broken": f"{error}{f'. {error.hint}' if error.hint else ''}"[:_WHY]}
+
+
 def _hit(function: Function) -> dict[str, Any]:
     hit: dict[str, Any] = {"function": function.qualified, "summary": (function.summary or function.description)[:160]}
     hit |= {"read_only": True} if function.read_only else {}
     return hit | ({"deprecated": True} if function.deprecated else {})
-
-
-def _cursor(offset: int) -> str:
-    return base64.urlsafe_b64encode(str(offset).encode()).decode()
-
-
-def _offset(cursor: str | None) -> int:
-    if not cursor:
-        return 0
-    try:
-        return min(2**31, max(0, int(base64.urlsafe_b64decode(cursor))))
-    except ValueError:
-        raise InvalidArguments("the cursor is none of ours", hint="Give the cursor of the answer before, or none.") from None

@@ -13,6 +13,9 @@ MOST = 2048
 FEW = 10
 """Guides that are tried whether there is room for them."""
 
+MOST_NAMED = 50
+"""Guides of which there is time to see whether they can be read."""
+
 STANDARD = """\
 Doorward gives you functions of APIs and MCP servers to use from Python, in a sandbox without network or credentials.
 1. search_functions(query) finds functions (list_servers shows what there is).
@@ -62,10 +65,11 @@ def instructions(gate: Gateway, principal: str) -> str | None:
     parts = [STANDARD] if standard else []
     if tools := gate.exposed.tools(principal):
         parts.append(f"# Direct API Tools\nFor a single call there are tools: {some(list(tools), 400)}. Prefer execute_code for more.")
-    if names := gate.skills.names(principal):
+    names, more = gate.skills.page(principal, MOST_NAMED)
+    if names:
         how = "get_server_skills(server)" if standard else "doorward.skills(server) in a program"
         parts.append(
-            f"# Server Skills\nRead the guide before you use its server: {some(names, 300)}; {how} or the resource skills://SERVER."
+            f"# Server Skills\nRead the guide before you use its server: {some(names, 300)}{', …' * bool(more)}; {how} or the resource skills://SERVER."
         )
         for name in names[:FEW]:
             guide = _guide(gate, name, principal)

@@ -56,7 +56,7 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
 
     async def list_resources(ctx: Any, params: Any) -> t.ListResourcesResult:
         changes.remember(ctx)
-        return t.ListResourcesResult(resources=[*resources.listed(gate, principal_of(ctx)), *additions.listed(t.Resource)])
+        return resources.listed(gate, principal_of(ctx), additions.listed(t.Resource), params.cursor if params else None)
 
     async def list_templates(ctx: Any, params: Any) -> t.ListResourceTemplatesResult:
         return t.ListResourceTemplatesResult(resource_templates=[*resources.TEMPLATES, *additions.listed(t.ResourceTemplate)])

@@ -84,7 +84,7 @@ CACHED = t.Tool(
 )  # fmt: skip
 SKILLS = t.Tool(
     name="list_skills", title="List skills", annotations=_READS, description="The servers to which there is a guide.",
-    input_schema=_object(), output_schema=_object("skills", skills=_NAMES),
+    input_schema=_object(cursor=_STRING), output_schema=_object("skills", skills=_NAMES, cursor=_STRING),
 )  # fmt: skip
 SKILL = t.Tool(
     name="get_server_skills", title="Get server skills", annotations=_READS,
@@ -93,6 +93,9 @@ SKILL = t.Tool(
 )  # fmt: skip
 SERVERS = 50
 """Servers in one answer of `list_servers`."""
+
+GUIDES = 100
+"""Guides in one answer of `list_skills`."""
 
 _ASK = ("execute_code", "run_cached_code")
 """The tools whose runs may turn to the client."""
@@ -199,9 +202,10 @@ class Tools:
         outcome, images = shown(self._gate, outcome, principal)
         return as_text(outcome), as_dict(outcome), not outcome.ok, *images
 
-    async def _skills(self, principal: str) -> Answer:
-        names = self._gate.skills.names(principal)
-        return "\n".join(names) or "No guide can be read.", {"skills": names}, False
+    async def _skills(self, principal: str, cursor: str | None = None) -> Answer:
+        names, following = self._gate.skills.page(principal, GUIDES, cursor)
+        lines = [*(names or ["No guide can be read."]), *([f"more with cursor={following!r}"] if following else [])]
+        return "\n".join(lines), {"skills": names} | ({"cursor": following} if following else {}), False
 
     async def _skill(self, principal: str, server: str) -> Answer:
         guide = self._gate.skills.read(module_name(server), principal)
