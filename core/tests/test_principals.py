@@ -18,7 +18,7 @@ from doorward.results import as_dict
 from doorward.settings import PrincipalSettings
 from doorward.types import LOCAL, Outcome
 from doorward.values import dump
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from .conftest import Weather
@@ -230,6 +230,7 @@ def test_what_a_table_does_not_say_is_as_for_everyone(tmp_path: Path) -> None:
 NAMES = st.from_regex(r"[a-z][a-z0-9_-]{0,8}", fullmatch=True).filter(lambda name: name not in ("doorward", "re", "os"))
 
 
+@settings(deadline=None)
 @given(name=NAMES, other=NAMES, cut=st.integers(0, 8))
 def test_a_server_is_meant_by_its_name_and_by_its_modules(name: str, other: str, cut: int) -> None:
     """Patterns fit the configured name and the module's alike, `-` or `_`, and nothing that they do not say."""

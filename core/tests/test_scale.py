@@ -17,7 +17,7 @@ from doorward.mcp.server import build
 from doorward.mcp.tools import SERVERS
 from doorward.policy import matches
 from doorward.settings import Settings
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp.client import Client
 
@@ -327,6 +327,7 @@ async def test_guides_are_listed_in_pages(place: Any) -> None:
 NAMES = st.text("ab_-.*?[]!x", min_size=1, max_size=6)
 
 
+@settings(deadline=None)
 @given(written=st.lists(NAMES, max_size=5), name=NAMES, function=NAMES, id=NAMES)
 def test_patterns_read_once_mean_what_each_of_them_means(written: list[str], name: str, function: str, id: str) -> None:
     """A set and one expression decide as the patterns one by one do, wildcards, brackets and names of whole servers included."""
@@ -341,6 +342,7 @@ def test_patterns_read_once_mean_what_each_of_them_means(written: list[str], nam
     assert matches(it, written) == one_by_one
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(), max_size=20), st.integers(1, 7))
 def test_pages_are_the_whole(whole: list[int], limit: int) -> None:
     """Page after page, each part comes once and in order."""

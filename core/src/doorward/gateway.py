@@ -31,7 +31,7 @@ from doorward.exposed import Exposed
 from doorward.index import Index
 from doorward.kept import Kept, again
 from doorward.plugins import Plugins
-from doorward.policy import Policy
+from doorward.policy import Policy, narrowing
 from doorward.principals import Principals
 from doorward.rate import Rate
 from doorward.records import Report
@@ -276,10 +276,7 @@ class Gateway:
             raise InvalidArguments(f"timeout is {timeout:g} s; at most {self.limits.max_timeout:g} s are allowed")
         limits = self.limits if timeout is None else replace(self.limits, timeout=float(timeout))
         deadline = time.monotonic() + limits.timeout
-        narrowed = (functions,) if isinstance(functions, str) else None if functions is None else tuple(functions)
-        if narrowed and len(narrowed) > 100:
-            raise InvalidArguments(f"`functions` has {len(narrowed)} patterns; at most 100 are allowed", hint="Use wildcards.")
-        return Program(code, params, description, narrowed, principal, limits, tokens.token_hex(8), deadline)
+        return Program(code, params, description, narrowing(functions), principal, limits, tokens.token_hex(8), deadline)
 
     # The background
 

@@ -9,13 +9,18 @@ from fnmatch import translate
 _WILD = re.compile(r"[*?\[]")
 
 
+def is_wild(pattern: str) -> bool:
+    """Whether a pattern may mean more than the name that it reads."""
+    return _WILD.search(pattern) is not None
+
+
 class Patterns:
     """Names, and patterns with wildcards as `fnmatch` has them. A name is looked up among them all, then held against one expression
     of those with wildcards, which is made when it is first needed."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self.written = frozenset(patterns)
-        self._wild = sorted(filter(_WILD.search, self.written))
+        self._wild = sorted(filter(is_wild, self.written))
         self._expression: re.Pattern[str] | None = None
 
     def fit(self, *names: str) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from doorward.errors import InvalidArguments
 from doorward.names import qualified
-from doorward.patterns import Patterns
+from doorward.patterns import Patterns, is_wild
 from doorward.types import Function, Program
 
 if TYPE_CHECKING:
@@ -18,6 +19,31 @@ if TYPE_CHECKING:
 
 _ROUTE = re.compile(r"[A-Z*]+ +(?:/|\*)")
 _WILD = {"/**": r"(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+MOST_PATTERNS = 100
+"""By which a caller may narrow what a program may call."""
+
+LONGEST_WILD, MOST_WILD = 300, 5000
+"""Characters of one of them with wildcards, and of all such together: what reads them takes long, far longer for a long one."""
+
+
+def narrowing(functions: Sequence[str] | None) -> tuple[str, ...] | None:
+    """What a caller says that a program may call, `None`: everything. Raises: InvalidArguments."""
+    patterns = (functions,) if isinstance(functions, str) else None if functions is None else tuple(functions)
+    if patterns is None:
+        return None
+    if len(patterns) > MOST_PATTERNS:
+        raise InvalidArguments(f"`functions` has {len(patterns)} patterns; at most {MOST_PATTERNS} are allowed", hint="Use wildcards.")
+    if not all(isinstance(pattern, str) for pattern in patterns):
+        raise InvalidArguments("`functions` holds something that is no text", hint='For example ["github.issues_*"].')
+    lengths = [len(pattern) for pattern in patterns if is_wild(pattern)]
+    if max(lengths, default=0) > LONGEST_WILD or sum(lengths) > MOST_WILD:
+        raise InvalidArguments(
+            f"patterns with wildcards may have {LONGEST_WILD} characters each, and {MOST_WILD} together",
+            hint="Narrow by fewer `functions`.",
+        )
+    return patterns
 
 
 class Policy:
