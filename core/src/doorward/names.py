@@ -115,7 +115,7 @@ def qualified(text: str) -> str:
     if text.startswith("mcp__"):
         text = text[5:].replace("__", ".", 1)
     server, dot, name = text.partition(".")
-    return re.sub(r"-(?![^\[]*\])", "_", server) + dot + name
+    return re.sub(r"[^\[\]]+(\]?)", lambda found: found[0] if found[1] else found[0].replace("-", "_"), server) + dot + name
 
 
 def is_plain(name: object) -> bool:

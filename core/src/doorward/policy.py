@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from doorward.errors import InvalidArguments
-from doorward.names import qualified
+from doorward.names import qualified, some
 from doorward.patterns import Patterns, is_wild
 from doorward.types import Function, Program
 
@@ -63,7 +63,7 @@ class Policy:
         if key := _forbids(rights.allow, rights.deny, function):
             return f"{function.qualified} is not allowed for {who!r} by the operator's policy: {self._principals.place(who, key)}"
         if program.functions is not None and not matches(function, program.functions):
-            return f"{function.qualified} is not among the `functions` that this run may call: {', '.join(program.functions) or 'none'}"
+            return f"{function.qualified} is not among the `functions` that this run may call: {some(program.functions)}"
         return None
 
 
