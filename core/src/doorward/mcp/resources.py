@@ -38,14 +38,15 @@ TEMPLATES = [
 
 
 def listed(gate: Gateway, principal: str, others: list[t.Resource], cursor: str | None) -> t.ListResourcesResult:
-    """The resources that can be named to a principal in advance: ours and `others` first, then the guides. Raises: MCPError."""
+    """The resources that can be named to a principal in advance: ours, the guides in pages, then `others`. Raises: MCPError."""
     about: dict[str, Any] = {"mime_type": "text/markdown", "description": "Read it before you use the server."}
     try:
         names, following = gate.skills.page(principal, MOST, cursor)
     except DoorwardError as error:
         raise MCPError(t.INVALID_PARAMS, str(error)) from None
     guides = [t.Resource(name=f"{name} skills", title=f"Guide to {name}", uri=SKILLS + name, **about) for name in names]
-    return t.ListResourcesResult(resources=[*([] if cursor else [_CAPABILITIES, *others]), *guides], next_cursor=following or None)
+    found = [*([] if cursor else [_CAPABILITIES]), *guides, *([] if following else others)]
+    return t.ListResourcesResult(resources=found, next_cursor=following or None)
 
 
 async def read(gate: Gateway, uri: str, principal: str) -> t.ReadResourceResult:

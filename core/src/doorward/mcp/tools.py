@@ -44,8 +44,7 @@ _RUNS = t.ToolAnnotations(read_only_hint=False, destructive_hint=True, open_worl
 LIST = t.Tool(
     name="list_servers", title="List servers", annotations=_READS,
     description="The servers whose functions can be called, and what the sandbox can do.",
-    input_schema=_object(cursor=_STRING),
-    output_schema=_object("servers", servers={"type": "array"}, executors={"type": "array"}, total={"type": "integer"}, cursor=_STRING),
+    input_schema=_object(cursor=_STRING), output_schema=_object("servers", servers={"type": "array"}, executors={"type": "array"}),
 )  # fmt: skip
 SEARCH = t.Tool(
     name="search_functions", title="Search functions", annotations=_READS,
