@@ -211,7 +211,10 @@ class Ranking:
         match = f"{self._only} AND ({match})" if self._only else match
         order = "" if best is None else "ORDER BY rank" if self._among else f"ORDER BY rank LIMIT {best}"
         found = self._db.execute(f"SELECT rowid FROM search WHERE search MATCH ? {order}", [match])  # noqa: S608
-        return list(itertools.islice((row for (row,) in found if self._among is None or row in self._among), best))
+        if self._among is None:
+            return [row for (row,) in found]
+        among = self._among
+        return [row for (row,) in found if row in among][:best]
 
 
 def _any(phrases: Iterable[Phrase]) -> str:
