@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from doorward import Compiled, Function, ServerContext, catalog, patterns, upkeep
-from doorward.cursors import page
+from doorward.cursors import cursor_at, page
 from doorward.errors import InvalidArguments
 from doorward.gateway import Gateway
 from doorward.mcp.server import build
@@ -231,6 +231,8 @@ async def test_the_list_of_servers_is_one_page(place: Any, counted: Counted) -> 
                 assert cursor in (await client.call_tool("list_servers", {})).content[0].text or len(names) > SERVERS
             assert names == list(gate.servers.names("local"))
             assert shown["servers"][0]["functions"] == FUNCTIONS
+            beyond = await client.call_tool("list_servers", {"cursor": cursor_at(10**9)})
+            assert (beyond.structured_content["servers"], "no more" in beyond.content[0].text) == ([], True)
             wrong = await client.call_tool("list_servers", {"cursor": "%%%"})
             assert wrong.is_error
             assert "cursor" in wrong.content[0].text

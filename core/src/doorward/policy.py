@@ -24,6 +24,9 @@ _WILD = {"/**": r"(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 MOST_PATTERNS = 100
 """By which a caller may narrow what a program may call."""
 
+LONGEST = 2200
+"""Characters of one of them: an id may be a route."""
+
 LONGEST_WILD, MOST_WILD = 300, 5000
 """Characters of one of them with wildcards, and of all such together: what reads them takes long, far longer for a long one."""
 
@@ -37,6 +40,8 @@ def narrowing(functions: Sequence[str] | None) -> tuple[str, ...] | None:
         raise InvalidArguments(f"`functions` has {len(patterns)} patterns; at most {MOST_PATTERNS} are allowed", hint="Use wildcards.")
     if not all(isinstance(pattern, str) for pattern in patterns):
         raise InvalidArguments("`functions` holds something that is no text", hint='For example ["github.issues_*"].')
+    if any(len(pattern) > LONGEST for pattern in patterns):
+        raise InvalidArguments(f"`functions` has a name of more than {LONGEST} characters", hint="No function is called so.")
     lengths = [len(pattern) for pattern in patterns if is_wild(pattern)]
     if max(lengths, default=0) > LONGEST_WILD or sum(lengths) > MOST_WILD:
         raise InvalidArguments(
@@ -78,7 +83,7 @@ def matches(function: Function, patterns: Iterable[str]) -> bool:
     return _means(of_functions(tuple(patterns)), function)
 
 
-@lru_cache(200)
+@lru_cache(32)
 def of_functions(patterns: tuple[str, ...]) -> Patterns:
     """Patterns as `matches` has them."""
     return Patterns(map(qualified, patterns))

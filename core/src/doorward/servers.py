@@ -23,7 +23,7 @@ from doorward.contexts import ServerContext
 from doorward.drivers import Source
 from doorward.errors import ConfigError, DoorwardError, MissingSecret, ServerError, UnknownName
 from doorward.logs import log
-from doorward.names import Named, kept_names
+from doorward.names import Named, kept_names, some
 from doorward.narrowing import narrowed
 from doorward.plugins import Plugins
 from doorward.policy import wanted
@@ -179,7 +179,7 @@ class Servers:
             if name in self.broken:
                 raise self.broken[name]
             near = get_close_matches(name, self.configured)
-            hint = f"Did you mean {' or '.join(near)}?" if near else f"Servers: {', '.join(self.configured) or 'none'}."
+            hint = f"Did you mean {' or '.join(near)}?" if near else f"Servers: {some(self.configured)}."
             raise UnknownName(f"there is no server {name!r}", hint=hint)
         server = self.configured[name]
         made = self._auths.make(server, self._validated(server, principal), principal)

@@ -170,7 +170,7 @@ class Tools:
 
     async def _list(self, principal: str, cursor: str | None = None) -> Answer:
         found = await self._gate.list_servers(limit=SERVERS, cursor=cursor, principal=principal)
-        lines = [_server_line(s) for s in found["servers"]] or ["No servers are configured."]
+        lines = [_server_line(s) for s in found["servers"]] or ["There are no more servers." if cursor else "No servers are configured."]
         if "cursor" in found:
             lines.append(f"{found['total']} in all; search_functions looks in all of them; more with cursor={found['cursor']!r}")
         lines.append(f"executors: {self._gate.executors.told() or 'none is installed'}")
