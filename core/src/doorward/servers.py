@@ -60,7 +60,6 @@ class Servers:
         self.behind: dict[str, DoorwardError] = {}
         self.configured: dict[str, Server] = {n: s for n, s in loaded.servers.items() if not s.settings.disabled}
         self.modules = {module_name(n): n for n in self.configured}
-        self.fingerprint = cache(self._fingerprint)
         self._exposing = {module_name(n): s.settings for n, s in self.configured.items() if s.settings.expose}
 
     def usable_by(self, principal: str) -> Mapping[str, str]:
@@ -276,7 +275,7 @@ class Servers:
         usable = ((module, name) for module, name in self.modules.items() if name not in self.broken)
         return [name for module, name in usable if compiled.get(module) != self.fingerprint(name)]
 
-    def _fingerprint(self, name: str) -> str:
+    def fingerprint(self, name: str) -> str:
         """A hash of the server's configuration (references unresolved) and of what compiles it."""
         server = self.configured[name]
         entries = self._plugins.index.named("source", server.settings.source)
