@@ -375,3 +375,21 @@ def test_pages_are_the_whole(whole: list[int], limit: int) -> None:
     assert seen == whole
     with pytest.raises(InvalidArguments):
         page(whole, limit, "none of ours")
+
+
+async def test_misspelt_patterns_are_logged_beside_the_start(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gateway that serves says which patterns fit no server; one that is opened for a single question does not look."""
+    import anyio
+    from doorward import principals
+
+    told: list[str] = []
+    monkeypatch.setattr(principals.log, "warning", lambda event, **more: told.append(more.get("what", "")))
+    text = configured(4) + '[principals.odd]\nservers = ["rosw-1", "rows-*"]\n'
+    async with place.gateway(text, compile=False):
+        await anyio.sleep(0.05)
+    assert told == []
+    async with place.gateway(text):
+        with anyio.fail_after(60):
+            while not told:
+                await anyio.sleep(0.01)
+    assert told == ["[principals.odd] servers: 'rosw-1' fits no server"]
