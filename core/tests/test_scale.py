@@ -161,8 +161,8 @@ async def test_what_is_found_is_theirs_however_many_they_have(place: Any) -> Non
             assert {name.partition(".")[0] for name in seen} <= theirs
             assert len(seen) == len(set(seen)) == answer["total"]
             assert not seen if words == "tag:x" else len(seen) >= len(theirs)
-        stolen = gate.catalog._rows(tuple(sorted(gate.catalog.servers())))
-        gate.catalog._rows = lambda servers: stolen  # type: ignore[method-assign, assignment]
+        stolen = gate.catalog._ids(tuple(sorted(gate.catalog.servers())))
+        gate.catalog._ids = lambda servers: stolen  # type: ignore[method-assign, assignment]
         found = gate.catalog.search("issue", servers=sorted(theirs), limit=50)[0]
         assert {f.server for f in found} <= theirs
 

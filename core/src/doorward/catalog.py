@@ -72,7 +72,7 @@ class Catalog:
         self.first = lru_cache(1024)(self._first)
         self.promise = lru_cache(4096)(self._promise)
         self._words = lru_cache(64)(self._read_words)
-        self._rows = lru_cache(64)(self._read_rows)
+        self._ids = lru_cache(64)(self._read_ids)
         self._doing: dict[str, frozenset[int]] = {}
 
     def _open(self) -> sqlite3.Connection:
@@ -124,7 +124,7 @@ class Catalog:
         if now == self._seen:
             return False
         self._seen = now
-        for cached in (self.report, self.function, self.definition, self.names, self.first, self.promise, self._words, self._rows):
+        for cached in (self.report, self.function, self.definition, self.names, self.first, self.promise, self._words, self._ids):
             cached.cache_clear()
         self._doing = {}
         return True
@@ -204,7 +204,7 @@ class Catalog:
             only.append("(" + " OR ".join(f'"{server_fact(s)}"' for s in asked or [""]) + ")")
         expression = f"facts : ({' AND '.join(only)})" if only else ""
         if question.concepts:
-            rows = self._rows(asked) if many and len(asked) < len(stored) else None
+            rows = self._ids(asked) if many and len(asked) < len(stored) else None
             ranking = Ranking(self._db, self._words(asked), question, expression, rows)
             ids, total = ranking.page(limit, offset, self._called(query.strip()))
         else:
@@ -232,7 +232,7 @@ class Catalog:
         """Those that have a compile."""
         return {name for (name,) in self._db.execute("SELECT name FROM servers")}
 
-    def _read_rows(self, servers: tuple[str, ...]) -> frozenset[int]:
+    def _read_ids(self, servers: tuple[str, ...]) -> frozenset[int]:
         return frozenset(i for (i,) in self._db.execute(f"SELECT id FROM functions WHERE server {_AMONG}", [as_json(servers)]))  # noqa: S608
 
     def _read_words(self, servers: tuple[str, ...]) -> Words:
