@@ -13,7 +13,20 @@ from pathlib import Path
 
 import anyio
 
-PARTS = ("roundtrip", "start", "program", "imports", "compile", "search", "searchquality", "peer", "sandbox", "upstream", "sidechannels")
+PARTS = (
+    "roundtrip",
+    "start",
+    "program",
+    "imports",
+    "compile",
+    "search",
+    "searchquality",
+    "peer",
+    "sandbox",
+    "upstream",
+    "scale",
+    "sidechannels",
+)
 
 
 def main(chosen: list[str]) -> int:

@@ -8,7 +8,7 @@ import time
 from random import Random
 
 import pytest
-from doorward.names import class_name, is_plain, python_name, unique_names
+from doorward.names import class_name, is_plain, python_name, qualified, some, unique_names
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -122,3 +122,27 @@ def test_a_class_name_is_always_an_identifier(text: str) -> None:
     """Whatever a definition is called, its class has a plain name."""
     assert is_plain(class_name(text))
     ast.parse(f"class {class_name(text)}x: ...")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("my-api.get-it", "my_api.get-it"),
+        ("mcp__my-api__get_it", "my_api.get_it"),
+        ("api-[a-m]-x*", "api_[a-m]_x*"),
+        ("a-]b-c", "a-]b_c"),
+        ("[a-", "[a_"),
+        ("-" * 1_000_000, "_" * 1_000_000),  # a minute and more, once
+    ],
+)
+def test_servers_are_meant_by_configured_names(written: str, meant: str) -> None:
+    """Dashes of a server's name are its module's underscores, but in ranges; a long text takes no longer than its length."""
+    assert qualified(written) == meant
+
+
+def test_some_names_of_many() -> None:
+    """What has room is named, and how many more there are; a long first one is."""
+    assert some([]) == "none"
+    assert some(["a", "b"]) == "a, b"
+    assert some(["abc"] * 100, 20) == "abc, abc, abc, abc and 96 more"
+    assert some(["x" * 100, "y"], 5) == "x" * 100 + " and 1 more"

@@ -12,13 +12,13 @@ from doorward import Call, Compiled, ConfigError, DoorwardError, Function, Serve
 from doorward.artefacts import PREFIX, Artefacts
 from doorward.config import Server, load, module_name
 from doorward.gateway import Gateway
-from doorward.principals import Principals
+from doorward.principals import Principals, Rights
 from doorward.rate import Rate
 from doorward.results import as_dict
-from doorward.settings import ServerSettings
+from doorward.settings import PrincipalSettings, ServerSettings
 from doorward.types import LOCAL, Outcome
 from doorward.values import dump
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from .conftest import Weather
@@ -29,6 +29,8 @@ pytestmark = pytest.mark.anyio
 
 HIDDEN = ("zephyr", "siphon", "quagmire")
 """What stands in the names of a server that is not alice's, of its functions, and of what is wrong with another."""
+
+HIDDEN_MODULES = ("zephyr_vault", "zephyr_broken", "zephyr")
 
 
 class Zephyr(Weather):
@@ -103,7 +105,12 @@ async def everything(gate: Gateway, who: str) -> list[str]:
         "weather.siphon_one()",
     ]
     texts += [await said(gate.execute(code, principal=who)) for code in codes]
-    texts += [dump(theirs.servers()).decode(), str(theirs.members("zephyr_vault")), theirs.stub("zephyr_vault", ["siphon_one"])]
+    texts += [
+        dump(gate.discovery.servers(who)).decode(),
+        str([theirs.absent(name) for name in HIDDEN_MODULES]),
+        str(theirs.members("zephyr_vault")),
+        theirs.stub("zephyr_vault", ["siphon_one"]),
+    ]
     texts += [str(theirs.aliases("mcp_zephyr_vault; mcp_servers", everything=every)) for every in (True, False)]
     given: list[tuple[Any, ...]] = [(), ("zephyr-vault",), ("zephyr_vault",), ("siphon_one",), ("mcp__zephyr_vault__siphon_one",)]
     given += [("zephyr_vault", "siphon_one"), ("zephyr_vault", "siphon_one", {"city": "Oslo"}), ("mcp__zephyr_vault__siphon_one", {})]
@@ -212,10 +219,10 @@ def test_what_a_table_does_not_say_is_as_for_everyone(tmp_path: Path) -> None:
     assert [principals.may_use(who, "private") for who in ("alice", "bob", "eve", LOCAL)] == [False, True, False, True]
     own = _principals(tmp_path, text + '[principals.local]\nservers = ["private"]\n')
     assert [own.may_use(LOCAL, server) for server in ("public", "private")] == [False, True]
-    assert own.settings(LOCAL).deny == []
-    assert principals.settings("bob").deny == ["public.drop"]
     own_server = Server("own", ServerSettings(source="x", per_principal=True), {}, "")
     assert principals.secrets_of(own_server, "alice").expand("${principal:key} of ${principal:name}") == "k of alice"
+    assert not own.rights(LOCAL).deny.written
+    assert principals.rights("bob").deny.written == {"public.drop"}
     for who in ("bob", "eve", "*"):
         with pytest.raises(ConfigError, match="has no 'key'"):
             principals.secrets_of(own_server, who).expand("${principal:key}")
@@ -224,16 +231,19 @@ def test_what_a_table_does_not_say_is_as_for_everyone(tmp_path: Path) -> None:
 NAMES = st.from_regex(r"[a-z][a-z0-9_-]{0,8}", fullmatch=True).filter(lambda name: name not in ("doorward", "re", "os"))
 
 
+@settings(deadline=None)
 @given(name=NAMES, other=NAMES, cut=st.integers(0, 8))
 def test_a_server_is_meant_by_its_name_and_by_its_modules(name: str, other: str, cut: int) -> None:
     """Patterns fit the configured name and the module's alike, `-` or `_`, and nothing that they do not say."""
-    from doorward.principals import _means
+
+    def means(pattern: str, server: str) -> bool:
+        rights = Rights(PrincipalSettings(servers=[pattern]), {})
+        return rights.servers.fit(module_name(server))
 
     for written in (name, module_name(name), f"{name[:cut]}*", f"{module_name(name)[:cut]}*", "*", name[:1] + "?" * (len(name) - 1)):
-        assert _means(written, name)
-        assert _means(written, module_name(name))
-        assert _means(written, other) == _means(written, module_name(other))
-    assert _means(name, other) == (module_name(name) == module_name(other))
+        assert means(written, name)
+        assert means(written, other) == means(written, module_name(other))
+    assert means(name, other) == (module_name(name) == module_name(other))
 
 
 class OwnSettings(Settings):
@@ -544,7 +554,7 @@ async def test_a_server_taken_away_is_gone_from_kept_programs(place: Any) -> Non
     """The configuration of now holds, whatever was kept or opened under that of before."""
     async with place.gateway(BOTH.replace('servers = ["weather"]', 'servers = ["*"]')) as gate:
         before = await gate.execute("result = await weather.get_forecast(city='Oslo')", principal="alice")
-        gate.principals._tables["alice"] = gate.principals._tables["alice"].model_copy(update={"servers": ["zephyr-vault"]})
+        gate.principals._rights["alice"] = Rights(PrincipalSettings(servers=["zephyr-vault"]), gate.servers.modules)
         again = await gate.run_cached(before.cache_id, principal="alice")
         assert not again.ok
 

@@ -12,6 +12,7 @@ from doorward.config import module_name
 from doorward.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, ServerError, UnknownName
 from doorward.logs import log
 from doorward.names import qualified
+from doorward.near import names_near
 from doorward.observed import Observed
 from doorward.offload import done, is_large
 from doorward.redaction import NO_SECRETS, Redactor
@@ -64,7 +65,7 @@ class Broker:
         if function is None:
             if broken := next((e for name, e in self._servers.wrong(principal).items() if module_name(name) == server), None):
                 raise UnknownName(f"the server {server!r} is broken: {broken}", hint=broken.hint)
-            likely = self._catalog.near(text, self._servers.names(principal)) if near else []
+            likely = names_near(self._catalog, text, self._servers.names(principal)) if near else []
             hint = f"Near: {', '.join(likely)}." if likely else "Use search_functions to find one."
             raise UnknownName(f"there is no function {text[:300]!r}", hint=hint)
         return function

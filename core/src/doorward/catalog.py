@@ -6,23 +6,22 @@ One SQLite file that is opened in constant time: nothing is read until it is ask
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic_core import from_json
 
 from doorward.names import Named, python_name
 from doorward.observed import forget_changed
 from doorward.programs import digest
-from doorward.records import as_json, restored, scrubbed
+from doorward.records import Report, as_json, restored, scrubbed
 from doorward.schemas import closure
 from doorward.search_document import FIELDS, SAID, access_fact, document, server_fact, tag_fact
 from doorward.search_question import read as read_question
@@ -31,7 +30,7 @@ from doorward.search_words import stems
 from doorward.types import Compiled, Function, Schema
 from doorward.values import plain
 
-VERSION = 3
+VERSION = 4
 """Of the file's layout: another one is built anew."""
 
 _LAYOUT = """
@@ -42,7 +41,8 @@ CREATE TABLE observed (server TEXT, name TEXT, digest TEXT, shape TEXT, times IN
 CREATE TABLE definitions (server TEXT, name TEXT, schema TEXT, PRIMARY KEY (server, name)) WITHOUT ROWID;
 CREATE TABLE functions (id INTEGER PRIMARY KEY, server TEXT, name TEXT, original TEXT, read_only INTEGER, record TEXT);
 CREATE UNIQUE INDEX functions_by_name ON functions (server, name);
-CREATE INDEX functions_by_original ON functions (server, original);
+CREATE INDEX functions_by_original ON functions (original, server);
+CREATE INDEX functions_called ON functions (name);
 CREATE VIRTUAL TABLE search USING fts5 ({fields}, tokenize = "unicode61 tokenchars '_'");
 INSERT INTO search (search, rank) VALUES ('rank', 'bm25(0, 0, 5, 3, 3, 2, 2, 1, 1)');
 PRAGMA user_version = {version};
@@ -51,25 +51,10 @@ PRAGMA user_version = {version};
 MOST_WORDS = 50_000
 """Of a server that the search knows how common they are."""
 
-FEW = 3000
-"""Names that an unknown one is compared with, letter by letter."""
+FEW_SERVERS = 20
+"""Servers that the index is asked for by their names; of more, it is asked for everything, and what is not theirs left out."""
 
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a compile made of one server, as it stands in the catalog."""
-
-    server: str
-    functions: int
-    skipped: Sequence[Mapping[str, str]] = ()
-    warnings: Sequence[str] = ()
-    ms: float = 0.0
-    description: str = ""
-    fingerprint: str = ""
-    settings: str = ""
-    compiled: float = 0.0
-    closed: int = 0
-    auth: Sequence[Mapping[str, Any]] = ()
+_AMONG = "IN (SELECT value FROM json_each(?))"
 
 
 class Catalog:
@@ -80,11 +65,15 @@ class Catalog:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._db = self._open()
         self._seen = self.version()
+        self.report = lru_cache(4096)(self._report)
         self.function = lru_cache(4096)(self._function)
         self.definition = lru_cache(4096)(self._definition)
         self.names = lru_cache(256)(self._names)
+        self.first = lru_cache(1024)(self._first)
         self.promise = lru_cache(4096)(self._promise)
-        self._words = lru_cache(32)(self._read_words)
+        self._words = lru_cache(64)(self._read_words)
+        self._ids = lru_cache(64)(self._read_ids)
+        self._doing: dict[str, frozenset[int]] = {}
 
     def _open(self) -> sqlite3.Connection:
         """The database. A file that is none, or of another layout, is replaced: a catalog can be compiled again. One that
@@ -135,14 +124,24 @@ class Catalog:
         if now == self._seen:
             return False
         self._seen = now
-        for cached in (self.function, self.definition, self.names, self.promise, self._words):
+        for cached in (self.report, self.function, self.definition, self.names, self.first, self.promise, self._words, self._ids):
             cached.cache_clear()
+        self._doing = {}
         return True
 
     def reports(self) -> dict[str, Report]:
         """The last compile of each server."""
         rows = self._db.execute("SELECT name, report FROM servers ORDER BY name")
         return {name: Report(**from_json(report)) for name, report in rows}
+
+    def _report(self, server: str) -> Report | None:
+        """The last compile of one server."""
+        row = self._db.execute("SELECT report FROM servers WHERE name = ?", [server]).fetchone()
+        return Report(**from_json(row[0])) if row else None
+
+    def settings(self) -> dict[str, str]:
+        """The `settings` of the last compile of each server."""
+        return dict(self._db.execute("SELECT name, json_extract(report, '$.settings') FROM servers").fetchall())
 
     def _function(self, server: str, name: str) -> Function | None:
         row = self._db.execute(
@@ -167,6 +166,11 @@ class Catalog:
     def _names(self, server: str, column: Literal["name", "original"] = "name") -> tuple[str, ...]:
         return tuple(r[0] for r in self._db.execute(f"SELECT {column} FROM functions WHERE server = ? ORDER BY id", (server,)))  # noqa: S608
 
+    def _first(self, server: str, most: int) -> tuple[str, ...]:
+        """The names of a server's first functions."""
+        names = self._db.execute("SELECT name FROM functions WHERE server = ? ORDER BY id LIMIT ?", (server, most))
+        return tuple(name for (name,) in names)
+
     def observation(self, server: str, name: str) -> tuple[str, str, int, float] | None:
         """What `Observed` keeps of a function: its digest then, the shape, how often, and when it was last seen."""
         columns = "SELECT digest, shape, times, last FROM observed WHERE server = ? AND name = ?"
@@ -185,16 +189,6 @@ class Catalog:
         )
         return (Named(name, original, route or "") for name, original, route in rows)
 
-    def near(self, name: str, servers: Sequence[str], most: int = 5) -> list[str]:
-        """Qualified names that look like this one, nearest first."""
-        server, _, bare = name.rpartition(".")
-        asked = [server] if server in servers else servers
-        likely = [f.qualified for f in self.search(bare.replace("_", " "), servers=asked, limit=most)[0]]
-        everything = [f"{s}.{n}" for s in asked for n in self.names(s)]
-        if len(everything) > FEW:  # comparing with all of them would take too long
-            everything = likely
-        return difflib.get_close_matches(name, everything, n=most, cutoff=0.6) or likely
-
     def search(
         self, query: str, *, servers: Sequence[str], read_only: bool | None = None, limit: int = 10, offset: int = 0
     ) -> tuple[list[Function], int]:
@@ -203,28 +197,30 @@ class Catalog:
         question = read_question(query)
         facts = [access_fact(read_only)] if read_only is not None else []
         only = [f'"{fact}"' for fact in facts] + [f'"{tag_fact(tag)}"{"*" if tag.endswith("*") else ""}' for tag in question.tags]
-        stored = self._stored()
+        stored = self.servers()
         asked = tuple(sorted(stored.intersection(servers)))
-        if len(asked) < len(stored):
+        many = bool(question.concepts) and len(asked) > FEW_SERVERS
+        if len(asked) < len(stored) and not many:
             only.append("(" + " OR ".join(f'"{server_fact(s)}"' for s in asked or [""]) + ")")
         expression = f"facts : ({' AND '.join(only)})" if only else ""
         if question.concepts:
-            ranking = Ranking(self._db, self._words(asked), question, expression)
-            ids, total = ranking.page(limit, offset, self._called(query.strip(), asked))
+            rows = self._ids(asked) if many and len(asked) < len(stored) else None
+            ranking = Ranking(self._db, self._words(asked), question, expression, rows)
+            ids, total = ranking.page(limit, offset, self._called(query.strip()))
         else:
             ids, total = self._listed(expression, limit, offset)
         # The records of those alone: they are large, and sorting them all would read them all.
-        rows = [self._db.execute("SELECT server, name, record FROM functions WHERE id = ?", [i]).fetchone() for i in ids]
-        return [restored(*row) for row in rows if row], total
+        found = [self._db.execute("SELECT server, name, record FROM functions WHERE id = ?", [i]).fetchone() for i in ids]
+        return [restored(*row) for row in found if row and row[0] in asked], total  # ids may mean others since another process compiled
 
-    def _called(self, query: str, servers: Sequence[str]) -> set[int]:
+    def _called(self, query: str) -> set[int]:
         """The functions whose very name or original id this is."""
         if not query or len(query) > 200 or len(query.split()) > 1:
             return set()
         bare = query.rpartition(".")[2] or query
         names = [plain(name) for name in (query, bare, python_name(bare))]
-        by_name = "SELECT id FROM functions WHERE server = ? AND (name IN (?, ?, ?) OR original IN (?, ?, ?))"
-        return {i for server in servers for (i,) in self._db.execute(by_name, [server, *names, *names])}
+        by_name = "SELECT id FROM functions WHERE name IN (?, ?, ?) UNION SELECT id FROM functions WHERE original IN (?, ?, ?)"
+        return {i for (i,) in self._db.execute(by_name, [*names, *names])}
 
     def _listed(self, only: str, limit: int, offset: int) -> tuple[list[int], int]:
         where, values = ("WHERE id IN (SELECT rowid FROM search WHERE search MATCH ?)", [only]) if only else ("", [])
@@ -232,17 +228,21 @@ class Catalog:
         listed = f"SELECT id FROM functions {where} ORDER BY server, id LIMIT ? OFFSET ?"  # noqa: S608
         return [i for (i,) in self._db.execute(listed, [*values, limit, offset])], total
 
-    def _stored(self) -> set[str]:
+    def servers(self) -> set[str]:
+        """Those that have a compile."""
         return {name for (name,) in self._db.execute("SELECT name FROM servers")}
+
+    def _read_ids(self, servers: tuple[str, ...]) -> frozenset[int]:
+        return frozenset(i for (i,) in self._db.execute(f"SELECT id FROM functions WHERE server {_AMONG}", [as_json(servers)]))  # noqa: S608
 
     def _read_words(self, servers: tuple[str, ...]) -> Words:
         counts: Counter[str] = Counter()
         functions = 0
-        for server in servers:
-            for report, words in self._db.execute("SELECT report, words FROM servers WHERE name = ?", [server]):
-                counts.update(from_json(words))
-                functions += from_json(report)["functions"]
-        return Words(counts, functions, {word for server in servers for word in stems(server, 6)})
+        of_servers = f"SELECT json_extract(report, '$.functions'), words FROM servers WHERE name {_AMONG}"  # noqa: S608
+        for number, words in self._db.execute(of_servers, [as_json(servers)]):
+            counts.update(from_json(words))
+            functions += number
+        return Words(counts, functions, {word for server in servers for word in stems(server, 6)}, self._doing)
 
     # Writing
 

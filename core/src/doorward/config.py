@@ -53,6 +53,8 @@ class Loaded:
     """Top-level keys that somebody set: what is only a default may be missing."""
     path: Path = Path()
     """The file, as it was named: what it says of tokens is read again."""
+    principals: Any = None
+    """`[principals]` as it stands there: what it says later is held against this."""
 
     def state_folder(self) -> Path:
         """Where the catalog, kept programs and the audit log lie: the configured `state`, else a folder of this
@@ -98,7 +100,7 @@ def load(path: Path | str | None = None, *, env_file: Path | str | None = None, 
             servers[name] = server
         except ConfigError as error:
             broken[name] = error
-    return Loaded(config, file.resolve().parent, file.name, secrets, servers, broken, named, file.absolute())
+    return Loaded(config, file.resolve().parent, file.name, secrets, servers, broken, named, file.absolute(), data.get("principals"))
 
 
 def module_name(server: str) -> str:

@@ -3,7 +3,6 @@ ask here."""
 
 from __future__ import annotations
 
-import base64
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from doorward import signatures
 from doorward.aliases import RUNTIME, Aliases, aliases
 from doorward.config import module_name
+from doorward.cursors import cursor_at, offset_of, page
 from doorward.errors import DoorwardError, InvalidArguments, UnknownName
 from doorward.helpers import Helper, Helpers
-from doorward.names import is_plain
+from doorward.names import is_plain, some
 from doorward.runtime import Runtime
 from doorward.schemas import Definitions
 from doorward.types import Function, Limits
@@ -41,6 +41,14 @@ class ToolError(Exception): ...
 _MOST_NAMES = 40
 """Function names in the description of a server."""
 
+FEW = 20
+"""Servers of which each is shown with `FIRST` names of functions; of more, with `FIRST_OF_MANY`."""
+
+FIRST, FIRST_OF_MANY = 10, 3
+
+_WHY = 1000
+"""Characters of what is wrong with a server."""
+
 
 class Discovery:
     """Read-only views of the catalog, bounded however large it is."""
@@ -58,34 +66,41 @@ class Discovery:
 
     def capabilities(self, principal: str) -> str:
         """What can be done here, in a paragraph."""
-        servers = self._servers.names(principal)
-        listed = ", ".join(servers[:20]) + (f" and {len(servers) - 20} more" if len(servers) > 20 else "")
         return (
             f"Programs run in a sandbox without network and credentials ({self._executors.told() or 'no executor is installed'}). "
-            f"What they may call are the functions of these servers: {listed or 'none'}. "
+            f"What they may call are the functions of these servers: {some(self._servers.names(principal))}. "
             "`import SERVER` and call SERVER.FUNCTION(name=value); find functions with search, see one with describe. "
             f"Limits of a run: {self._limits.timeout:g} s, {self._limits.calls} calls, {self._limits.output} bytes of output. "
             "The value of a program is `result`, or its last expression."
         )
 
-    def servers(self, principal: str) -> list[dict[str, Any]]:
-        """Every server of a principal: how many functions, some of their names, or what is wrong with it."""
-        reports = self._catalog.reports()
-        behind = {module_name(name): error for name, error in self._servers.behind.items()}
-        found: list[dict[str, Any]] = []
-        for name in self._servers.names(principal):
-            report = reports.get(name)
-            names = self._catalog.names(name)
-            shown = {"name": name, "functions": len(names), "first": list(names[:10])}
-            shown |= {} if report else {"note": "not compiled yet"}
-            if error := behind.get(name):
-                shown["note"] = f"as compiled before: {error}"
-            found.append(shown | ({"about": report.description[:200]} if report and report.description else {}))
-        found += [
-            {"name": name, "functions": 0, "broken": f"{error}{f'. {error.hint}' if error.hint else ''}"}
-            for name, error in self._servers.wrong(principal).items()
-        ]
-        return found
+    def servers(self, principal: str, *, limit: int | None = None, cursor: str | None = None) -> dict[str, Any]:
+        """`{"servers": [{"name", "functions", "first", …}]}`: all servers of a principal, or a page of so many, then with `"total"` and
+        `"cursor"` if there are more. Of each: how many functions, some of their names, or what is wrong with it.
+
+        Raises: InvalidArguments for a cursor that is none.
+        """
+        usable = ((module, None) for module in self._servers.usable_by(principal))
+        whole: list[tuple[str, DoorwardError | None]] = [*usable, *self._servers.wrong(principal).items()]
+        shown, following = page(whole, limit, cursor)
+        first = FIRST if len(whole) <= FEW else FIRST_OF_MANY
+        answer: dict[str, Any] = {"servers": [_broken(name, error) if error else self._server(name, first) for name, error in shown]}
+        return answer | ({"total": len(whole), "cursor": following} if following else {})
+
+    def _server(self, module: str, first: int) -> dict[str, Any]:
+        report = self._catalog.report(module)
+        shown = {"name": module, "functions": report.functions if report else 0, "first": list(self._catalog.first(module, first))}
+        shown |= {} if report else {"note": "not compiled yet"}
+        if error := self._servers.behind.get(self._servers.modules[module]):
+            shown["note"] = f"as compiled before: {error}"[:_WHY]
+        return shown | ({"about": report.description[:200]} if report and report.description else {})
+
+    def absent(self, server: str, principal: str) -> tuple[str, list[str]]:
+        """Of a server that a principal asked for and cannot use: what is wrong with it, if it is theirs, and names that look like it."""
+        wrong = {module_name(name): error for name, error in self._servers.wrong(principal).items()}
+        if error := wrong.get(server):
+            return _broken(server, error)["broken"], []
+        return "", difflib.get_close_matches(server, [*self._servers.names(principal), *wrong], n=3)
 
     def search(
         self,
@@ -102,11 +117,11 @@ class Discovery:
         Raises: InvalidArguments for a cursor that is none; UnknownName for a server that is none.
         """
         usable = self._servers.names(principal) if server is None else [self.module(server, principal)]
-        limit, offset = max(1, min(limit, 50)), _offset(cursor)
+        limit, offset = max(1, min(limit, 50)), offset_of(cursor)
         functions, total = self._catalog.search(query, servers=usable, read_only=read_only, limit=limit, offset=offset)
         answer: dict[str, Any] = {"functions": [_hit(f) for f in functions], "total": total}
         if offset + len(functions) < total:
-            answer["cursor"] = base64.urlsafe_b64encode(str(offset + len(functions)).encode()).decode()
+            answer["cursor"] = cursor_at(offset + len(functions))
         return answer
 
     def describe(self, names: Sequence[str], principal: str) -> list[dict[str, Any]]:
@@ -165,7 +180,7 @@ class Discovery:
             module = self.module(name, principal)
         except UnknownName:
             return None
-        report, names = self._catalog.reports().get(module), self._catalog.names(module)
+        report, names = self._catalog.report(module), self._catalog.names(module)
         listed = ", ".join(names[:_MOST_NAMES]) + (f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
         lines = [f"{module}: {report.description[:1000]}" if report and report.description else module]
         lines += [f"{len(names)} functions: {listed or 'none'}"]
@@ -207,34 +222,25 @@ class Discovery:
 
     def aliases(self, code: str, principal: str, *, everything: bool = False) -> Aliases:
         """What a principal's program needs of other systems' names; see `doorward.aliases`."""
-        return aliases(code, self.configured(principal), lambda server, name: name in self._catalog.names(server), everything=everything)
-
-    def configured(self, principal: str) -> dict[str, str]:
-        """The servers that a principal can use: their configured names by their module names."""
-        return {module: name for module, name in self._servers.modules.items() if self._servers.usable(module, principal)}
+        theirs = self._servers.usable_by(principal)
+        return aliases(code, theirs, lambda server, name: name in self._catalog.names(server), everything=everything)
 
     def module(self, server: str, principal: str) -> str:
         """The module name of a server that a principal can use. Raises: UnknownName."""
-        usable = self._servers.names(principal)
         asked = module_name(str(server)[:200])
-        for name in usable:
-            if asked in (name, name.lower()):
-                return name
+        if (meant := self._servers.meant(asked, principal)) is not None:
+            return meant
+        usable = self._servers.names(principal)
         near = difflib.get_close_matches(asked, usable, n=3)
-        hint = f"Near: {', '.join(near)}." if near else f"Servers: {', '.join(usable) or 'none'}."
+        hint = f"Near: {', '.join(near)}." if near else f"Servers: {some(usable)}."
         raise UnknownName(f"Server {asked!r} is not available", hint=hint)
+
+
+def _broken(name: str, error: DoorwardError) -> dict[str, Any]:
+    return {"name": name, "functions": 0, "broken": f"{error}{f'. {error.hint}' if error.hint else ''}"[:_WHY]}
 
 
 def _hit(function: Function) -> dict[str, Any]:
     hit: dict[str, Any] = {"function": function.qualified, "summary": (function.summary or function.description)[:160]}
     hit |= {"read_only": True} if function.read_only else {}
     return hit | ({"deprecated": True} if function.deprecated else {})
-
-
-def _offset(cursor: str | None) -> int:
-    if not cursor:
-        return 0
-    try:
-        return min(2**31, max(0, int(base64.urlsafe_b64decode(cursor))))
-    except ValueError:
-        raise InvalidArguments("the cursor is none of ours", hint="Give the cursor of the answer before, or none.") from None

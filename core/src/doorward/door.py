@@ -64,8 +64,9 @@ class RunDoor:
         self._room = program.limits.output
         self._counts: dict[tuple[str, bool], list[float]] = {}
 
-    def servers(self) -> list[dict[str, Any]]:
-        return self._discovery.servers(self.program.principal)
+    def absent(self, server: str) -> tuple[str, list[str]]:
+        """See `Discovery.absent`."""
+        return self._discovery.absent(server, self.program.principal)
 
     def members(self, server: str) -> Sequence[str] | None:
         return self._discovery.members(server, self.program.principal)

@@ -36,6 +36,7 @@ class Exposed:
         self._servers = servers
         self._catalog = catalog
         self._seen: object = None
+        self._of_servers: dict[str, tuple[float, list[Function]]] = {}
         self._tools: dict[str, Function] = {}
         self._views: dict[frozenset[str], Mapping[str, Function]] = {}
 
@@ -49,8 +50,9 @@ class Exposed:
         return self._views[theirs]
 
     def _all(self) -> Mapping[str, Function]:
-        now = self._catalog.version(), [module for module, _ in self._servers.settings_in_use()]
+        now = self._catalog.version(), [module for module, _ in self._servers.exposing()]
         if now != self._seen:
+            self._catalog.refresh()
             self._seen, self._tools, self._views = now, {}, {}
             for function in self._chosen():
                 if len(self._tools) == MOST:
@@ -60,9 +62,14 @@ class Exposed:
         return self._tools
 
     def _chosen(self) -> Iterator[Function]:
-        for module, settings in self._servers.settings_in_use():
-            if settings.expose:
-                yield from (f for f in self._catalog.functions(module) if selected(f, settings.expose))
+        """Of a server that has not been compiled since they are those of before: its functions are not read again."""
+        for module, settings in self._servers.exposing():
+            if (report := self._catalog.report(module)) is None:
+                continue
+            if module not in self._of_servers or self._of_servers[module][0] != report.compiled:
+                exposed = [f for f in self._catalog.functions(module) if selected(f, settings.expose)]
+                self._of_servers[module] = report.compiled, exposed
+            yield from self._of_servers[module][1]
 
     def _tool_name(self, function: Function) -> str:
         name = f"{function.server}_{function.name}"

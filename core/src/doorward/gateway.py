@@ -19,7 +19,7 @@ import anyio
 from doorward import config, needles, programs
 from doorward.artefacts import Artefacts, Page
 from doorward.broker import Broker
-from doorward.catalog import Catalog, Report
+from doorward.catalog import Catalog
 from doorward.config import Loaded
 from doorward.discovery import Discovery
 from doorward.distribution import find_index
@@ -32,9 +32,10 @@ from doorward.index import Index
 from doorward.kept import Kept, again
 from doorward.offload import done, is_large
 from doorward.plugins import Plugins
-from doorward.policy import Policy
+from doorward.policy import Policy, narrowing
 from doorward.principals import Principals
 from doorward.rate import Rate
+from doorward.records import Report
 from doorward.runs import Runs, failure, succeeded
 from doorward.servers import Servers
 from doorward.sessions import Session, Sessions
@@ -104,6 +105,7 @@ class Gateway:
                 if compile:
                     background.start_soon(Upkeep(gate.servers, gate.config.refresh).run, gate._compiled.set)
                     background.start_soon(gate._sweep)
+                    background.start_soon(anyio.to_thread.run_sync, gate.principals.warn)
                 else:
                     gate._compiled.set()
                 try:
@@ -127,10 +129,10 @@ class Gateway:
 
     # Discovery
 
-    async def list_servers(self, *, principal: str = LOCAL) -> dict[str, Any]:
-        """The servers with their functions (some names, the count) or what is wrong with them, and the executors."""
+    async def list_servers(self, *, limit: int | None = None, cursor: str | None = None, principal: str = LOCAL) -> dict[str, Any]:
+        """The servers with their functions (some names, the count) or what is wrong with them, all or a page; and the executors."""
         await self.ready()
-        return {"servers": self.discovery.servers(principal), "executors": self.executors.describe()}
+        return self.discovery.servers(principal, limit=limit, cursor=cursor) | {"executors": self.executors.describe()}
 
     async def search_functions(
         self,
@@ -276,16 +278,11 @@ class Gateway:
     def _program(
         self, code: str, params: Mapping[str, Any], description: str, functions: Sequence[str] | None, timeout: float | None, principal: str
     ) -> Program:
-        limits = self.limits
-        if timeout is not None:
-            if not 0 < timeout <= limits.max_timeout:
-                raise InvalidArguments(f"timeout is {timeout:g} s; at most {limits.max_timeout:g} s are allowed")
-            limits = replace(limits, timeout=float(timeout))
+        if timeout is not None and not 0 < timeout <= self.limits.max_timeout:
+            raise InvalidArguments(f"timeout is {timeout:g} s; at most {self.limits.max_timeout:g} s are allowed")
+        limits = self.limits if timeout is None else replace(self.limits, timeout=float(timeout))
         deadline = time.monotonic() + limits.timeout
-        narrowed = (functions,) if isinstance(functions, str) else None if functions is None else tuple(functions)
-        if narrowed and len(narrowed) > 100:
-            raise InvalidArguments(f"`functions` has {len(narrowed)} patterns; at most 100 are allowed", hint="Use wildcards.")
-        return Program(code, params, description, narrowed, principal, limits, tokens.token_hex(8), deadline)
+        return Program(code, params, description, narrowing(functions), principal, limits, tokens.token_hex(8), deadline)
 
     # The background
 

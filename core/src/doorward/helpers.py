@@ -42,7 +42,7 @@ class Helpers:
         }
 
     async def _list_servers(self, run: RunDoor) -> Any:
-        return self._discovery.servers(run.program.principal)
+        return self._discovery.servers(run.program.principal)["servers"]
 
     async def _search(
         self,

@@ -110,14 +110,11 @@ def no_server(text: str, door: RunDoor) -> str | None:
 
 def _unavailable(name: str, door: RunDoor) -> str:
     """What to say of a server that is not there, by its name or an alias."""
-    import difflib
-
     asked = server_meant(name)
-    servers = {server["name"]: server for server in door.servers()}
-    if why := servers.get(asked, {}).get("broken"):
+    why, alike = door.absent(asked)
+    if why:
         return f"The server {asked!r} is broken: {why.rstrip('.')}."
-    if near := ", ".join(difflib.get_close_matches(asked, servers, n=3)):
-        near = f"Near: {near}."
+    near = f"Near: {', '.join(alike)}." if alike else ""
     if asked == name.partition(".")[0]:
         return near or f"There is no server {asked!r} either; see list_servers (or doorward.servers())."
     return f"Server {asked!r} is not available. {near or 'See list_servers (or doorward.servers()).'}"

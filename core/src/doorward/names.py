@@ -7,7 +7,7 @@ import hashlib
 import keyword
 import re
 import unicodedata
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from typing import NamedTuple
 
 _TAKEN = {*keyword.kwlist, *keyword.softkwlist, *dir(builtins)} - {
@@ -115,7 +115,7 @@ def qualified(text: str) -> str:
     if text.startswith("mcp__"):
         text = text[5:].replace("__", ".", 1)
     server, dot, name = text.partition(".")
-    return re.sub(r"-(?![^\[]*\])", "_", server) + dot + name
+    return re.sub(r"[^\[\]]+(\]?)", lambda found: found[0] if found[1] else found[0].replace("-", "_"), server) + dot + name
 
 
 def is_plain(name: object) -> bool:
@@ -134,3 +134,14 @@ def class_name(text: str) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:4]
+
+
+def some(names: Collection[str], room: int = 400) -> str:
+    """The names that have room in so many characters, and how many more there are; `none` if there is none."""
+    shown: list[str] = []
+    for name in names:
+        room -= len(name) + 2
+        if room < 0 and shown:
+            return f"{', '.join(shown)} and {len(names) - len(shown)} more"
+        shown.append(name)
+    return ", ".join(shown) or "none"

@@ -7,6 +7,7 @@ import inspect
 import re
 import warnings
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib.metadata import requires
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,7 @@ class Plugins:
 
     def __init__(self, index: Index) -> None:
         self.index = index
+        self.driver = cache(self._driver)
         self.manager = pluggy.PluginManager("doorward")
         for spec in hookspecs.SPECS:
             self.manager.add_hookspecs(spec)
@@ -47,7 +49,7 @@ class Plugins:
         """pluggy's relay: `plugins.hook.guard_call(call=…)`."""
         return self.manager.hook
 
-    def driver(self, kind: str, name: str) -> Any:
+    def _driver(self, kind: str, name: str) -> Any:
         """The driver class of a kind by its word in the configuration. Imports it, and nothing else.
 
         Raises: PluginError if it is missing, given twice, does not import or is for another plugin API.

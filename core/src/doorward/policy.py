@@ -3,20 +3,52 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from doorward.names import qualified
+from doorward.errors import InvalidArguments
+from doorward.names import qualified, some
+from doorward.patterns import Patterns, is_wild
 from doorward.types import Function, Program
 
 if TYPE_CHECKING:
     from doorward.principals import Principals
-    from doorward.settings import PolicySettings, PrincipalSettings, ServerSettings
+    from doorward.settings import PolicySettings, ServerSettings
 
 _ROUTE = re.compile(r"[A-Z*]+ +(?:/|\*)")
 _WILD = {"/**": r"(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+MOST_PATTERNS = 100
+"""By which a caller may narrow what a program may call."""
+
+LONGEST = 2200
+"""Characters of one of them: an id may be a route."""
+
+LONGEST_WILD, MOST_WILD = 300, 5000
+"""Characters of one of them with wildcards, and of all such together: what reads them takes long, far longer for a long one."""
+
+
+def narrowing(functions: Sequence[str] | None) -> tuple[str, ...] | None:
+    """What a caller says that a program may call, `None`: everything. Raises: InvalidArguments."""
+    patterns = (functions,) if isinstance(functions, str) else None if functions is None else tuple(functions)
+    if patterns is None:
+        return None
+    if len(patterns) > MOST_PATTERNS:
+        raise InvalidArguments(f"`functions` has {len(patterns)} patterns; at most {MOST_PATTERNS} are allowed", hint="Use wildcards.")
+    if not all(isinstance(pattern, str) for pattern in patterns):
+        raise InvalidArguments("`functions` holds something that is no text", hint='For example ["github.issues_*"].')
+    if any(len(pattern) > LONGEST for pattern in patterns):
+        raise InvalidArguments(f"`functions` has a name of more than {LONGEST} characters", hint="No function is called so.")
+    lengths = [len(pattern) for pattern in patterns if is_wild(pattern)]
+    if max(lengths, default=0) > LONGEST_WILD or sum(lengths) > MOST_WILD:
+        raise InvalidArguments(
+            f"patterns with wildcards may have {LONGEST_WILD} characters each, and {MOST_WILD} together",
+            hint="Narrow by fewer `functions`.",
+        )
+    return patterns
 
 
 class Policy:
@@ -24,35 +56,41 @@ class Policy:
     allows nothing."""
 
     def __init__(self, policy: PolicySettings, principals: Principals) -> None:
-        self._policy = policy
+        self._allow, self._deny = of_functions(tuple(policy.allow)), of_functions(tuple(policy.deny))
         self._principals = principals
 
     def refusal(self, program: Program, function: Function) -> str | None:
         """Why the program may not call the function, or `None`."""
         who = program.principal
-        if key := _forbids(self._policy, function):
+        if key := _forbids(self._allow, self._deny, function):
             return f"{function.qualified} is not allowed by the operator's policy: [policy] {key}"
-        if key := _forbids(self._principals.settings(who), function):
+        rights = self._principals.rights(who)
+        if key := _forbids(rights.allow, rights.deny, function):
             return f"{function.qualified} is not allowed for {who!r} by the operator's policy: {self._principals.place(who, key)}"
         if program.functions is not None and not matches(function, program.functions):
-            return f"{function.qualified} is not among the `functions` that this run may call: {', '.join(program.functions) or 'none'}"
+            return f"{function.qualified} is not among the `functions` that this run may call: {some(program.functions)}"
         return None
 
 
-def _forbids(rules: PolicySettings | PrincipalSettings, function: Function) -> str:
+def _forbids(allow: Patterns, deny: Patterns, function: Function) -> str:
     """The key that forbids a function; empty if none does."""
-    return "deny" if matches(function, rules.deny) else "" if matches(function, rules.allow) else "allow"
+    return "deny" if _means(deny, function) else "" if _means(allow, function) else "allow"
 
 
 def matches(function: Function, patterns: Iterable[str]) -> bool:
     """Whether any pattern means this function: `server.name` or `server` (all of it), with wildcards, original ids
     and the `mcp__server__name` form that other systems use included."""
-    names = (function.qualified, f"{function.server}.{function.id}")
-    for pattern in patterns:
-        pattern = qualified(pattern)
-        if pattern == function.server or any(name == pattern or fnmatchcase(name, pattern) for name in names):
-            return True
-    return False
+    return _means(of_functions(tuple(patterns)), function)
+
+
+@lru_cache(32)
+def of_functions(patterns: tuple[str, ...]) -> Patterns:
+    """Patterns as `matches` has them."""
+    return Patterns(map(qualified, patterns))
+
+
+def _means(patterns: Patterns, function: Function) -> bool:
+    return function.server in patterns.written or patterns.fit(function.qualified, f"{function.server}.{function.id}")
 
 
 def selected(function: Function, patterns: Iterable[str]) -> bool:

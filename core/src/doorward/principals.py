@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cached_property
 
 from doorward.config import Loaded, Server, module_name
 from doorward.logs import log
+from doorward.names import qualified
 from doorward.owned_secrets import OwnedSecrets
+from doorward.patterns import Patterns
 from doorward.scrubber import MOST_OF_ALL, Owner
 from doorward.secrets import Secrets, Template
 from doorward.settings import EVERYONE, PrincipalSettings
@@ -26,6 +27,37 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 """A key that TOML takes without quotes."""
 
 
+class Rights:
+    """What one table of `[principals]` gives, read when it is first asked. `servers` are all that there are: their configured names by
+    their module names."""
+
+    def __init__(self, settings: PrincipalSettings, servers: Mapping[str, str]) -> None:
+        self._settings = settings
+        self._servers = servers
+
+    @cached_property
+    def modules(self) -> Mapping[str, str]:
+        """Those of the servers that are there for the principal."""
+        return {module: name for module, name in self._servers.items() if self.servers.fit(module)}
+
+    @cached_property
+    def servers(self) -> Patterns:
+        return Patterns(map(_of_modules, self._settings.servers))
+
+    @cached_property
+    def by_name(self) -> Mapping[str, str]:
+        """Them by what a principal may call them: their module names, also in lower case where no other is called so."""
+        return {module.lower(): module for module in reversed([*self.modules])} | {module: module for module in self.modules}
+
+    @cached_property
+    def allow(self) -> Patterns:
+        return Patterns(map(qualified, self._settings.allow))
+
+    @cached_property
+    def deny(self) -> Patterns:
+        return Patterns(map(qualified, self._settings.deny))
+
+
 class Principals:
     """What the configuration says of each principal. Without a table, and without `[principals."*"]`, one may use all servers; `local`
     is whoever has this machine, whom that does not mean."""
@@ -33,17 +65,18 @@ class Principals:
     def __init__(self, loaded: Loaded) -> None:
         self._settings: Mapping[str, PrincipalSettings] = loaded.config.principals
         self._everyone = self._settings.get(EVERYONE, PrincipalSettings())
-        self._tables = {LOCAL: PrincipalSettings()} | {name: self._merged(name, table) for name, table in self._settings.items()}
+        tables = {LOCAL: PrincipalSettings()} | {name: self._merged(name, table) for name, table in self._settings.items()}
+        servers = {module_name(name): name for name, server in loaded.servers.items() if not server.settings.disabled}
+        self._rights = {name: Rights(table, servers) for name, table in tables.items()}
+        self._rights_of_others = Rights(self._everyone, servers)
         self._servers = [*loaded.config.servers]
         self._secrets = loaded.secrets
         self._presented: OrderedDict[str, str] = OrderedDict()
         self._conceal = loaded.secrets.concealer(MOST_OF_ALL)
-        for wrong in self.unknown():
-            log.warning("principals", what=wrong)
 
-    def settings(self, principal: str) -> PrincipalSettings:
-        """The table of a principal. What it does not say is as in that of everyone."""
-        return self._tables.get(principal, self._everyone)
+    def rights(self, principal: str) -> Rights:
+        """What the table of a principal gives. What it does not say is as in that of everyone."""
+        return self._rights.get(principal, self._rights_of_others)
 
     def _merged(self, name: str, own: PrincipalSettings) -> PrincipalSettings:
         return own if name == LOCAL else self._everyone.model_copy(update={key: getattr(own, key) for key in own.model_fields_set})
@@ -56,11 +89,12 @@ class Principals:
 
     def may_use(self, principal: str, server: str) -> bool:
         """Whether a server, by its configured name or its module's, is there for a principal."""
-        return any(_means(pattern, server) for pattern in self.settings(principal).servers)
+        return self.rights(principal).servers.fit(module_name(server))
 
     def theirs(self, principal: str, servers: Iterable[str]) -> list[str]:
         """Those of the servers that are there for a principal."""
-        return [server for server in servers if self.may_use(principal, server)]
+        patterns = self.rights(principal).servers
+        return [server for server in servers if patterns.fit(module_name(server))]
 
     def configured(self) -> list[str]:
         """The principals that have a table of their own."""
@@ -68,10 +102,17 @@ class Principals:
 
     def unknown(self) -> Iterator[str]:
         """What is wrong with patterns that fit no server: they may be misspelt."""
-        for name, settings in self._settings.items():
-            for pattern in settings.servers:
-                if pattern != EVERYONE and not any(_means(pattern, server) for server in self._servers):
+        modules = set(map(module_name, self._servers))
+        idle = Patterns(_of_modules(p) for table in self._settings.values() for p in table.servers).idle(modules)
+        for name, table in self._settings.items():
+            for pattern in table.servers:
+                if pattern != EVERYONE and _of_modules(pattern) in idle:
                     yield f"{self.place(name, 'servers')}: {pattern!r} fits no server"
+
+    def warn(self) -> None:
+        """Log what is wrong with patterns."""
+        for wrong in self.unknown():
+            log.warning("principals", what=wrong)
 
     def secrets_of(self, server: Server, principal: str) -> Secrets:
         """What `${…}` in the settings of a server may name; with the principal's own, where each has credentials of their own there."""
@@ -100,6 +141,6 @@ class Principals:
         return token
 
 
-@lru_cache(10_000)
-def _means(pattern: str, server: str) -> bool:
-    return fnmatchcase(module_name(server), _OTHER.sub(lambda found: found[1] or "_", pattern))
+def _of_modules(pattern: str) -> str:
+    """A pattern of servers' names as one of their modules'."""
+    return _OTHER.sub(lambda found: found[1] or "_", pattern)

@@ -1,14 +1,33 @@
-"""Functions and schemas as they are stored: JSON texts, without secrets."""
+"""Functions, schemas and reports as they are stored: JSON texts, without secrets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic_core import from_json
 
 from doorward.types import Function
 from doorward.values import DEEPEST, dump, plain
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a compile made of one server, as it stands in the catalog."""
+
+    server: str
+    functions: int
+    skipped: Sequence[Mapping[str, str]] = ()
+    warnings: Sequence[str] = ()
+    ms: float = 0.0
+    description: str = ""
+    fingerprint: str = ""
+    settings: str = ""
+    compiled: float = 0.0
+    closed: int = 0
+    auth: Sequence[Mapping[str, Any]] = ()
+
 
 _STORED = [f for f in Function.__dataclass_fields__ if f not in ("server", "name")]
 

@@ -53,10 +53,10 @@ class Runtime:
     # Servers and tools as records
 
     async def _discovered(self, run: RunDoor, detailed: bool = False) -> Any:
-        configured = self._discovery.configured(run.program.principal)
+        configured = self._servers.usable_by(run.program.principal)
         if not detailed:
             return list(configured.values())
-        about = {s["name"]: s.get("about", "") for s in self._discovery.servers(run.program.principal)}
+        about = {s["name"]: s.get("about", "") for s in self._discovery.servers(run.program.principal)["servers"]}
         return [{"name": name, "description": about.get(module, "")} for module, name in configured.items()]
 
     async def _docs(self, run: RunDoor, server: str, tool: str | None = None, detail: str = "summary") -> Any:

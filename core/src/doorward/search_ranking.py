@@ -56,13 +56,14 @@ _UNSAID |= {"put", "post", "delet", "remov", "set", "v1", "v2", "v3", "rest"}
 
 
 class Words:
-    """In how many functions each word is: of servers, names, summaries, routes and tags."""
+    """In how many functions each word is: of servers, names, summaries, routes and tags. `doing` are all that do what is asked, by
+    kind, as far as that was asked."""
 
-    def __init__(self, counts: Mapping[str, int], functions: int, servers: Collection[str]) -> None:
+    def __init__(self, counts: Mapping[str, int], functions: int, servers: Collection[str], doing: dict[str, frozenset[int]]) -> None:
         self.counts = counts
         self.functions = functions
         self.servers = servers
-        self.doing: dict[str, frozenset[int]] = {}
+        self.doing = doing
         self.ordered = sorted(counts)
         self.rarity = lru_cache(None)(self._rarity)
 
@@ -85,10 +86,11 @@ class Words:
 
 
 class Ranking:
-    """The functions that fit `question`, of those that fit the expression `only` (all, if it is empty)."""
+    """The functions that fit `question`, of those that fit the expression `only` (all, if it is empty) and are among `rows` (all, if
+    that is `None`)."""
 
-    def __init__(self, db: sqlite3.Connection, words: Words, question: Question, only: str) -> None:
-        self._db, self._words, self._question, self._only = db, words, question, only
+    def __init__(self, db: sqlite3.Connection, words: Words, question: Question, only: str, rows: Collection[int] | None = None) -> None:
+        self._db, self._words, self._question, self._only, self._among = db, words, question, only, rows
         concepts = [self._understood(c, after) for c, after in zip(question.concepts, [*question.concepts[1:], None], strict=True)]
         named = [c for c in concepts if c.phrase[0] in words.servers]
         self._servers = [c.phrase for c in named]
@@ -153,7 +155,7 @@ class Ranking:
     def _by_bm25(self) -> list[int]:
         """The best by the words of the question alone, wherever they are."""
         words = {word for c in self._solid for word in c.phrase if self._commonest((word,)) <= AFFORDABLE}
-        return self._rows(f"{_BRIEF} {_LONG}", [(word,) for word in sorted(words)], "ORDER BY rank LIMIT 30")
+        return self._rows(f"{_BRIEF} {_LONG}", [(word,) for word in sorted(words)], best=30)
 
     def _looked_at(self, fits: Mapping[int, float]) -> list[int]:
         said = {word for concept in self._about for phrase in concept.phrases for word in phrase}
@@ -201,12 +203,18 @@ class Ranking:
     def _commonest(self, phrase: Phrase) -> int:
         return max(self._words.counts.get(word, 0) for word in phrase)
 
-    def _rows(self, columns: str, phrases: Sequence[Phrase], order: str = "") -> list[int]:
+    def _rows(self, columns: str, phrases: Sequence[Phrase], best: int | None = None) -> list[int]:
+        """The functions that have a phrase in these columns, or the `best` of them by BM25."""
         if not phrases:
             return []
         match = f"{{{columns}}} : ({_any(phrases)})"
         match = f"{self._only} AND ({match})" if self._only else match
-        return [row for (row,) in self._db.execute(f"SELECT rowid FROM search WHERE search MATCH ? {order}", [match])]  # noqa: S608
+        order = "" if best is None else "ORDER BY rank" if self._among else f"ORDER BY rank LIMIT {best}"
+        found = self._db.execute(f"SELECT rowid FROM search WHERE search MATCH ? {order}", [match])  # noqa: S608
+        if self._among is None:
+            return [row for (row,) in found]
+        among = self._among
+        return [row for (row,) in found if row in among][:best]
 
 
 def _any(phrases: Iterable[Phrase]) -> str:

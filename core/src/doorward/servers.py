@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import asdict, replace
 from difflib import get_close_matches
@@ -17,18 +17,19 @@ import anyio
 
 from doorward import suggested
 from doorward.auths import Auths
-from doorward.catalog import Catalog, Report
+from doorward.catalog import Catalog
 from doorward.config import Loaded, Server, module_name, validate
 from doorward.contexts import ServerContext
 from doorward.drivers import Source
 from doorward.errors import ConfigError, DoorwardError, MissingSecret, ServerError, UnknownName
 from doorward.logs import log
-from doorward.names import Named, kept_names
+from doorward.names import Named, kept_names, some
 from doorward.narrowing import narrowed
 from doorward.plugins import Plugins
 from doorward.policy import wanted
 from doorward.principals import Principals
 from doorward.programs import digest
+from doorward.records import Report
 from doorward.scrubber import answers_of
 from doorward.settings import ServerSettings
 from doorward.skills import Skills
@@ -54,29 +55,39 @@ class Servers:
         self._sources = Sources(self._make, self._auths.close)
         self._options: dict[str, Any] = {}
         self._locks: dict[str, anyio.Lock] = {}
+        self._writer = anyio.CapacityLimiter(1)  # of the catalog: SQLite lets those who wait try again, not queue
         self.changed: Callable[[str], None] = lambda name: None
         self.broken: dict[str, DoorwardError] = dict(loaded.broken)
         self.behind: dict[str, DoorwardError] = {}
         self.configured: dict[str, Server] = {n: s for n, s in loaded.servers.items() if not s.settings.disabled}
         self.modules = {module_name(n): n for n in self.configured}
+        self._exposing = {module_name(n): s.settings for n, s in self.configured.items() if s.settings.expose}
 
-    def names(self, principal: str) -> list[str]:
-        """The servers that a principal can use, by their module names, in the order of the configuration."""
-        return [module for module in self.modules if self.usable(module, principal)]
+    def usable_by(self, principal: str) -> Mapping[str, str]:
+        """The servers that a principal can use: their configured names by their module names, in the order of the configuration."""
+        theirs = self._principals.rights(principal).modules
+        return {module: name for module, name in theirs.items() if name not in self.broken} if self.broken else theirs
+
+    def names(self, principal: str) -> tuple[str, ...]:
+        """The module names of the servers that a principal can use."""
+        return tuple(self.usable_by(principal))
 
     def usable(self, module: str, principal: str) -> bool:
         """Whether a principal can use the server of this module name: it is theirs, and not broken."""
-        return (name := self.modules.get(module)) is not None and name not in self.broken and self._principals.may_use(principal, module)
+        return (name := self._principals.rights(principal).modules.get(module)) is not None and name not in self.broken
+
+    def meant(self, asked: str, principal: str) -> str | None:
+        """The module name of the server that a principal means by its name, in lower case or as it is."""
+        module = self._principals.rights(principal).by_name.get(module_name(asked), "")
+        return module if self.usable(module, principal) else None
 
     def wrong(self, principal: str) -> dict[str, DoorwardError]:
         """What is `broken`, of the servers that are there for a principal."""
         return {name: self.broken[name] for name in self._principals.theirs(principal, self.broken)}
 
-    def settings_in_use(self) -> Iterator[tuple[str, ServerSettings]]:
-        """The module name and the settings of each server that somebody can use."""
-        for module, name in self.modules.items():
-            if name not in self.broken:
-                yield module, self.configured[name].settings
+    def exposing(self) -> Iterator[tuple[str, ServerSettings]]:
+        """The module name and the settings of each server that somebody can use and that exposes functions."""
+        return ((module, settings) for module, settings in self._exposing.items() if self.modules[module] not in self.broken)
 
     def per_principal(self, module: str) -> bool:
         """Whether each principal has credentials of their own at a server."""
@@ -114,7 +125,7 @@ class Servers:
             cache(lambda: self._auths.open(server, settings, whose)),
             lambda: self.changed(name),
             partial(self._loaded.secrets.scrub, scope=answers_of(module_name(name))),
-            lambda: suggested.hint(server, self._catalog.reports().get(module_name(name))),
+            lambda: suggested.hint(server, self._catalog.report(module_name(name))),
         )
         return cast("Source", self._driver(server)(context))
 
@@ -168,7 +179,7 @@ class Servers:
             if name in self.broken:
                 raise self.broken[name]
             near = get_close_matches(name, self.configured)
-            hint = f"Did you mean {' or '.join(near)}?" if near else f"Servers: {', '.join(self.configured) or 'none'}."
+            hint = f"Did you mean {' or '.join(near)}?" if near else f"Servers: {some(self.configured)}."
             raise UnknownName(f"there is no server {name!r}", hint=hint)
         server = self.configured[name]
         made = self._auths.make(server, self._validated(server, principal), principal)
@@ -189,7 +200,7 @@ class Servers:
         One server that fails is in `broken`, or goes on with its last compile; the others are not touched by it.
         """
         if only is None and not dry_run:
-            self._catalog.drop(self._catalog.reports().keys() - {module_name(n) for n in self.configured})
+            self._catalog.drop(self._catalog.servers() - self.modules.keys())
         reports: dict[str, Report | None] = dict.fromkeys(n for n in self.configured if only is None or n in only)
         turn = anyio.Semaphore(AT_ONCE)
 
@@ -216,7 +227,8 @@ class Servers:
         module, settings = module_name(name), self.fingerprint(name)
         self.behind.pop(name, None)
         async with self._locks.setdefault(name, anyio.Lock()):
-            before = self._catalog.reports().get(module)
+            self._catalog.refresh()
+            before = self._catalog.report(module)
             reading = False
             try:
                 source = self.source(module)
@@ -239,7 +251,7 @@ class Servers:
                 store = partial(
                     self._catalog.store, module, compiled, fingerprint=fingerprint, settings=settings, ms=round(ms, 1), scrub=scrub
                 )
-                report = await anyio.to_thread.run_sync(store)
+                report = await anyio.to_thread.run_sync(store, limiter=self._writer)
                 self.broken.pop(name, None)
                 self._catalog.refresh()
                 return report
@@ -260,12 +272,9 @@ class Servers:
 
     def stale(self) -> list[str]:
         """Servers of which the catalog has no compile under the present configuration."""
-        reports = self._catalog.reports()
-        return [
-            name
-            for name in self.configured
-            if name not in self.broken and ((report := reports.get(module_name(name))) is None or report.settings != self.fingerprint(name))
-        ]
+        compiled = self._catalog.settings()
+        usable = ((module, name) for module, name in self.modules.items() if name not in self.broken)
+        return [name for module, name in usable if compiled.get(module) != self.fingerprint(name)]
 
     def fingerprint(self, name: str) -> str:
         """A hash of the server's configuration (references unresolved) and of what compiles it."""

@@ -11,7 +11,9 @@ import anyio
 
 from doorward import files
 from doorward.config import Loaded, module_name
+from doorward.cursors import page
 from doorward.errors import ConfigError, ServerError, UnknownName
+from doorward.names import some
 from doorward.scrubber import answers_of
 
 if TYPE_CHECKING:
@@ -50,15 +52,25 @@ class Skills:
 
     def names(self, principal: str) -> list[str]:
         """The servers of a principal that have a guide that can be read."""
-        return [server for server in self._principals.theirs(principal, self._places) if self._file(server).is_file()]
+        return self.page(principal)[0]
+
+    def page(self, principal: str, limit: int | None = None, cursor: str | None = None) -> tuple[list[str], str]:
+        """Some of them, and the cursor of the next page, if there is one. Raises: InvalidArguments for a cursor that is none."""
+        shown, following = page(self._theirs(principal), limit, cursor)
+        return [server for server in shown if self._file(server).is_file()], following
+
+    def _theirs(self, principal: str) -> list[str]:
+        theirs = self._principals.rights(principal).modules
+        return [server for server in self._places if server in theirs]
 
     def read(self, server: str, principal: str) -> str:
         """The guide of a server of a principal, as it is now.
 
         Raises: UnknownName if there is none; ConfigError if it cannot be read.
         """
-        if server not in self._principals.theirs(principal, self._places):
-            raise UnknownName(f"there is no guide to {server[:100]!r}", hint=f"Guides: {', '.join(self.names(principal)) or 'none'}.")
+        if server not in self._places or server not in self._principals.rights(principal).modules:
+            guides, more = self.page(principal, 20)
+            raise UnknownName(f"there is no guide to {server[:100]!r}", hint=f"Guides: {some(guides)}{', …' * bool(more)}.")
         return self._read(server)
 
     def _read(self, server: str) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from doorward import config, references
-from doorward.catalog import Report
 from doorward.config import Server
 from doorward.errors import ConfigError
 from doorward.plugins import Plugins
+from doorward.records import Report
 from doorward.secrets import Secrets, Template
 from doorward.types import Suggestion
 

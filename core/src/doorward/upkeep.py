@@ -22,19 +22,21 @@ PAUSE = 5.0
 
 MOST_PAUSE = 600.0
 
+AT_ONCE = 32
+"""Servers that are compiled at once, each of which may be a process: more than `doorward compile` takes, for one that does not answer
+must not keep those behind it."""
+
 
 def given_up(servers: Servers) -> list[str]:
     """Servers that failed by themselves: what only the operator can mend is not among them."""
-    return [name for name in servers.configured if name in servers.broken and not isinstance(servers.broken[name], ConfigError)]
+    return [name for name, error in servers.broken.items() if name in servers.configured and not isinstance(error, ConfigError)]
 
 
 def recover(servers: Servers, catalog: Catalog) -> None:
     """Use those that were given up here and that another process (`doorward compile`, after a login) has compiled since."""
-    if failed := given_up(servers):
-        reports = catalog.reports()
-        for name in failed:
-            if (report := reports.get(module_name(name))) and report.settings == servers.fingerprint(name):
-                del servers.broken[name]
+    for name in given_up(servers):
+        if (report := catalog.report(module_name(name))) and report.settings == servers.fingerprint(name):
+            del servers.broken[name]
 
 
 class Upkeep:
@@ -56,9 +58,7 @@ class Upkeep:
         have changed; then what a source says has changed, what failed, and everything again every `refresh` seconds (0: never)."""
         stale = self._servers.stale()
         try:
-            async with anyio.create_task_group() as group:
-                for name in stale:
-                    group.start_soon(self._servers.compile_one, name)
+            await self._compile(stale)
         finally:
             done()
         async with anyio.create_task_group() as group:
@@ -72,9 +72,7 @@ class Upkeep:
             await anyio.sleep(pause)
             failed = given_up(self._servers)
             pause = min(2 * pause, MOST_PAUSE) if failed else PAUSE
-            async with anyio.create_task_group() as group:
-                for name in failed:
-                    group.start_soon(self._servers.compile_one, name)
+            await self._compile(failed)
 
     async def _follow(self, compiled: Sequence[str]) -> None:
         for name in self._servers.configured.keys() - set(compiled):
@@ -88,10 +86,19 @@ class Upkeep:
             self._changed.clear()
             if anyio.current_time() >= again:
                 again, due = anyio.current_time() + self._refresh, [*self._servers.configured]
-            async with anyio.create_task_group() as group:
-                for name in due:
-                    group.start_soon(self._servers.compile_one, name)
+            await self._compile(due)
             await anyio.sleep(ROUND)
+
+    async def _compile(self, names: Sequence[str]) -> None:
+        turn = anyio.Semaphore(AT_ONCE)
+
+        async def compile_one(name: str) -> None:
+            async with turn:
+                await self._servers.compile_one(name)
+
+        async with anyio.create_task_group() as group:
+            for name in names:
+                group.start_soon(compile_one, name)
 
     def _tells_changes(self, name: str) -> bool:
         """Whether the source needs no asking. One that cannot be had is asked, and that tells what is wrong."""

@@ -17,11 +17,11 @@ import click
 from doorward.cli.common import Project, common, described, plain, print_json, say
 
 if TYPE_CHECKING:
-    from doorward.catalog import Report
     from doorward.cli.suggest import Advice
     from doorward.config import Loaded
     from doorward.errors import DoorwardError
     from doorward.gateway import Gateway
+    from doorward.records import Report
 
 SHOWN = 10
 """Skipped operations and warnings of a server that are listed without `--verbose`."""
@@ -138,11 +138,12 @@ class _Result:
 
 async def _results(gate: Gateway, wanted: tuple[str, ...], dry_run: bool, force: bool) -> dict[str, _Result]:
     from doorward.cli.progress import progress
+    from doorward.names import some
 
     known = [*gate.servers.configured, *(name for name in gate.servers.broken if name not in gate.servers.configured)]
     for name in wanted:
         if name not in known:
-            raise click.UsageError(f"there is no server {name!r} in the configuration; servers: {', '.join(known) or 'none'}")
+            raise click.UsageError(f"there is no server {name!r} in the configuration; servers: {some(known)}")
     names = list(wanted or known)
     with progress(len(names)) as tell:
         reports = await gate.servers.compile(wanted or None, force=force, dry_run=dry_run, tell=tell)

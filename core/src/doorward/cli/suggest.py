@@ -16,8 +16,8 @@ from doorward.config import module_name
 from doorward.types import Suggestion
 
 if TYPE_CHECKING:
-    from doorward.catalog import Report
     from doorward.gateway import Gateway
+    from doorward.records import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def compile_and_suggest(project: Project, name: str, table: Mapping[str, Any]) -
     told: list[Advice] = []
 
     def advise(gate: Gateway) -> Advice | None:
-        report, error = gate.catalog.reports().get(module_name(name)), gate.servers.broken.get(name)
+        report, error = gate.catalog.report(module_name(name)), gate.servers.broken.get(name)
         suggestions = suggested.usable(getattr(error, "auth", ()) if error else report or (), gate.plugins)
         if not suggestions:
             return None

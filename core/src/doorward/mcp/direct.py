@@ -36,7 +36,7 @@ class Direct:
 
     async def listed(self, principal: str) -> list[t.Tool]:
         """The tools of a principal, once the servers that expose something are compiled."""
-        if any(settings.expose for _, settings in self._gate.servers.settings_in_use()):
+        if any(self._gate.servers.exposing()):
             await self._gate.ready()
         return [self._once(name, function) for name, function in self._gate.exposed.tools(principal).items()]
 

@@ -5,9 +5,16 @@ from __future__ import annotations
 
 from doorward.errors import ConfigError
 from doorward.gateway import Gateway
+from doorward.names import some
 
 MOST = 2048
 """Characters of the instructions: clients cut them there."""
+
+FEW = 10
+"""Guides that are tried whether there is room for them."""
+
+MOST_NAMED = 50
+"""Guides of which there is time to see whether they can be read."""
 
 STANDARD = """\
 Doorward gives you functions of APIs and MCP servers to use from Python, in a sandbox without network or credentials.
@@ -57,13 +64,14 @@ def instructions(gate: Gateway, principal: str) -> str | None:
     standard = gate.config.surface == "standard"
     parts = [STANDARD] if standard else []
     if tools := gate.exposed.tools(principal):
-        parts.append(f"# Direct API Tools\nFor a single call there are tools: {_some(list(tools), 400)}. Prefer execute_code for more.")
-    if names := gate.skills.names(principal):
+        parts.append(f"# Direct API Tools\nFor a single call there are tools: {some(list(tools), 400)}. Prefer execute_code for more.")
+    names, more = gate.skills.page(principal, MOST_NAMED)
+    if names:
         how = "get_server_skills(server)" if standard else "doorward.skills(server) in a program"
         parts.append(
-            f"# Server Skills\nRead the guide before you use its server: {_some(names, 300)}; {how} or the resource skills://SERVER."
+            f"# Server Skills\nRead the guide before you use its server: {some(names, 300)}{', …' * bool(more)}; {how} or the resource skills://SERVER."
         )
-        for name in names:
+        for name in names[:FEW]:
             guide = _guide(gate, name, principal)
             if guide and sum(map(len, parts)) + 2 * len(parts) + len(guide) < MOST:
                 parts.append(guide)
@@ -75,14 +83,3 @@ def _guide(gate: Gateway, name: str, principal: str) -> str:
         return f"## {name}\n{gate.skills.read(name, principal).strip()}"
     except ConfigError:
         return ""
-
-
-def _some(names: list[str], room: int) -> str:
-    """The names that fit, and how many more there are."""
-    shown: list[str] = []
-    for name in names:
-        room -= len(name) + 2
-        if room < 0:
-            return f"{', '.join(shown)} and {len(names) - len(shown)} more"
-        shown.append(name)
-    return ", ".join(shown)

@@ -20,6 +20,9 @@ SKILLS = "skills://"
 OURS = ("doorward://", SKILLS)
 """How the URIs of Doorward's own resources begin."""
 
+MOST = 100
+"""Guides in one answer."""
+
 _CAPABILITIES = t.Resource(
     name="capabilities", title="Capabilities", uri=CAPABILITIES, mime_type="text/plain", description="What can be done here."
 )
@@ -34,12 +37,16 @@ TEMPLATES = [
 ]  # fmt: skip
 
 
-def listed(gate: Gateway, principal: str) -> list[t.Resource]:
-    """The resources that can be named to a principal in advance."""
+def listed(gate: Gateway, principal: str, others: list[t.Resource], cursor: str | None) -> t.ListResourcesResult:
+    """The resources that can be named to a principal in advance: ours, the guides in pages, then `others`. Raises: MCPError."""
     about: dict[str, Any] = {"mime_type": "text/markdown", "description": "Read it before you use the server."}
-    names = gate.skills.names(principal)
+    try:
+        names, following = gate.skills.page(principal, MOST, cursor)
+    except DoorwardError as error:
+        raise MCPError(t.INVALID_PARAMS, str(error)) from None
     guides = [t.Resource(name=f"{name} skills", title=f"Guide to {name}", uri=SKILLS + name, **about) for name in names]
-    return [_CAPABILITIES, *guides]
+    found = [*([] if cursor else [_CAPABILITIES]), *guides, *([] if following else others)]
+    return t.ListResourcesResult(resources=found, next_cursor=following or None)
 
 
 async def read(gate: Gateway, uri: str, principal: str) -> t.ReadResourceResult:

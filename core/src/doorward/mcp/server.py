@@ -31,7 +31,7 @@ _PROMPT = t.Prompt(
 async def serving(gate: Gateway, changes: Changes | None = None) -> AsyncIterator[Server[Any]]:
     """A server of this gateway, to be run over a transport; while it is, clients are told of changes."""
     changes = changes or Changes()
-    if gate.skills.configured or any(settings.expose for _, settings in gate.servers.settings_in_use()):
+    if gate.skills.configured or any(gate.servers.exposing()):
         await gate.ready()  # the instructions name what compiling brings
     server = build(gate, changes)
     watching = asyncio.ensure_future(changes.watch(gate))  # no task group: it would wrap the errors of our caller
@@ -56,7 +56,7 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
 
     async def list_resources(ctx: Any, params: Any) -> t.ListResourcesResult:
         changes.remember(ctx)
-        return t.ListResourcesResult(resources=[*resources.listed(gate, principal_of(ctx)), *additions.listed(t.Resource)])
+        return resources.listed(gate, principal_of(ctx), additions.listed(t.Resource), params.cursor if params else None)
 
     async def list_templates(ctx: Any, params: Any) -> t.ListResourceTemplatesResult:
         return t.ListResourceTemplatesResult(resource_templates=[*resources.TEMPLATES, *additions.listed(t.ResourceTemplate)])

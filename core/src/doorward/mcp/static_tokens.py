@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import anyio
+import anyio.to_thread
 from mcp.server.auth.provider import AccessToken
 
 from doorward.config import Loaded, read, validate
@@ -27,7 +29,8 @@ class StaticTokens:
             token.hash: (principal, token) for principal, settings in loaded.config.principals.items() for token in settings.tokens
         }
         self._stamp = self._found()
-        self._known = _rights(self._tables()) if self._stamp else {}
+        self._turn = anyio.Lock()
+        self._known = _rights(loaded.principals or {})
 
     def __bool__(self) -> bool:
         """Whether there are any."""
@@ -36,7 +39,9 @@ class StaticTokens:
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """What the SDK wants to know of a good token; else `None`. Found by its hash: how long that takes tells nothing of the token."""
-        self._look()
+        if self._found() != self._stamp:
+            async with self._turn:
+                await anyio.to_thread.run_sync(self._look)  # a large file takes long
         principal, settings = self._tokens.get(hashed(token), ("", None))
         if settings is None or (settings.expires is not None and settings.expires <= datetime.now(UTC)):
             return None
@@ -46,11 +51,11 @@ class StaticTokens:
         """Read the file if it has changed. While it cannot be read, what it said before holds."""
         if (found := self._found()) == self._stamp:
             return
-        self._stamp = found
         try:
             self._tokens = dict(self._read())
         except (ConfigError, OSError, ValueError, TypeError) as error:
             log.error("tokens_not_read", file=str(self._loaded.path), why=str(error), hint="Those that it had before are still good.")
+        self._stamp = found
 
     def _found(self) -> tuple[int, ...]:
         try:

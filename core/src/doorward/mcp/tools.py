@@ -44,7 +44,7 @@ _RUNS = t.ToolAnnotations(read_only_hint=False, destructive_hint=True, open_worl
 LIST = t.Tool(
     name="list_servers", title="List servers", annotations=_READS,
     description="The servers whose functions can be called, and what the sandbox can do.",
-    input_schema=_object(), output_schema=_object("servers", servers={"type": "array"}, executors={"type": "array"}),
+    input_schema=_object(cursor=_STRING), output_schema=_object("servers", servers={"type": "array"}, executors={"type": "array"}),
 )  # fmt: skip
 SEARCH = t.Tool(
     name="search_functions", title="Search functions", annotations=_READS,
@@ -83,13 +83,19 @@ CACHED = t.Tool(
 )  # fmt: skip
 SKILLS = t.Tool(
     name="list_skills", title="List skills", annotations=_READS, description="The servers to which there is a guide.",
-    input_schema=_object(), output_schema=_object("skills", skills=_NAMES),
+    input_schema=_object(cursor=_STRING), output_schema=_object("skills", skills=_NAMES, cursor=_STRING),
 )  # fmt: skip
 SKILL = t.Tool(
     name="get_server_skills", title="Get server skills", annotations=_READS,
     description="The guide to a server, written by its owner. Read it before you use the server.",
     input_schema=_object("server", server=_STRING), output_schema=_object("server guide", server=_STRING, guide=_STRING),
 )  # fmt: skip
+SERVERS = 50
+"""Servers in one answer of `list_servers`."""
+
+GUIDES = 100
+"""Guides in one answer of `list_skills`."""
+
 _ASK = ("execute_code", "run_cached_code")
 """The tools whose runs may turn to the client."""
 
@@ -162,9 +168,11 @@ class Tools:
             if key not in arguments:
                 raise InvalidArguments(f"{name} needs {key!r}", hint=usage)
 
-    async def _list(self, principal: str) -> Answer:
-        found = await self._gate.list_servers(principal=principal)
-        lines = [_server_line(s) for s in found["servers"]] or ["No servers are configured."]
+    async def _list(self, principal: str, cursor: str | None = None) -> Answer:
+        found = await self._gate.list_servers(limit=SERVERS, cursor=cursor, principal=principal)
+        lines = [_server_line(s) for s in found["servers"]] or ["There are no more servers." if cursor else "No servers are configured."]
+        if "cursor" in found:
+            lines.append(f"{found['total']} in all; search_functions looks in all of them; more with cursor={found['cursor']!r}")
         lines.append(f"executors: {self._gate.executors.told() or 'none is installed'}")
         return "\n".join(lines), found, False
 
@@ -193,9 +201,10 @@ class Tools:
         outcome, images = shown(self._gate, outcome, principal)
         return as_text(outcome), as_dict(outcome), not outcome.ok, *images
 
-    async def _skills(self, principal: str) -> Answer:
-        names = self._gate.skills.names(principal)
-        return "\n".join(names) or "No guide can be read.", {"skills": names}, False
+    async def _skills(self, principal: str, cursor: str | None = None) -> Answer:
+        names, following = self._gate.skills.page(principal, GUIDES, cursor)
+        lines = [*(names or ["No guide can be read."]), *([f"more with cursor={following!r}"] if following else [])]
+        return "\n".join(lines), {"skills": names} | ({"cursor": following} if following else {}), False
 
     async def _skill(self, principal: str, server: str) -> Answer:
         guide = self._gate.skills.read(module_name(server), principal)

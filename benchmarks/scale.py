@@ -1,0 +1,121 @@
+"""What many servers, principals and patterns cost: the same work for 1, 10, 100 and 500 servers of 40 functions each."""
+
+from __future__ import annotations
+
+import json
+import resource
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from common import Project, Wire, median, openapi, table
+from doorward.gateway import Gateway
+
+SIZES = (1, 10, 100, 500)
+FUNCTIONS = 40
+PRINCIPALS = 100
+"""One for each server, up to so many. The half of all servers is theirs, each by its name, and what they may call is said of each."""
+
+VERBS, NOUNS = ("get", "list", "create", "update", "delete"), ("issue", "customer", "channel", "pod", "file", "payment", "team", "note")
+METHODS = {"create": "post", "update": "patch", "delete": "delete"}
+
+Took = dict[str, float]
+"""Milliseconds of the processors (other work on the machine hardly changes them), or tokens, by what was measured."""
+
+
+async def run(folder: Path) -> None:
+    found = {size: await _measured(folder / f"scale-{size}", size) for size in SIZES}
+    print(f"## Scale: servers of {FUNCTIONS} functions, and as many principals (at most {PRINCIPALS}); in brackets × of one server")
+    rows = [[what, *(_cell(found[size][what], found[SIZES[0]][what]) for size in SIZES)] for what in found[SIZES[0]]]
+    table(["CPU ms, or tokens", *(f"{size} server{'s' * (size > 1)}" for size in SIZES)], rows)
+
+
+def _cell(value: float, one: float) -> str:
+    return f"{value:,.0f}" + (f" ({value / one:.1f})" if one else "") if value >= 100 else f"{value:.2f} ({value / one:.1f})"
+
+
+async def _measured(folder: Path, size: int) -> Took:
+    project = Project(folder, openapi(_documents(folder, size)) + _principals(size))
+    took = {"`doorward compile`, first": _of_processes(project.compile)}
+    took["`doorward compile`, nothing has changed"] = _of_processes(project.compile, 3)
+    took["`doorward serve` to the first `tools/list`, and its end"] = _of_processes(lambda: _served(project), 3)
+    async with Gateway.open(project.config, compile=False) as gate:
+        for who in ("local", "p0", "few"):
+            about = {"local": "everything is theirs", "p0": "half is, by exact patterns", "few": "3 servers are"}[who]
+
+            async def execute(who: str = who) -> Any:
+                assert (await gate.execute("result = 1", principal=who)).ok
+
+            async def search(who: str = who) -> Any:
+                assert (await gate.search_functions("create a payment for the team", principal=who))["total"]
+
+            async def unknown(who: str = who) -> Any:
+                assert "error" in (await gate.get_functions(["api_0.get_isue_0"], principal=who))[0]
+
+            took[f"`execute_code('result = 1')`, {about}"] = await _here(execute)
+            took[f"`search_functions`, {about}"] = await _here(search)
+            took[f"`get_functions` of a name that is none, {about}"] = await _here(unknown)
+        listed = await gate.list_servers(limit=50)
+        took["`list_servers`, first page"] = await _here(lambda: gate.list_servers(limit=50))
+    wire = Wire(project.serve).connect()
+    answer = await wire.call("list_servers")
+    wire.close()
+    assert answer["structuredContent"]["servers"] == listed["servers"]
+    took["tokens of `list_servers`, text"] = len(answer["content"][0]["text"].encode()) / 4
+    took["tokens of `list_servers`, structured"] = len(json.dumps(answer["structuredContent"]).encode()) / 4
+    return took
+
+
+def _documents(folder: Path, size: int) -> dict[str, str]:
+    """The servers' names, and their documents, which are written below the folder."""
+    below = folder.with_name(f"{folder.name}-documents")
+    below.mkdir(parents=True)
+    found = {}
+    for number in range(size):
+        paths = {}
+        for n in range(FUNCTIONS):
+            verb, noun = VERBS[n % len(VERBS)], NOUNS[n % len(NOUNS)]
+            operation = {"operationId": f"{verb}_{noun}_{n}", "summary": f"{verb.title()} {noun} {n} of the API {number}"}
+            operation |= {"parameters": [{"name": "id", "in": "query", "schema": {"type": "string"}}], "responses": {"200": {}}}
+            paths[f"/{noun}s/{n}"] = {METHODS.get(verb, "get"): operation}
+        file = below / f"api-{number}.json"
+        file.write_text(json.dumps({"openapi": "3.1.0", "info": {"title": f"API {number}", "version": "1"}, "paths": paths}))
+        found[f"api-{number}"] = str(file)
+    return found
+
+
+def _principals(size: int) -> str:
+    tables = ""
+    for number in range(min(size, PRINCIPALS)):
+        theirs = [f"api-{(number + n) % size}" for n in range(max(1, size // 2))]
+        tables += f"[principals.p{number}]\nservers = {json.dumps(theirs)}\nallow = {json.dumps([f'{name}.*' for name in theirs])}\n"
+    few = [f"api-{number}" for number in range(min(3, size))]
+    return f"{tables}[principals.few]\nservers = {json.dumps(few)}\n"
+
+
+def _served(project: Project) -> None:
+    wire = Wire(project.serve)
+    wire.connect().ask("tools/list")
+    wire.close()
+
+
+def _of_processes(work: Callable[[], Any], rounds: int = 1) -> float:
+    """Milliseconds of the processors that the processes took which are started; the median of a few rounds."""
+    took = []
+    for _ in range(rounds):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        work()
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        took.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return 1000 * median(took)
+
+
+async def _here(work: Callable[[], Awaitable[Any]], rounds: int = 25) -> float:
+    """Milliseconds of the processors that this process takes, in which the gateway is; the median."""
+    took = []
+    for number in range(-3, rounds):
+        started = time.process_time()
+        await work()
+        took += [time.process_time() - started] if number >= 0 else []
+    return 1000 * median(took)

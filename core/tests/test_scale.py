@@ -1,0 +1,395 @@
+"""Many servers, principals and patterns cost no more than few, where it counts: told by counts, never by times."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from doorward import Compiled, Function, ServerContext, catalog, patterns, upkeep
+from doorward.cursors import cursor_at, page
+from doorward.errors import InvalidArguments
+from doorward.gateway import Gateway
+from doorward.mcp.server import build
+from doorward.mcp.tools import SERVERS
+from doorward.policy import matches
+from doorward.settings import Settings
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mcp.client import Client
+
+from .conftest import Weather
+
+pytestmark = pytest.mark.anyio
+
+FUNCTIONS = 40
+FEW, MANY = 60, 240
+"""Servers; what costs the same for both does not depend on their number."""
+
+
+class Rows:
+    """A source with forty functions."""
+
+    Settings = Settings
+    at_once = most = 0
+
+    def __init__(self, server: ServerContext) -> None:
+        self.name = server.name
+
+    async def fingerprint(self) -> str:
+        return "1"
+
+    async def compile(self) -> Compiled:
+        nouns = ("issue", "payment", "team", "channel")
+        return Compiled([Function(self.name, f"get_{nouns[n % 4]}_{n}", f"{n}", f"Get {nouns[n % 4]} {n}") for n in range(FUNCTIONS)])
+
+    async def call(self, call: Any) -> Any:
+        return 1
+
+    async def close(self) -> None: ...
+
+
+def configured(size: int, principals: int = 20) -> str:
+    """So many servers; the half of them is each principal's, every one by its name, and said again what may be called."""
+    text = 'executor = "inprocess"\nplugins = []\ncache = "none"\n[limits]\nrate = 100000\n'
+    text += "".join(f'[servers.rows-{n}]\nsource = "rows"\n' for n in range(size))
+    for number in range(principals):
+        theirs = [f"rows-{(number + n) % size}" for n in range(size // 2)]
+        text += f"[principals.p{number}]\nservers = {json.dumps(theirs)}\nallow = {json.dumps([f'{s}.*' for s in theirs])}\n"
+    return text + '[principals.few]\nservers = ["rows-1", "rows-2", "rows-3"]\n'
+
+
+class Counted:
+    """What was asked: statements of SQLite (not those that its full-text index makes of one), and names held against patterns."""
+
+    def __init__(self) -> None:
+        self.statements: list[str] = []
+        self.fits = 0
+
+    @contextmanager
+    def afresh(self) -> Iterator[None]:
+        self.statements.clear()
+        self.fits = 0
+        yield
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
+    counts = Counted()
+    connect, fit = sqlite3.connect, patterns.Patterns.fit
+
+    def connected(*args: Any, **options: Any) -> sqlite3.Connection:
+        db = connect(*args, **options)
+        db.set_trace_callback(lambda sql: None if sql.startswith("--") else counts.statements.append(sql))
+        return db
+
+    def counting(self: patterns.Patterns, *names: str) -> bool:
+        counts.fits += 1
+        return fit(self, *names)
+
+    monkeypatch.setattr(sqlite3, "connect", connected)
+    monkeypatch.setattr(patterns.Patterns, "fit", counting)
+    return counts
+
+
+@pytest.fixture
+def place(doorward_host: Any) -> Any:
+    doorward_host.install("source", "rows", Rows)
+    return doorward_host
+
+
+async def opened(place: Any, size: int, work: Callable[[Gateway], Any]) -> Any:
+    async with place.gateway(configured(size), compile=False) as gate:
+        await gate.compile()
+        return await work(gate)
+
+
+async def test_a_run_asks_nothing_of_servers_principals_and_patterns(place: Any, counted: Counted) -> None:
+    """`result = 1` makes as many statements whatever there is, and holds no name against a pattern."""
+
+    async def made(gate: Gateway) -> list[int]:
+        found = []
+        for who in ("local", "p0", "few", "nobody"):
+            assert (await gate.execute("result = 1", principal=who)).value == 1
+            with counted.afresh():
+                assert (await gate.execute("result = 1", principal=who)).value == 1
+            found += [len(counted.statements), counted.fits]
+        return found
+
+    few, many = await opened(place, FEW, made), await opened(place, MANY, made)
+    assert few == many
+    assert set(few[1::2]) == {0}
+    assert max(few) <= 2
+
+
+async def test_a_search_asks_nothing_of_each_server(place: Any, counted: Counted) -> None:
+    """It makes as many statements, as long ones, for a principal of few servers, of half of them and of all."""
+
+    async def made(gate: Gateway) -> list[tuple[int, int, int]]:
+        found = []
+        for words in ("get the payment of a team", "get_issue_0", "rows_1.get_issue_0"):
+            for who in ("local", "p0", "few"):
+                await gate.search_functions(words, principal=who)
+                with counted.afresh():
+                    answer = await gate.search_functions(words, principal=who)
+                assert len(answer["functions"]) == 10 or who == "few"
+                found.append((len(counted.statements), max(map(len, counted.statements)) // 1000, counted.fits))
+        return found
+
+    few, many = await opened(place, FEW, made), await opened(place, MANY, made)
+    assert all(more[0] <= less[0] + 1 and more[1] == less[1] for less, more in zip(few, many, strict=True))
+    assert {fits for _, _, fits in [*few, *many]} == {0}
+
+
+async def test_what_is_found_is_theirs_however_many_they_have(place: Any) -> None:
+    """A principal of many servers finds what a view of few would show: theirs alone, with the right count. Ids that mean another server's
+    function meanwhile show nothing."""
+
+    async def look(gate: Gateway) -> None:
+        theirs = set(gate.servers.names("p3"))
+        assert len(theirs) == FEW // 2 > catalog.FEW_SERVERS
+        for words in ("get issue", "get_payment_1", "", "tag:x", "payment"):
+            seen, cursor = [], None
+            while True:
+                answer = await gate.search_functions(words, principal="p3", limit=50, cursor=cursor)
+                seen += [f["function"] for f in answer["functions"]]
+                if (cursor := answer.get("cursor")) is None:
+                    break
+            assert {name.partition(".")[0] for name in seen} <= theirs
+            assert len(seen) == len(set(seen)) == answer["total"]
+            assert not seen if words == "tag:x" else len(seen) >= len(theirs)
+        stolen = gate.catalog._ids(tuple(sorted(gate.catalog.servers())))
+        gate.catalog._ids = lambda servers: stolen  # type: ignore[method-assign, assignment]
+        found = gate.catalog.search("issue", servers=sorted(theirs), limit=50)[0]
+        assert {f.server for f in found} <= theirs
+
+    await opened(place, FEW, look)
+
+
+async def test_a_start_holds_no_name_against_a_pattern(place: Any, counted: Counted) -> None:
+    """Patterns are read when their principal first asks; a gateway that is opened asks the catalog as much whatever there is."""
+
+    async def made(gate: Gateway) -> None: ...
+
+    found = []
+    for size in (FEW, MANY):
+        await opened(place, size, made)
+        with counted.afresh():
+            async with place.gateway(configured(size), compile=False) as gate:
+                assert gate.servers.stale() == []
+        found.append((len(counted.statements), counted.fits))
+    assert found[0] == found[1]
+    assert found[0][1] == 0
+
+
+async def test_misspelt_patterns_are_found_by_looking_at_each_once(place: Any, counted: Counted) -> None:
+    """Exact names are looked up; each wildcard is held once against all names, though many principals have it."""
+    async with place.gateway(configured(FEW), compile=False) as gate:
+        tables = (f'[principals.q{n}]\nservers = ["rows-1", "rows-*", "other-*", "no-such"]\n' for n in range(50))
+        text = configured(FEW) + "".join(tables)
+        assert not [*gate.principals.unknown()]
+    async with place.gateway(text, compile=False) as gate:
+        with counted.afresh():
+            wrong = [*gate.principals.unknown()]
+    assert len(wrong) == 100
+    assert counted.fits <= 4
+
+
+async def test_a_compile_in_which_nothing_has_changed_looks_at_each_server_once(place: Any, counted: Counted) -> None:
+    """A few statements a server, none that writes, whatever the others are."""
+    found = []
+    for size in (FEW, MANY):
+        await opened(place, size, lambda gate: gate.compile())
+        async with place.gateway(configured(size), compile=False) as gate:
+            with counted.afresh():
+                reports = await gate.compile()
+            assert len(reports) == size
+            assert {sql.split()[0] for sql in counted.statements} <= {"SELECT", "PRAGMA"}
+            found.append(len(counted.statements) / size)
+            assert counted.fits == 0
+    assert max(found) < 4
+    assert abs(found[0] - found[1]) < 0.2
+
+
+async def test_the_list_of_servers_is_one_page(place: Any, counted: Counted) -> None:
+    """Its bytes and its statements are those of a page, and the pages together name each server once."""
+
+    async def listed(gate: Gateway) -> tuple[int, int]:
+        async with Client(build(gate)) as client:
+            with counted.afresh():
+                answer = await client.call_tool("list_servers", {})
+            statements, size = len(counted.statements), len(answer.content[0].text)
+            names, cursor = [], None
+            while True:
+                shown = (await client.call_tool("list_servers", {"cursor": cursor} if cursor else {})).structured_content
+                names += [server["name"] for server in shown["servers"]]
+                if (cursor := shown.get("cursor")) is None:
+                    break
+                assert cursor in (await client.call_tool("list_servers", {})).content[0].text or len(names) > SERVERS
+            assert names == list(gate.servers.names("local"))
+            assert shown["servers"][0]["functions"] == FUNCTIONS
+            beyond = await client.call_tool("list_servers", {"cursor": cursor_at(10**9)})
+            assert (beyond.structured_content["servers"], "no more" in beyond.content[0].text) == ([], True)
+            wrong = await client.call_tool("list_servers", {"cursor": "%%%"})
+            assert wrong.is_error
+            assert "cursor" in wrong.content[0].text
+            return statements, size // 100
+
+    few, many = await opened(place, FEW, listed), await opened(place, MANY, listed)
+    assert few == many
+    assert few[1] < 60
+
+
+async def test_a_small_catalog_is_listed_as_ever(doorward_host: Any) -> None:
+    """Of few servers ten names each, no total, no cursor; what is wrong with one behind the others, on its own page too."""
+    text = 'executor = "inprocess"\nplugins = []\n[servers.weather]\nsource = "fake"\n[servers.odd]\nsource = "none-such"\n'
+    async with doorward_host.gateway(text) as gate:
+        whole = await gate.list_servers()
+        assert [list(server) for server in whole["servers"]] == [["name", "functions", "first", "about"], ["name", "functions", "broken"]]
+        assert whole.keys() == {"servers", "executors"}
+        assert len(whole["servers"][0]["first"]) == 8
+        one = await gate.list_servers(limit=1)
+        two = await gate.list_servers(limit=1, cursor=one["cursor"])
+        assert (one["total"], one["servers"] + two["servers"]) == (2, whole["servers"])
+        assert "cursor" not in two
+
+
+async def test_an_error_names_only_some_of_many_servers(place: Any) -> None:
+    """What is said of a name that is none is as long for many servers as for few; a program still gets all of them."""
+
+    async def told(gate: Gateway) -> list[int]:
+        texts = [
+            str((await gate.execute(code)).error) for code in ("import xyzzy", "await doorward.server('xyzzy')", "raise NameError('x')")
+        ]
+        texts += [gate.capabilities(), str(await gate.get_functions(["xyzzy.f", "rows_1.get_isue_0"]))]
+        assert len((await gate.execute("result = await doorward.servers()")).value) > 0
+        assert len(gate.discovery.servers("local")["servers"]) == len(gate.servers.modules)
+        return [len(text) // 50 for text in texts]
+
+    assert await opened(place, FEW, told) == await opened(place, MANY, told)
+
+
+async def test_not_all_servers_are_compiled_at_once(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each may be a process: a gateway that starts with nothing compiled takes some at a time, and gets them all."""
+    import anyio
+
+    class Slow(Weather):
+        async def compile(self) -> Compiled:
+            running.append(self.name)
+            most.append(len(running))
+            await anyio.sleep(0.01)
+            running.remove(self.name)
+            return Compiled([Function(self.name, "f")])
+
+    running: list[str] = []
+    most: list[int] = []
+    monkeypatch.setattr(upkeep, "AT_ONCE", 5)
+    doorward_host.install("source", "slow", Slow)
+    text = 'executor = "inprocess"\nplugins = []\n' + "".join(f'[servers.s{n}]\nsource = "slow"\n' for n in range(30))
+    async with doorward_host.gateway(text) as gate:
+        assert len((await gate.list_servers())["servers"]) == 30
+    assert len(most) == 30
+    assert max(most) <= 5
+
+
+async def test_direct_tools_of_servers_that_have_not_changed_are_not_read_again(place: Any) -> None:
+    """A compile of one server costs a read of that one, and its new functions are tools at once."""
+    text = configured(30).replace('source = "rows"', 'source = "rows"\nexpose = ["get_issue_0"]')
+    async with place.gateway(text, compile=False) as gate:
+        await gate.compile()
+        read: list[str] = []
+        functions = gate.catalog.functions
+        gate.catalog.functions = lambda server: read.append(server) or functions(server)  # type: ignore[method-assign, func-returns-value]
+        assert len(gate.exposed.tools("local")) == len(read) == 30
+        assert len(gate.exposed.tools("p0")) == 15
+        before = gate.exposed.tools("local")["rows_3_get_issue_0"]
+        await gate.servers.compile(["rows-5"], force=True)
+        assert len(gate.exposed.tools("local")) == 30
+        assert read[30:] == ["rows_5"]
+        assert gate.exposed.tools("local")["rows_3_get_issue_0"] is before
+
+
+async def test_guides_are_listed_in_pages(place: Any) -> None:
+    """`list_skills`, the resources and the instructions are as long, and look at as many files, for many guides as for some."""
+    size = 250
+    text = configured(size).replace('source = "rows"', 'source = "rows"\nskills = "guide.md"')
+    (place.folder / "guide.md").write_text("# Rows\n" + "Look at them. " * 5000)
+    async with place.gateway(text, compile=False) as gate, Client(build(gate)) as client:
+        looked: list[str] = []
+        file = gate.skills._file
+        gate.skills._file = lambda server: looked.append(server) or file(server)  # type: ignore[method-assign, func-returns-value]
+        assert len(client.instructions or "") < 2048
+        answer = await client.call_tool("list_skills", {})
+        again = await client.call_tool("list_skills", {"cursor": answer.structured_content["cursor"]})
+        assert len(answer.structured_content["skills"]) == len(again.structured_content["skills"]) == 100
+        assert len(looked) == 200
+        names, cursor = [], None
+        while True:
+            listed = await client.list_resources(cursor=cursor)
+            assert len(listed.resources) <= 102
+            names += [resource.name for resource in listed.resources]
+            if (cursor := listed.next_cursor) is None:
+                break
+        assert len(names) == len(set(names)) == size + 1
+        assert len(gate.skills.names("local")) == size
+        hint = ""
+        try:
+            gate.skills.read("none", "local")
+        except Exception as error:
+            hint = getattr(error, "hint", "")
+        assert 0 < len(hint) < 600
+
+
+NAMES = st.text("ab_-.*?[]!x", min_size=1, max_size=6)
+
+
+@settings(deadline=None)
+@given(written=st.lists(NAMES, max_size=5), name=NAMES, function=NAMES, id=NAMES)
+def test_patterns_read_once_mean_what_each_of_them_means(written: list[str], name: str, function: str, id: str) -> None:
+    """A set and one expression decide as the patterns one by one do, wildcards, brackets and names of whole servers included."""
+    from fnmatch import fnmatchcase
+
+    from doorward.names import qualified
+
+    assert patterns.Patterns(written).fit(name) == any(p == name or fnmatchcase(name, p) for p in written)
+    it = Function(name, function, id)
+    names = (it.qualified, f"{it.server}.{it.id}")
+    one_by_one = any(p == it.server or any(n == p or fnmatchcase(n, p) for n in names) for p in map(qualified, written))
+    assert matches(it, written) == one_by_one
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(), max_size=20), st.integers(1, 7))
+def test_pages_are_the_whole(whole: list[int], limit: int) -> None:
+    """Page after page, each part comes once and in order."""
+    seen: list[int] = []
+    cursor = ""
+    while True:
+        shown, cursor = page(whole, limit, cursor)
+        seen += shown
+        if not cursor:
+            break
+    assert seen == whole
+    with pytest.raises(InvalidArguments):
+        page(whole, limit, "none of ours")
+
+
+async def test_misspelt_patterns_are_logged_beside_the_start(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gateway that serves says which patterns fit no server; one that is opened for a single question does not look."""
+    import anyio
+    from doorward import principals
+
+    told: list[str] = []
+    monkeypatch.setattr(principals.log, "warning", lambda event, **more: told.append(more.get("what", "")))
+    text = configured(4) + '[principals.odd]\nservers = ["rosw-1", "rows-*"]\n'
+    async with place.gateway(text, compile=False):
+        await anyio.sleep(0.05)
+    assert told == []
+    async with place.gateway(text):
+        with anyio.fail_after(60):
+            while not told:
+                await anyio.sleep(0.01)
+    assert told == ["[principals.odd] servers: 'rosw-1' fits no server"]
