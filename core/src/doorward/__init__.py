@@ -15,6 +15,7 @@ PLUGIN_API = 1
 __version__ = "0.1.0"
 
 _EXPORTS = {
+    "addresses": ("not_public", "not_public_name", "resolved"),
     "aliases": ("Aliases",),
     "config": ("module_name",),
     "contexts": ("PluginContext", "ServerContext"),
@@ -32,6 +33,7 @@ _EXPORTS = {
     "logs": ("log",),
     "mcp": ("RawPrompt", "RawResource", "RawTool", "principal_of"),
     "names": ("is_plain", "python_name", "unique_names"),
+    "network": ("GuardedTransport",),
     "programs": ("awaited", "bind", "parameters", "sets_result"),
     "secrets": ("Secret", "Template"),
     "settings": ("Config", "Settings"),
@@ -58,6 +60,9 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from doorward.addresses import not_public as not_public
+    from doorward.addresses import not_public_name as not_public_name
+    from doorward.addresses import resolved as resolved
     from doorward.aliases import Aliases as Aliases
     from doorward.config import module_name as module_name
     from doorward.contexts import PluginContext as PluginContext
@@ -83,6 +88,7 @@ if TYPE_CHECKING:
     from doorward.names import is_plain as is_plain
     from doorward.names import python_name as python_name
     from doorward.names import unique_names as unique_names
+    from doorward.network import GuardedTransport as GuardedTransport
     from doorward.programs import awaited as awaited
     from doorward.programs import bind as bind
     from doorward.programs import parameters as parameters
