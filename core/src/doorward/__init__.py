@@ -35,6 +35,7 @@ _EXPORTS = {
     "names": ("is_plain", "python_name", "unique_names"),
     "network": ("GuardedTransport",),
     "programs": ("awaited", "bind", "parameters", "sets_result"),
+    "quoting": ("quoted", "status"),
     "secrets": ("Secret", "Template"),
     "settings": ("Config", "Settings"),
     "signatures": ("signature",),
@@ -93,6 +94,8 @@ if TYPE_CHECKING:
     from doorward.programs import bind as bind
     from doorward.programs import parameters as parameters
     from doorward.programs import sets_result as sets_result
+    from doorward.quoting import quoted as quoted
+    from doorward.quoting import status as status
     from doorward.secrets import Secret as Secret
     from doorward.secrets import Template as Template
     from doorward.settings import Config as Config

@@ -271,7 +271,7 @@ async def test_what_a_provider_says_is_told(victim: Doorward, liar: Liar) -> Non
     liar.issues()
     text = "no \x1b[31mway\r\nfor the-code-of-this-login " + "x" * 2000
     liar.says("/token", {"error": "invalid_grant", "error_description": text}, 400)
-    with pytest.raises(ServerError, match=r"/token refused: invalid_grant: no .31mway for") as caught:
+    with pytest.raises(ServerError, match=r'/token refused: "invalid_grant: no .31mway for') as caught:
         await victim.auth().login(Code())
     victim.secrets.scrub_error(caught.value)
     assert "the-code" not in str(caught.value)

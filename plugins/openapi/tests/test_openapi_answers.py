@@ -11,7 +11,7 @@ import zlib
 
 import anyio
 import pytest
-from doorward import ApiError, Reply, ServerError
+from doorward import ApiError, Reply, ServerError, quoted
 from doorward_openapi import answers, streams
 from doorward_openapi.answers import Answer
 
@@ -219,7 +219,7 @@ async def test_openapi_errors_keep_the_body(api, operation, upstream, media, bod
         await (await api(operation())).call("op")
     error = raised.value
     assert (error.status, error.body, error.retry_after) == (409, kept, 3.0)
-    assert str(error).partition("answered 409 Conflict")[2] == (f": {told}" if told else "")
+    assert str(error).partition("answered 409 Conflict")[2] == (f": {quoted(told)}" if told else "")
 
 
 @pytest.mark.parametrize(

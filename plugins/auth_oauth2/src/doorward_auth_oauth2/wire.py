@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 
 import anyio
 import httpx2
-from doorward import GuardedTransport, LoginRefused, ServerError, not_public, not_public_name, resolved
+from doorward import GuardedTransport, LoginRefused, ServerError, not_public, not_public_name, quoted, resolved
 from doorward.credentials import PATIENCE, exchange, is_loopback, parsed, place
 
 MOST_REDIRECTS = 4
@@ -166,4 +166,4 @@ def said(told: dict[str, Any], status: int | None = None) -> str:
     """An error as an authorization server tells it (RFC 6749 section 5.2), for people, cut; or its status."""
     words = [told[key] for key in ("error", "error_description") if isinstance(told.get(key), str) and told[key]]
     text = re.sub(r"\s+", " ", re.sub(r"[^\x20-\x7e\xa0-\uffff]", " ", ": ".join(words)))[:300].strip()
-    return text or (f"status {status}" if status else "no reason was given")
+    return quoted(text) if text else (f"status {status}" if status else "no reason was given")

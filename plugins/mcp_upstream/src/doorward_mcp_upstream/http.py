@@ -13,11 +13,13 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import anyio
+import doorward
 import httpx2
-from doorward import DoorwardError, ServerContext
+from doorward import DoorwardError, ServerContext, quoted
 from mcp.client.streamable_http import streamable_http_client
 
 from doorward_mcp_upstream.settings import MCPSettings
+from doorward_mcp_upstream.stderr import clear
 from doorward_mcp_upstream.troubles import Trouble
 from doorward_mcp_upstream.values import Values, too_many
 from doorward_mcp_upstream.wire import LONGEST, TOO_MANY, Wire
@@ -27,6 +29,8 @@ _CONNECT = 10.0
 """Seconds until a connection must be there. How long an answer may take is decided by who asks."""
 _RELISTEN = 1.0
 """Seconds between two requests for a stream of events."""
+SAID = 1000
+"""Characters of a server's own words that are told."""
 _GOODBYE = 2.0
 """Seconds for telling a server that a session ends."""
 
@@ -107,15 +111,16 @@ class Client(httpx2.AsyncClient):
         kept = {name: value for name, value in response.headers.items() if name in ("content-type", "mcp-session-id")}
         return httpx2.Response(response.status_code, headers=kept, content=content, request=response.request)
 
-    def _refused(self, response: httpx2.Response, content: bytes) -> tuple[Trouble, Any, Any]:
-        """What an answer of 400 or above means, and the code and the data of the JSON-RPC error that it may hold."""
+    def _refused(self, response: httpx2.Response, content: bytes) -> tuple[Trouble, Any, str, Any]:
+        """What an answer of 400 or above means, and the JSON-RPC error that it may hold: code, message, data."""
         error = _error_in(content)
         with_session = "mcp-session-id" in response.request.headers
-        return refused(self._name, response, str(error.get("message") or ""), with_session), error.get("code"), error.get("data")
+        said = str(error.get("message") or "")
+        return refused(self._name, response, said, with_session), error.get("code"), said, error.get("data")
 
-    def _instead(self, request: httpx2.Request, trouble: Trouble, code: Any = None, data: Any = None) -> httpx2.Response:
-        """A JSON-RPC error that answers a request in the server's place."""
-        error = trouble.as_error(code, data) if type(code) is int else trouble.as_error(data=data)
+    def _instead(self, request: httpx2.Request, trouble: Trouble, code: Any = None, said: str = "", data: Any = None) -> httpx2.Response:
+        """A JSON-RPC error that answers a request in the server's place; with the server's own `code`, it is the server's error."""
+        error = trouble.as_error(code, said, data) if type(code) is int else trouble.as_error(data=data)
         content = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
         return httpx2.Response(trouble.status or 503, headers={"content-type": "application/json"}, content=content, request=request)
 
@@ -130,7 +135,7 @@ def unreachable(error: httpx2.HTTPError, url: httpx2.URL | str) -> Trouble:
 def refused(server: str, response: httpx2.Response, said: str = "", with_session: bool = False) -> Trouble:
     """A request that was answered with 400 or above. `said` is the message of the JSON-RPC error in it."""
     status = response.status_code
-    message = f"HTTP {status} {response.reason_phrase}".strip() + (f": {said}" if said else "")
+    message = f"HTTP {doorward.status(status)}" + (f": {quoted(clear(said)[:SAID])}" if said else "")
     if status == 401:
         hint = f'Set auth of [servers.{server}]; for OAuth that is {{ type = "oauth2" }}, and then `doorward login {server}`.'
         oauth = "resource_metadata=" in response.headers.get("www-authenticate", "").lower()
@@ -140,7 +145,7 @@ def refused(server: str, response: httpx2.Response, said: str = "", with_session
     if with_session and (status == 404 or (status == 400 and "session" in said.lower())):  # MCP 2025-11-25, session management
         return Trouble(f"it has forgotten the session ({message})", sent=False, passing=True, gone=True, status=status)
     hint = "Check `url`." if status in (404, 405) else ""
-    return Trouble(said or f"it answered {message}", hint, passing=status in (502, 503, 504), status=status)
+    return Trouble(f"it answered {message}", hint, passing=status in (502, 503, 504), status=status)
 
 
 def _bounded(response: httpx2.Response) -> httpx2.Response:

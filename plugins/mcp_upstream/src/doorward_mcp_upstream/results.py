@@ -1,6 +1,6 @@
 """What a call gives a program: one rule, and no guessing.
 
-1. `isError` raises `ToolError` with the text. 2. `structuredContent` if it is given; without its wrapper where the tool's
+1. `isError` raises `ToolError`, which quotes the text. 2. `structuredContent` if it is given; without its wrapper where the tool's
 output schema is an object whose only property is `result`. 3. Else each content block is a value: a text that is a JSON object
 or array is that, another text is itself; images, audio and blobs are files; an embedded text is its text, read alike; a link
 is an object with its URI. One block is its value, several are a list, none is `None`.
@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from doorward import File, LimitExceeded, ToolError
+from doorward import File, LimitExceeded, ToolError, quoted
 
 from doorward_mcp_upstream.text import line, prose
 from doorward_mcp_upstream.values import MOST_VALUES, too_many
@@ -31,7 +31,8 @@ def of_tool(result: Mapping[str, Any], *, wrapped: bool = False) -> Any:
     """
     structured = result.get("structuredContent")
     if result.get("isError") is True:
-        raise ToolError(_texts(result) or prose(json.dumps(structured), _TOLD) if structured else _texts(result) or "it failed")
+        said = _texts(result) or (prose(json.dumps(structured), _TOLD) if structured else "")
+        raise ToolError(f"the tool says: {quoted(said)}" if said else "it failed")
     if structured is None:
         blocks = _list(result.get("content"))
         if len(blocks) > MOST_BLOCKS:

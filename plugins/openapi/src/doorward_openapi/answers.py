@@ -14,7 +14,7 @@ from email.message import Message
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from doorward import ApiError, Reply, ServerError
+from doorward import ApiError, Reply, ServerError, quoted, status
 
 from doorward_openapi import media_types, streams
 from doorward_openapi.values import finite
@@ -137,7 +137,7 @@ def error_of(what: str, answer: Answer, suggest: Callable[[], str] = str) -> Api
     """The error that an answer of 400 and above stands for. `suggest` tells what to do if it lacks credentials."""
     value = _error_body(answer)
     told = _told(value, 0)
-    message = f"{what} answered {answer.status} {answer.reason}".rstrip() + (f": {told}" if told else "")
+    message = f"{what} answered {status(answer.status)}" + (f": {quoted(told)}" if told else "")
     after = answer.retry_after
     return ApiError(message, status=answer.status, body=value, retry_after=after, hint=_hint(answer.status, after, suggest))
 
