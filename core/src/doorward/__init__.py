@@ -36,6 +36,7 @@ _EXPORTS = {
     "network": ("GuardedTransport",),
     "programs": ("awaited", "bind", "parameters", "sets_result"),
     "quoting": ("quoted", "status"),
+    "reading": ("aside", "decoded", "read_json"),
     "secrets": ("Secret", "Template"),
     "settings": ("Config", "Settings"),
     "signatures": ("signature",),
@@ -96,6 +97,9 @@ if TYPE_CHECKING:
     from doorward.programs import sets_result as sets_result
     from doorward.quoting import quoted as quoted
     from doorward.quoting import status as status
+    from doorward.reading import aside as aside
+    from doorward.reading import decoded as decoded
+    from doorward.reading import read_json as read_json
     from doorward.secrets import Secret as Secret
     from doorward.secrets import Template as Template
     from doorward.settings import Config as Config
