@@ -147,7 +147,7 @@ class _Reader:
             return False, [] if mark == "[" else {}
         return True, self._string() if mark == '"' else self._number()
 
-    def _scanned(self, at: int) -> tuple[Any, int]:
+    def _scanned(self, at: int) -> Any:
         try:
             return self._scan(self._piece, at)
         except (JSONDecodeError, RecursionError):

@@ -154,7 +154,7 @@ class Connection:
 
             options["on_progress"] = told
         try:
-            return await self._dispatcher.send_raw_request(method, params, options)
+            return self._wire.whole(await self._dispatcher.send_raw_request(method, params, options))
         except MCPError as error:
             raise self._trouble(error) or Refusal(error.code, error.message, error.data) from None
 
