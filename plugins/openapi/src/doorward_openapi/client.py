@@ -10,6 +10,7 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.lowlevel
 import httpx2
 from doorward import GuardedTransport, ServerError, Template
 
@@ -179,6 +180,7 @@ async def _read(what: str, response: httpx2.Response, most: int) -> Answer:
         async for part in response.aiter_bytes():
             size += len(part)
             parts.append(part)
+            await anyio.lowlevel.checkpoint()  # what is decompressed is there at once, hundreds of pieces of it
             if size > most:
                 parts[-1] = part[: most - size]
                 cut = f"answered with more than {most // 2**20} MiB"
