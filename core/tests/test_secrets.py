@@ -496,3 +496,53 @@ def test_many_long_tokens_cost_little() -> None:
     assert secrets.scrub(f"a {tokens[7]} b {tokens[7][3:]} c") == f"a {REDACTED} b {tokens[7][3:]} c"
     kept = [mark for known in secrets._known.values() for marks, _ in known.forms.by_window.values() for mark in marks]
     assert max(len(digest) for _, digest in kept) < 20
+
+
+class Headers(Settings):
+    headers: dict[str, Template]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "hidden"),
+    [
+        ("Authorization", "Bearer wq8-plain-token", ["wq8-plain-token"]),
+        ("authorization", "Basic YW5uOnB3LW9mLWFubg==", ["YW5uOnB3LW9mLWFubg==", "pw-of-ann"]),
+        ("X-Api-Key", "correct-horse", ["correct-horse"]),
+        ("X-Pass", "b4ttery!", ["b4ttery!"]),
+        ("Cookie", "theme=darkest; sid=0b7c-44e1", ["0b7c-44e1"]),
+        ("X-Custom", "ghp_" + "a1B2" * 9, ["ghp_" + "a1B2" * 9]),
+        ("X-Custom", "8f14e45fceea167a5a36dedd4bea2543", ["8f14e45fceea167a5a36dedd4bea2543"]),
+        ("X-Link", "https://ann:pw-in-a-url@example.com/?token=t0-in-a-query", ["pw-in-a-url", "t0-in-a-query"]),
+        ("X-Api-Key", "${NOTHING:-a-default-one}", ["a-default-one"]),
+    ],
+)
+@pytest.mark.anyio
+async def test_a_literal_credential_is_scrubbed(name: str, value: str, hidden: list[str]) -> None:
+    """It stands in the file where a reference should; from its first use on it is known, also alone."""
+    secrets = Secrets(environ={})
+    header = validate(Headers, {"headers": {name: value}}, secrets=secrets, place="x").headers[name]
+    assert all(each in secrets.scrub(each) for each in hidden), "nothing is known before it is used"
+    assert await header.get()
+    for each in hidden:
+        assert each not in secrets.scrub(f"you sent {each} to us")
+        assert each not in secrets.scrub(f"you sent {quote(each)}, {base64.b64encode(each.encode()).decode()}")
+    assert header.reveal()
+    assert secrets.scrub("the darkest theme") == "the darkest theme"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("Accept", "application/json"),
+        ("X-Keyspace", "production"),
+        ("X-Author", "Ann of Green Gables"),
+        ("X-GitHub-Api-Version", "2022-11-28"),
+        ("X-Auth-Type", "oauth"),
+        ("User-Agent", "doorward/0.1.0 (https://example.com/about)"),
+        ("LOG", "warning"),
+    ],
+)
+def test_an_ordinary_literal_is_not(name: str, value: str) -> None:
+    secrets = Secrets(environ={})
+    validate(Headers, {"headers": {name: value}}, secrets=secrets, place="x").headers[name].reveal()
+    assert secrets.scrub(f"it is {value} here") == f"it is {value} here"

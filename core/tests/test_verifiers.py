@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
 from doorward import PluginError, hookimpl
 from doorward.mcp.clients import principal_of
-from doorward.mcp.issuer import Unavailable
+from doorward.mcp.issuer import Keys, Unavailable
 from doorward.mcp.verifiers import Verifiers
+from doorward.settings import OAuthSettings
 from mcp.server.auth.provider import AccessToken
 
 from .conftest import CONFIG
@@ -69,6 +71,27 @@ async def test_what_is_no_access_token_lets_nobody_in(doorward_host: Any) -> Non
     async with doorward_host.gateway(CONFIG) as gate:
         gate.plugins.manager.register(Plugin(Odd()))
         assert await Verifiers(gate).verify_token("ann") is None
+
+
+@pytest.mark.parametrize(("issuer", "keys", "taken"), [
+    ("https://login.example.com", "http://127.0.0.1:8080/keys", False),
+    ("https://login.example.com", "http://login.example.com/keys", False),
+    ("https://login.example.com", "https://keys.example.com/keys", True),
+    ("http://127.0.0.1:8080", "http://127.0.0.1:8080/keys", True),
+])  # fmt: skip
+async def test_whose_keys_count(monkeypatch: pytest.MonkeyPatch, issuer: str, keys: str, taken: bool) -> None:
+    """An issuer of the internet names no keys that anybody on this machine could serve."""
+    asked: list[str] = []
+
+    async def answer(client: Any, url: str) -> dict[str, Any]:
+        asked.append(url)
+        return {"issuer": issuer, "jwks_uri": keys, "keys": []}
+
+    monkeypatch.setattr("doorward.mcp.issuer._json", answer)
+    found = Keys(OAuthSettings(issuer=issuer))
+    with contextlib.suppress(Unavailable):
+        await found.named("one", "RS256")
+    assert (keys in asked) == taken
 
 
 async def test_what_is_presented_is_scrubbed(doorward_host: Any) -> None:

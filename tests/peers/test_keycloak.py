@@ -161,7 +161,7 @@ async def test_the_password_grant(tmp_path: Path, keycloak: Keycloak, keycloak_a
     async with place.stdio() as agent:
         for _ in range(3):
             answer = await agent.run(many("mine"))
-            assert "refused: invalid_grant: Invalid user credentials" in answer["error"]["message"]
+            assert 'refused: "invalid_grant: Invalid user credentials' in answer["error"]["message"]
         assert len(keycloak.events("LOGIN_ERROR")) == 1
         (tmp_path / ".env").write_text(f"PASSWORD={PASSWORDS['alice']}\n")
         assert await agent.value(many("mine")) == {"mine": ["legacy for alice"]}
@@ -208,7 +208,7 @@ async def test_a_client_is_turned_off_and_keycloak_is_down(tmp_path: Path, keycl
             keycloak.change("service", enabled=False)
             await ended()  # it had a token, with which its document was fetched
             answer = await agent.run(many("revoked"))
-            assert "refused: invalid_client" in answer["error"]["message"]
+            assert 'refused: "invalid_client' in answer["error"]["message"]
             refused = time.monotonic()
             keycloak.change("service", enabled=True)
             with keycloak.down():
@@ -331,7 +331,7 @@ async def test_the_token_of_each_becomes_one_for_the_api(tmp_path: Path, keycloa
                 for name in ("exchanged", "also"):
                     told = await at_once(many(name, calls=50), alice=alice, bob=bob)
                     assert told["bob"].get("value") == {name: ["exchange for bob"]}, told
-                    assert "refused: invalid" in told["alice"]["error"]["message"], told
+                    assert 'refused: "invalid' in told["alice"]["error"]["message"], told
                 assert len(keycloak.events("TOKEN_EXCHANGE")) == before + 2
                 assert len(keycloak.events("TOKEN_EXCHANGE_ERROR")) == 2
                 assert await alice.value(many("typed", calls=1)) == {"typed": ["legacy for alice"]}

@@ -96,7 +96,7 @@ async def test_a_resource(tmp_path: Path, oidc_provider: OidcProvider) -> None:
         async with place.stdio() as agent:
             assert await agent.value(many("mine")) == {"mine": ["service"]}
             answer = await agent.run(many("lost"))
-            assert "refused: invalid_target" in answer["error"]["message"]
+            assert 'refused: "invalid_target' in answer["error"]["message"]
         assert [claims["aud"] for claims in api.accepted[:1]] == ["https://stock.example"]
         assert api.refused == []
 

@@ -80,7 +80,7 @@ class Issuer:
         *,
         audience: Any,
         kid: str = "one",
-        kind: str = "at+jwt",
+        kind: str | None = "at+jwt",
         key: Any = None,
         alg: str = "",
         **claims: Any,

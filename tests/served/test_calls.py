@@ -47,7 +47,7 @@ async def test_an_error_that_is_raised_again_keeps_its_name(stdio: Agent) -> Non
     outcome = await stdio.run(code)
     error = outcome["error"]
     assert (error["kind"], error["type"], error["line"], outcome["printed"]) == ("server", "ApiError", 7, "403\n")
-    assert "answered 403 Forbidden: it went wrong: on purpose" in error["message"]
+    assert 'answered 403 Forbidden: "it went wrong: on purpose"' in error["message"]
     assert "credentials" in error["hint"]
 
 

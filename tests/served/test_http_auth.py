@@ -129,6 +129,10 @@ def test_good_tokens_come_in(served: Served) -> None:
     assert served.status(served.made(kind="JWT", aud=["other", AUDIENCE])) == 200
     assert served.status(served.made(exp=int(time.time()) - 30, nbf=int(time.time()) + 30)) == 200, "clocks differ"
     assert served.status(served.made(scope=None, scp=["use"])) == 200
+    assert served.status(served.made(kind="JWT", scope=None, scp="use", azp=AUDIENCE, ver="2.0")) == 200, "its own API, with Entra ID"
+    assert served.status(served.made(kind="JWT", azp=None, cid="app", scope=None, scp=["use"], auth_time=int(time.time()))) == 200, "Okta"
+    assert served.status(served.made(kind="JWT", typ="Bearer", azp=AUDIENCE, auth_time=int(time.time()))) == 200, "Keycloak"
+    assert served.status(served.made(kind="JWT", azp=None)) == 200, "one with scopes"
     assert re.fullmatch(r"doorward_[\w-]{43}", served.alice)
 
 
@@ -165,6 +169,14 @@ def test_bad_tokens_do_not(served: Served) -> None:
         "of an odd end": served.made(exp="soon"),
         "an ID token": served.made(kind="JWT", nonce="n", at_hash="h"),
         "an ID token of Keycloak": served.made(kind="JWT", typ="ID"),
+        "an ID token without nonce": served.made(kind="JWT", azp=None, scope=None),
+        "one without typ": served.made(kind=None, azp=None, scope=None, auth_time=now, acr="1", amr=["pwd"], name="Carol"),
+        "one that names its client": served.made(kind="JWT", azp=AUDIENCE, scope=None, auth_time=now),
+        "one for several": served.made(kind="JWT", azp=AUDIENCE, aud=["other", AUDIENCE]),
+        "one with a scope": served.made(kind="JWT", client_id=AUDIENCE, azp=None),
+        "one of Cognito": served.made(kind="JWT", token_use="id"),
+        "one of Entra ID": served.made(kind="JWT", azp=None, scope=None, roles=["use"], oid="1", ver="2.0"),
+        "a logout token without typ": served.made(kind="JWT", events={"http://schemas.openid.net/event/backchannel-logout": {}}),
         "a logout token": served.made(kind="logout+jwt"),
         "bound to a key": served.made(cnf={"jkt": "x"}),
         "key of another kind": served.made(kid="odd", key=served.issuer.private["one"]),

@@ -78,7 +78,7 @@ def test_log_in_to_an_api(tmp_path: Path, provider: Any) -> None:
     provider.deny = True
     ran = place.run("login", "mine", "--json")
     assert ran.returncode == 1
-    assert "the login was refused: access_denied" in json.loads(ran.stdout)["error"]["message"]
+    assert 'the login was refused: "access_denied' in json.loads(ran.stdout)["error"]["message"]
     assert leaks(provider.secrets(), {"state": b"".join(f.read_bytes() for f in place.state.rglob("*") if f.is_file())}) == []
 
 
@@ -197,5 +197,5 @@ async def test_a_client_that_needs_nobody(tmp_path: Path, provider: Any) -> None
         provider.clients.clear()
         provider.revoke(refresh=True)
         answer = await agent.run("import mine\nmine.me()")
-        assert "/token refused: invalid_client" in answer["error"]["message"]
+        assert '/token refused: "invalid_client' in answer["error"]["message"]
         assert client.client_secret not in json.dumps(answer)

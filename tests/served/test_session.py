@@ -125,7 +125,7 @@ async def test_a_wrong_password(tmp_path: Path, application: tuple[Any, str]) ->
         for _ in range(3):
             error = (await agent.run(MANY))["error"]
             assert "no session for plain: " in error["message"]
-            assert "/login refused the login with status 401: wrong password for alice" in error["message"]
+            assert '/login refused the login with status 401: "wrong password for alice"' in error["message"]
         assert len(app.logins) == 1
         (tmp_path / ".env").write_text(f"PASSWORD='{PASSWORD}'\n")
         assert await agent.value(MANY) == [{"user": "alice"}] * 100

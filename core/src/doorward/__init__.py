@@ -15,6 +15,7 @@ PLUGIN_API = 1
 __version__ = "0.1.0"
 
 _EXPORTS = {
+    "addresses": ("not_public", "not_public_name", "resolved"),
     "aliases": ("Aliases",),
     "config": ("module_name",),
     "contexts": ("PluginContext", "ServerContext"),
@@ -32,7 +33,11 @@ _EXPORTS = {
     "logs": ("log",),
     "mcp": ("RawPrompt", "RawResource", "RawTool", "principal_of"),
     "names": ("is_plain", "python_name", "unique_names"),
+    "network": ("GuardedTransport",),
     "programs": ("awaited", "bind", "parameters", "sets_result"),
+    "quoting": ("quoted", "status"),
+    "offload": ("aside",),
+    "reading": ("decoded", "read_json"),
     "secrets": ("Secret", "Template"),
     "settings": ("Config", "Settings"),
     "signatures": ("signature",),
@@ -58,6 +63,9 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from doorward.addresses import not_public as not_public
+    from doorward.addresses import not_public_name as not_public_name
+    from doorward.addresses import resolved as resolved
     from doorward.aliases import Aliases as Aliases
     from doorward.config import module_name as module_name
     from doorward.contexts import PluginContext as PluginContext
@@ -83,10 +91,16 @@ if TYPE_CHECKING:
     from doorward.names import is_plain as is_plain
     from doorward.names import python_name as python_name
     from doorward.names import unique_names as unique_names
+    from doorward.network import GuardedTransport as GuardedTransport
+    from doorward.offload import aside as aside
     from doorward.programs import awaited as awaited
     from doorward.programs import bind as bind
     from doorward.programs import parameters as parameters
     from doorward.programs import sets_result as sets_result
+    from doorward.quoting import quoted as quoted
+    from doorward.quoting import status as status
+    from doorward.reading import decoded as decoded
+    from doorward.reading import read_json as read_json
     from doorward.secrets import Secret as Secret
     from doorward.secrets import Template as Template
     from doorward.settings import Config as Config

@@ -7,10 +7,10 @@ from typing import Any
 
 from doorward.artefacts import base_name
 from doorward.errors import LimitExceeded
-from doorward.json_pieces import dump, exceeds
 from doorward.redaction import Redactor
 from doorward.types import File
 from doorward.values import plain
+from doorward.writing import dump, exceeds
 
 MOST_VALUES = 1_000_000
 """In one answer of an upstream."""

@@ -5,10 +5,14 @@ What is taken for a secret and is none costs a line in `.env`. So in doubt it is
 
 from __future__ import annotations
 
+import base64
+import binascii
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+
+from doorward.references import is_credential
 
 Keep = Callable[[str, str], str]
 """Keeps a secret under a name like the one that is proposed; answers the reference to it."""
@@ -36,6 +40,8 @@ _KNOWN = (
 )  # fmt: skip
 """How tokens of known services begin."""
 
+_WORDS = re.compile(r"([A-Za-z]+([-_. /]|\Z))+|\d{0,11}|https?://[^@?]*")
+"""What is no secret where only a vague name speaks for it: `X-Keyspace: production`."""
 _WORD = r"[\w.-]*"
 _USERINFO = re.compile(r"(?<=://)(?P<user>[^/@:\s?#]*):(?P<secret>[^/@\s]+)(?=@)|(?<=://)(?P<only>[^/@:\s?#$]{16,})(?=@)")
 _PAIR = re.compile(
@@ -87,6 +93,31 @@ def hide(text: str, keep: Keep, *, name: str = "", guess: bool = True) -> str:
     if not guess:
         return text
     return _outside(_CHUNK, text, lambda secret: part("secret", secret) if is_random(secret) else secret)
+
+
+def literals(text: str, name: str) -> set[str]:
+    """The secrets that a text itself holds, which is called `name`: a header, a variable. Also what they are made of: the words of
+    basic credentials, the values of cookies."""
+    found: set[str] = set()
+
+    def keep(_: str, secret: str) -> str:
+        found.add(secret)
+        return "${hidden}"
+
+    if is_credential(name) and not is_named_secret(name) and not _WORDS.fullmatch(text):
+        hide_whole(text, keep, name=name)
+    hide(text, keep, name=name)
+    for secret in [*found]:
+        if "cookie" in name.lower():
+            values = (part.partition("=")[2].strip() for part in secret.split(";"))
+            found.update(value for value in values if not _WORDS.fullmatch(value))
+        try:
+            user, colon, password = base64.b64decode(secret, validate=True).decode().partition(":")
+        except (binascii.Error, ValueError):
+            continue
+        if colon and text.lower().startswith("basic "):
+            found |= {password, f"{user}:{password}"}
+    return found - {""}
 
 
 def hide_arguments(words: Sequence[str], keep: Keep) -> Iterator[str]:

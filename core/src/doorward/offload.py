@@ -9,15 +9,17 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from doorward.json_pieces import exceeds
+from doorward.writing import exceeds
 
 Result = TypeVar("Result")
 
 LARGE_PARTS = 500
 """Of a value (a thousand characters are one) from which on work on it leaves the event loop: below it takes less than a thread."""
 
+_SMALL_BYTES = 2**16
+
 THREADS = 2
-"""For such work at once, of all runs: more would only take the processor from each other."""
+"""For such work at once, of all runs: they share one interpreter, and each takes time from all others."""
 
 _limiter: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("doorward_large_values")
 
@@ -35,6 +37,11 @@ async def off_loop(function: Callable[..., Result], *arguments: Any) -> Result:
         limiter = anyio.CapacityLimiter(THREADS)
         _limiter.set(limiter)
     return await anyio.to_thread.run_sync(function, *arguments, abandon_on_cancel=True, limiter=limiter)
+
+
+async def aside(work: Callable[[], Result], size: int) -> Result:
+    """What `work` comes to, which works on so many bytes: in a thread if those are many."""
+    return await done(work, large=size > _SMALL_BYTES)
 
 
 async def done(function: Callable[..., Result], *arguments: Any, large: bool) -> Result:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from doorward.quoting import apart, indented
 from doorward.types import Outcome
 
 
@@ -27,17 +28,17 @@ def as_text(outcome: Outcome) -> str:
     parts = []
     if outcome.error:
         error = outcome.error
-        parts.append(f"{error.type}: {error.message}" + (f"\nin line {error.line} of your code" if error.line else ""))
+        parts.append(f"{error.type}: {indented(error.message)}" + (f"\nin line {error.line} of your code" if error.line else ""))
         parts += [f"  line {f.line}, in {f.function}: {f.source}" for f in error.frames]
-        parts += [f"hint: {error.hint}"] if error.hint else []
+        parts += [f"hint: {indented(error.hint)}"] if error.hint else []
+    elif isinstance(outcome.value, str):
+        parts.append(apart(outcome.value))
     else:
-        parts.append(
-            outcome.value if isinstance(outcome.value, str) else json.dumps(outcome.value, ensure_ascii=False, separators=(", ", ": "))
-        )
+        parts.append(json.dumps(outcome.value, ensure_ascii=False, separators=(", ", ": ")))
     if outcome.truncated:
         parts.append(f"[cut: {outcome.truncated['shape']}, {outcome.truncated['bytes']} bytes; the rest: {outcome.truncated['rest']}]")
     if outcome.printed:
-        parts.append(f"printed:\n{outcome.printed.rstrip()}")
+        parts.append(f"printed:\n{apart(outcome.printed.rstrip())}")
     parts += [f"artefact: {a.uri} ({f'{a.name}, ' if a.name else ''}{a.type}, {a.bytes} bytes)" for a in outcome.artefacts]
     if outcome.calls:
         parts.append(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -167,6 +168,8 @@ class Template:
     def __init__(self, raw: str, secrets: Secrets | None = None, place: str = "") -> None:
         self.raw = raw
         self.place = place
+        self.called = ""
+        """The key under which it stands in a table: the name of a header or a variable tells whether what is written there is a secret."""
         self._secrets = secrets or Secrets()
 
     def reveal(self) -> str:
@@ -185,7 +188,16 @@ class Template:
         return self._used(await self._secrets.get(self.raw, credential=self._is_credential))
 
     def _used(self, value: str) -> str:
+        for secret in self._literals:
+            self._secrets.remember(secret)
         return value
+
+    @cached_property
+    def _literals(self) -> set[str]:
+        """What the configuration holds itself of it that is secret."""
+        from doorward.hiding import literals
+
+        return literals(self.raw, self.called)
 
     def remember(self, value: str) -> None:
         """Scrub something that was made of this value (an encoded header, a fetched token) as well."""
@@ -231,7 +243,7 @@ class Secret(Template):
 
     def _used(self, value: str) -> str:
         self.remember(value)
-        return value
+        return super()._used(value)
 
     @property
     def literal(self) -> bool:

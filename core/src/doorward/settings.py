@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -36,6 +36,15 @@ class Settings(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, arbitrary_types_allowed=True)
+
+    @model_validator(mode="after")
+    def _call(self) -> Self:
+        """Tell what stands in a table what it is called there."""
+        for table in vars(self).values():
+            for key, value in table.items() if isinstance(table, dict) else ():
+                if isinstance(value, Template):
+                    value.called = str(key)
+        return self
 
     @field_validator("*", mode="before")
     @classmethod

@@ -14,6 +14,7 @@ from doorward.config import Loaded, module_name
 from doorward.cursors import page
 from doorward.errors import ConfigError, ServerError, UnknownName
 from doorward.names import some
+from doorward.quoting import status
 from doorward.scrubber import answers_of
 
 if TYPE_CHECKING:
@@ -151,6 +152,6 @@ async def _download(url: str, file: Path) -> None:
                         raise ServerError(why, hint="Shorten it: agents read all of it.")
     except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL) as error:
         answered = getattr(error, "response", None)
-        why = type(error).__name__ if answered is None else f"{answered.status_code} {answered.reason_phrase}"
+        why = type(error).__name__ if answered is None else status(answered.status_code)
         raise ServerError(f"the guide {shown} cannot be had: {why}", hint="Check `skills` of the server.") from None
     files.write(file, content)

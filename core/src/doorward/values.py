@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
-from doorward.json_pieces import dump as dump
-from doorward.json_pieces import exceeds as exceeds
 from doorward.types import File
+from doorward.writing import dump as dump
+from doorward.writing import exceeds as exceeds
 
 _PIECE_CHARACTERS = 2**20
 _HALF = re.compile("[\ud800-\udfff]")

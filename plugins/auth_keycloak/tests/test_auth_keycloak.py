@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from doorward import ConfigError, DoorwardError, LoginRefused, PluginContext
+from doorward import ConfigError, DoorwardError, LoginRefused, PluginContext, quoted
 from doorward.config import validate
 from doorward.secrets import Secrets
 from doorward.testing import AuthConformance, check_driver, check_light_import
@@ -125,7 +125,7 @@ async def test_a_wrong_password(home: Doorward, realm: Realm) -> None:
     home.environ["PASSWORD"] = "not-the-password"
     async with home.http(username="alice", password="${PASSWORD}", client_secret="${SECRET}") as http:
         for _ in range(3):
-            with pytest.raises(LoginRefused, match=r"no token for mine: .* refused: invalid_grant: Invalid user credentials"):
+            with pytest.raises(LoginRefused, match=r'no token for mine: .* refused: "invalid_grant: Invalid user credentials'):
                 await http.get("/api/me")
         assert len(realm.asked) == 1
         home.environ["PASSWORD"] = "pass-word-of-alice"
@@ -148,7 +148,7 @@ async def test_keycloaks_own_words(home: Doorward, realm: Realm, error: tuple[in
     async with home.http(client_secret="${SECRET}") as http:
         with pytest.raises(LoginRefused) as caught:
             await http.get("/api/me")
-    assert f"/realms/the%20main%20one/protocol/openid-connect/token refused: {error[1]}: {error[2]}" in str(caught.value)
+    assert f"/realms/the%20main%20one/protocol/openid-connect/token refused: {quoted(f'{error[1]}: {error[2]}')}" in str(caught.value)
 
 
 async def test_a_realm_that_is_not_there(home: Doorward, realm: Realm) -> None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 
+import anyio
+import httpcore2
 import httpx2
 import pytest
 from doorward import ConfigError, ServerError
 from doorward.credentials import due
 from doorward_auth_oauth2.kept import Login
 from doorward_auth_oauth2.redirect import Redirect
-from doorward_auth_oauth2.wire import Wire
+from doorward_auth_oauth2.wire import Places, Wire
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -147,6 +150,57 @@ async def test_loopback_is_for_those_who_are_there() -> None:
                 await wire.send(httpx2.Request("GET", url))
 
 
+NEAR = [
+    *("127.1", "0", "2130706433", "0x7f.1", "0177.0.0.1", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::]", "[64:ff9b::127.0.0.1]"),
+    *("localhost.", "127.0.0.1.", "10.0.0.5", "169.254.169.254", "192.168.1", "[fd00::1]", "100.64.0.1", socket.gethostname()),
+]
+
+
+@pytest.mark.parametrize("host", NEAR)
+async def test_addresses_are_judged_and_not_names(host: str) -> None:
+    """However an address of this machine or its network is written, a server of the internet sends nobody there: no request, no browser."""
+    async with Wire(str, ["https://api.example.com"]) as wire:
+        with pytest.raises(ServerError, match=r"was not asked|is no URL|the name cannot be resolved"):
+            await wire.get(f"https://{host}:1/x")
+        with pytest.raises(ServerError, match="was not asked"):
+            await wire.check_page("https://127.1:1/authorize")
+
+
+async def test_what_was_judged_is_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that is public once, and this machine from then on, is asked for once: nothing is connected to what was not judged."""
+    addresses, made = ["93.184.215.14", "127.0.0.1"], list[str]()
+
+    async def getaddrinfo(host: str, port: int, **_: Any) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (addresses.pop(0), port))]
+
+    async def connect_tcp(self: Any, host: str, *_: Any, **__: Any) -> Any:
+        made.append(host)
+        raise httpcore2.ConnectError("nobody is there")
+
+    monkeypatch.setattr(anyio, "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr(httpcore2.AnyIOBackend, "connect_tcp", connect_tcp)
+    async with Wire(str, ["https://api.example.com"]) as wire:
+        url = "https://rebinds.example.com/x"
+        with pytest.raises(ServerError, match="cannot be reached"):
+            await wire.get(url)
+        with pytest.raises(ServerError, match="is a loopback address"):
+            await wire.get(url)
+    assert made == ["93.184.215.14"]
+
+
+async def test_a_name_that_leads_here_opens_nothing_here() -> None:
+    """The server's own name is its owner's, and leads where they like: that it leads here lets it name nobody else here. What the
+    operator writes as an address is another matter."""
+    async with Wire(str, ["https://localhost.example.com", f"https://{socket.gethostname()}:8443/mcp"]) as wire:
+        with pytest.raises(ServerError, match="was not asked"):
+            await wire.get("https://127.1:1/x")
+    for configured, asked in (("https://10.0.0.5/mcp", "10.0.0.6"), ("http://localhost:1/", "127.1"), ("http://127.0.0.1/", "10.9.9.9")):
+        assert await Places([configured]).addresses(asked, 443)
+    for configured, asked in (("https://10.0.0.5/mcp", "127.0.0.1"), ("http://localhost:1/", "169.254.1.1"), ("http://127.0.0.1/", "0")):
+        with pytest.raises(ServerError, match="only the configuration"):
+            await Places([configured]).addresses(asked, 443)
+
+
 @pytest.mark.parametrize("path", ["/token", "/register"])
 @pytest.mark.parametrize("status", [302, 307])
 async def test_redirects_of_posts(victim: Doorward, liar: Liar, provider: Provider, path: str, status: int) -> None:
@@ -217,7 +271,7 @@ async def test_what_a_provider_says_is_told(victim: Doorward, liar: Liar) -> Non
     liar.issues()
     text = "no \x1b[31mway\r\nfor the-code-of-this-login " + "x" * 2000
     liar.says("/token", {"error": "invalid_grant", "error_description": text}, 400)
-    with pytest.raises(ServerError, match=r"/token refused: invalid_grant: no .31mway for") as caught:
+    with pytest.raises(ServerError, match=r'/token refused: "invalid_grant: no .31mway for') as caught:
         await victim.auth().login(Code())
     victim.secrets.scrub_error(caught.value)
     assert "the-code" not in str(caught.value)

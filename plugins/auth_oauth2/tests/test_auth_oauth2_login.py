@@ -131,7 +131,7 @@ async def test_refused_by_the_person(home: Doorward, provider: Provider) -> None
     """What the provider says of it is told, to the terminal and on the page."""
     provider.deny = True
     person = Person()
-    with pytest.raises(ServerError, match="the login was refused: access_denied"):
+    with pytest.raises(ServerError, match='the login was refused: "access_denied'):
         await home.auth().login(person)
     assert home.files() == []
 

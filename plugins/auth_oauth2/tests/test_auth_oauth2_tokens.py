@@ -73,7 +73,7 @@ async def test_revoked(home: Doorward, provider: Provider) -> None:
     provider.revoke(refresh=True)
     async with home.http(auth) as client:
         for _ in range(3):
-            with pytest.raises(ServerError, match=r"the login to mine has ended: .*/token refused: invalid_grant") as caught:
+            with pytest.raises(ServerError, match=r'the login to mine has ended: .*/token refused: "invalid_grant') as caught:
                 await client.get("/me")
             home.secrets.scrub_error(caught.value)
             assert provider.tokens[0].refresh_token not in str(caught.value)
@@ -228,7 +228,7 @@ async def test_a_wrong_secret(home: Doorward, provider: Provider) -> None:
     )
     async with home.http(auth) as http:
         for _ in range(5):
-            with pytest.raises(ServerError, match=r"no token for mine: .*/token refused: invalid_client") as caught:
+            with pytest.raises(ServerError, match=r'no token for mine: .*/token refused: "invalid_client') as caught:
                 await http.get("/me")
             assert "wrong-wrong" not in str(caught.value)
     assert len(provider.asked("/token")) == 1
@@ -257,7 +257,7 @@ async def test_a_signed_assertion(home: Doorward, provider: Provider) -> None:
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()).decode()
     settings: dict[str, Any] = {"flow": "client_credentials", "client_id": "me", "issuer": provider.issuer, "signing_algorithm": "ES256"}
     async with home.http(home.auth(private_key=pem, **settings)) as http:
-        with pytest.raises(ServerError, match="refused: invalid_client"):  # this provider knows no such clients
+        with pytest.raises(ServerError, match='refused: "invalid_client'):  # this provider knows no such clients
             await http.get("/me")
     [form] = provider.asked("/token")
     claims = jwt.decode(form["client_assertion"], key.public_key(), algorithms=["ES256"], audience=provider.issuer)

@@ -247,7 +247,7 @@ async def test_a_wrong_password(home: Doorward, settings: dict[str, Any], monkey
                 await asyncio.gather(*(http.get("/api/me") for _ in range(5)))
             assert str(caught.value).startswith(f"no session for mine: {home.url}{settings.get('login_url', '/login')} ")
             words = {"/token": "Unknown user", "/form/login/": "it shows the login form again"}
-            assert words.get(settings.get("login_url", ""), "status 401: wrong password for alice") in str(caught.value)
+            assert words.get(settings.get("login_url", ""), 'status 401: "wrong password for alice') in str(caught.value)
             assert "not-the-password" not in str(caught.value)
         assert len(home.app.logins) == 1
         home.environ["PASSWORD"] = "pass-word-of-alice"
@@ -284,7 +284,7 @@ async def test_a_login_that_is_down(home: Doorward, monkeypatch: pytest.MonkeyPa
     home.app.answers["/login"] = lambda handler: handler.say(503, {"message": "back soon"})
     async with home.http() as http:
         for _ in range(5):
-            with pytest.raises(ServerError, match=r"/login failed with status 503: back soon"):
+            with pytest.raises(ServerError, match=r"/login failed with status 503: .back soon"):
                 await http.get("/api/me")
         assert len(home.app.asked("/login")) == 1
         home.app.answers["/login"] = lambda handler: handler.connection.close()

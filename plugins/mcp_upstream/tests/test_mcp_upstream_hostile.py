@@ -151,6 +151,31 @@ async def test_a_tool_that_is_too_large_is_left_out_and_named_plainly(upstreams:
     ]
 
 
+@pytest.mark.anyio
+async def test_an_odd_tool_costs_no_other(upstreams: Upstreams) -> None:
+    """A schema nested 400 deep hid all tools of its server, and so did a lone surrogate, a long number, and a byte that is no text."""
+    listing = await upstreams.raw("odd").listing()
+    names = [tool["name"] for tool in listing.tools]
+    assert names[0] == "first"
+    assert names[-1] == "last"
+    assert {"digits", "nan", "twice", "required"} <= set(names)
+    skipped = {one.where: one.why for one in listing.skipped}
+    assert skipped["deep400"] == skipped["deep5000"] == "is nested too deeply"
+    assert len(listing.tools) + len(skipped) >= 15
+    made = functions.compiled("x", listing.tools)
+    assert {"first", "last", "digits", "nan"} <= {function.name for function in made.functions}
+    json.dumps([function.parameters for function in made.functions], allow_nan=False)
+
+
+@pytest.mark.anyio
+async def test_a_deep_answer_is_read(upstreams: Upstreams) -> None:
+    """An answer to a call may be as deep as it likes; who reads it cuts it."""
+    upstream = upstreams.raw("plain")
+    found = await upstream.request("tools/call", {"name": "deep", "arguments": {"levels": 20_000}})
+    assert found["structuredContent"]["a"]
+    assert (await upstream.request("tools/call", {"name": "echo", "arguments": {}}))["content"]
+
+
 def test_references_to_one_large_schema_cost_little() -> None:
     """Each of many references to the same place was compared anew, as a whole: a minute, in which nobody was served."""
     properties = {f"p{i}": {"$ref": f"#/$defs/a/{'0' * i}"} for i in range(1, 400)}

@@ -69,7 +69,7 @@ def test_structured_content_comes_first(structured: Any, wrapped: bool, value: A
 
 
 def test_a_failure_is_raised_with_its_text() -> None:
-    with pytest.raises(ToolError, match=r"^no such file\nreally$"):
+    with pytest.raises(ToolError, match=r'^the tool says: "no such file\\nreally"$'):
         of_tool({"isError": True, "content": [text("no such file"), text("\x1b[31mreally"), {"type": "image"}]})
     with pytest.raises(ToolError, match="code"):
         of_tool({"isError": True, "structuredContent": {"code": 7}, "content": []})

@@ -11,7 +11,7 @@ import zlib
 
 import anyio
 import pytest
-from doorward import ApiError, Reply, ServerError
+from doorward import ApiError, Reply, ServerError, quoted
 from doorward_openapi import answers, streams
 from doorward_openapi.answers import Answer
 
@@ -219,7 +219,7 @@ async def test_openapi_errors_keep_the_body(api, operation, upstream, media, bod
         await (await api(operation())).call("op")
     error = raised.value
     assert (error.status, error.body, error.retry_after) == (409, kept, 3.0)
-    assert str(error).partition("answered 409 Conflict")[2] == (f": {told}" if told else "")
+    assert str(error).partition("answered 409 Conflict")[2] == (f": {quoted(told)}" if told else "")
 
 
 @pytest.mark.parametrize(
@@ -263,3 +263,21 @@ def test_openapi_errors_are_not_cut_in_the_middle(media):
     body = b"data: " + b"x" * 199_990 + b"the-credential-of-the-call" + b"y" * 100
     assert "the-credential-of-the-call" in str(answers.error_of("it", Answer(401, "", media, None, body)).body)
     assert "the-cred" not in str(answers.error_of("it", Answer(401, "", media, None, body[:200_010], cut="it did not end")).body)
+
+
+@pytest.mark.anyio
+async def test_openapi_large_answers_are_read_beside_the_loop(api, operation, upstream):
+    """Piece by piece, and to the same values: long texts, many values, other charsets, what is no JSON."""
+    values = {"text": "é\n" * 300_000, "items": [{"n": n, "x": 1.5} for n in range(30_000)], "none": None}
+    call = (await api(operation())).call
+    for body, charset in (
+        (json.dumps(values), "utf-8"),
+        (json.dumps(values, ensure_ascii=False), "latin-1"),
+        (json.dumps(values), "utf-16"),
+    ):
+        upstream.answers["/x"] = (200, {"Content-Type": f"application/json; charset={charset}"}, body.encode(charset))
+        assert await call("op") == values
+    upstream.answers["/x"] = (200, {"Content-Type": "application/json"}, b'{"a": NaN, "b": 1e999, "c": "' + b"x" * 100_000 + b'"}')
+    assert await call("op") == {"a": None, "b": None, "c": "x" * 100_000}
+    upstream.answers["/x"] = (200, {"Content-Type": "application/json"}, b"no json " * 20_000)
+    assert await call("op") == "no json " * 20_000

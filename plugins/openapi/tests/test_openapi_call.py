@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote
 import anyio
 import httpx2
 import pytest
-from doorward import ApiError, Call, InvalidArguments, Reply, ServerError
+from doorward import ApiError, Call, InvalidArguments, Reply, ServerError, quoted
 from doorward_openapi import request
 from doorward_openapi.answers import seconds
 from hypothesis import HealthCheck, given, settings
@@ -296,7 +296,7 @@ async def test_openapi_errors_say_why(api, operation, upstream, body, told):
         await made.call("op")
     error = raised.value
     assert (error.status, error.body, error.retry_after) == (409, body, 7.0)
-    assert str(error) == "api.op (GET /x) answered 409 Conflict" + (f": {told}" if told else "")
+    assert str(error) == "api.op (GET /x) answered 409 Conflict" + (f": {quoted(told)}" if told else "")
 
 
 def test_openapi_retry_after():

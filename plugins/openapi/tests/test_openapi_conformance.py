@@ -40,5 +40,5 @@ async def test_openapi_behind_the_broker(host, upstream, operation):
         with pytest.raises(InvalidArguments):
             await gate.call("api.op", {"id": "x", "n": "three"})
         upstream.answers["/items/gone"] = (410, {}, b'{"message": "gone"}')
-        with pytest.raises(ApiError, match="410 Gone: gone"):
+        with pytest.raises(ApiError, match=r"410 Gone: .gone"):
             await gate.call("api.op", {"id": "gone"})

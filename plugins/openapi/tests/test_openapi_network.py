@@ -17,8 +17,7 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-from doorward import ApiError, Call, ServerError
-from doorward_openapi.destinations import not_public
+from doorward import ApiError, Call, ServerError, not_public
 from doorward_openapi.redirects import Hop, following
 
 pytestmark = pytest.mark.anyio

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from doorward.errors import DoorwardError
+from doorward.quoting import indented
 
 if TYPE_CHECKING:
     from doorward.config import Loaded
@@ -73,7 +74,7 @@ class Project:
             for name, error in gate.servers.broken.items() if ready and warn else ():
                 if asked is not None and module_name(name) not in asked:
                     continue
-                say(f"warning: server {name} is broken: {error}" + (f"\n    {error.hint}" if error.hint else ""), err=True)
+                say(f"warning: server {name} is broken: {indented(str(error))}" + (f"\n    {error.hint}" if error.hint else ""), err=True)
             yield gate
 
 
@@ -132,8 +133,8 @@ def fail(error: Exception, *, as_json: bool) -> int:
     if as_json:
         print_json({"error": {"kind": error.kind, "type": type(error).__name__, **told}})
     else:
-        hint = f"\nhint: {plain(told['hint'])}" if "hint" in told else ""
-        say(f"{click.style('error:', fg='red')} {plain(told['message'])}{hint}", err=True, clean=False)
+        hint = f"\nhint: {indented(plain(told['hint']))}" if "hint" in told else ""
+        say(f"{click.style('error:', fg='red')} {indented(plain(told['message']))}{hint}", err=True, clean=False)
     return EXIT.get(error.kind, 1)
 
 

@@ -15,6 +15,7 @@ import anyio
 import click
 
 from doorward.cli.common import Project, common, described, plain, print_json, say
+from doorward.quoting import indented
 
 if TYPE_CHECKING:
     from doorward.cli.suggest import Advice
@@ -162,7 +163,8 @@ async def _probed(gate: Gateway, results: Mapping[str, _Result]) -> dict[str, di
 def _tell(name: str, result: _Result, verbose: bool, began: float) -> None:
     if result.error is not None:
         what = "broken" if result.report is None else "not compiled anew"
-        say(f"{click.style(what, fg='red')} {name}: {plain('. '.join(described(result.error).values()))}", clean=False)
+        why = indented(plain(". ".join(described(result.error).values())))
+        say(f"{click.style(what, fg='red')} {name}: {why}", clean=False)
     if result.report is None:
         return
     report = result.report

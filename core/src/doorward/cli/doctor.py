@@ -17,6 +17,7 @@ from doorward.cli.common import Project, common, plain, print_json, say
 from doorward.cli.doctor_secrets import about_secrets
 from doorward.cli.suggest import of_doctor
 from doorward.errors import ConfigError, DoorwardError, MissingSecret
+from doorward.quoting import indented
 from doorward.types import LOCAL
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def doctor(project: Project) -> int:
     if project.json:
         print_json({"ok": all(check.ok for check in checks), "checks": [asdict(check) for check in checks]})
     for check in checks if not project.json else ():
-        say(f"{check.mark} {plain(check.check)}" + (f"\n    {plain(check.advice)}" if check.advice else ""), clean=False)
+        advice = f"\n    {indented(plain(check.advice))}" if check.advice else ""
+        say(f"{check.mark} {indented(plain(check.check))}{advice}", clean=False)
     return 0 if all(check.ok for check in checks) else 1
 
 

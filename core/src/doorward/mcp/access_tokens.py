@@ -17,8 +17,10 @@ SKEW = 60
 LONGEST = 16 * 2**10
 """Characters of a token."""
 _TYPES = ("at+jwt", "application/at+jwt")
-_OF_ID_TOKENS = ("nonce", "at_hash", "c_hash", "s_hash")
-"""Claims that only an ID token has, which says to a client who logged in, and opens nothing."""
+_NOT_OF_ACCESS_TOKENS = ("nonce", "at_hash", "c_hash", "s_hash", "events")
+"""Claims that only ID tokens and logout tokens have. An ID token says to a client who logged in, and opens nothing."""
+_CLIENT = ("client_id", "azp", "cid", "appid")
+"""Whom a token was issued to: RFC 9068, OpenID Connect and most providers, Okta, Entra ID."""
 
 
 class Refused(ValueError):
@@ -92,8 +94,29 @@ def _check(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
     if "typ" in claims:  # Keycloak says there what it is
         if claims["typ"] != "Bearer":
             raise Refused("not an access token")
-    elif any(claim in claims for claim in _OF_ID_TOKENS):
+    elif claims.get("token_use", "access") != "access":  # and so does Cognito
+        raise Refused("not an access token")
+    elif any(claim in claims for claim in _NOT_OF_ACCESS_TOKENS):
         raise Refused("an ID token, not an access token")
+    else:
+        _check_client(claims)
+
+
+def _check_client(claims: Mapping[str, Any]) -> None:
+    """An ID token, whose other marks are all optional, is for the client that it was issued to, and gives no rights: a token that does
+    not say what it is must have been issued to somebody for somebody else. `scp` is enough: with Entra ID an application may be its
+    own API.
+
+    Raises: Refused.
+    """
+    if "scp" in claims:
+        return
+    audience = claims["aud"] if isinstance(claims["aud"], list) else [claims["aud"]]
+    clients = [claims[claim] for claim in _CLIENT if claim in claims]
+    if any(client in audience for client in clients):
+        raise Refused("for the client that it was issued to: an ID token, or as good as one")
+    if not clients and "scope" not in claims:
+        raise Refused("nothing in it says that it is an access token: neither its typ, nor a client or scopes")
 
 
 def _scopes(claims: Mapping[str, Any]) -> list[str]:

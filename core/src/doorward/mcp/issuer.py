@@ -100,7 +100,8 @@ class Keys:
             if found.get("issuer") != issuer:
                 raise ServerError(f"{url} is of another issuer: {found.get('issuer')!r:.200}, not {issuer!r}")
             where = found.get("jwks_uri")
-            if isinstance(where, str) and (where.startswith("https://") or is_loopback(urlsplit(where).hostname or "")):
+            here = is_loopback(urlsplit(issuer).hostname or "") and isinstance(where, str) and is_loopback(urlsplit(where).hostname or "")
+            if isinstance(where, str) and (where.startswith("https://") or here):
                 return where
             raise ServerError(f"{url} names no https jwks_uri")
         raise ServerError(f"{issuer} has no metadata (RFC 8414, OpenID Connect Discovery)")

@@ -19,6 +19,7 @@ from doorward.mcp.guides import MINIMAL
 from doorward.mcp.images import shown
 from doorward.mcp.parked import Parked
 from doorward.programs import json_type
+from doorward.quoting import indented, told
 from doorward.results import as_dict, as_text
 from doorward.types import Outcome
 
@@ -148,7 +149,7 @@ class Tools:
                 (f"There is no tool {name!r}. There are: {', '.join(tool.name for tool in await self.listed(principal))}.", None, True)
             )
         except DoorwardError as error:
-            return _result((f"{type(error).__name__}: {error}" + (f"\nhint: {error.hint}" if error.hint else ""), None, True))
+            return _result((told(error), None, True))
 
     async def _own(self, name: str, arguments: Mapping[str, Any], principal: str, client: Client) -> t.CallToolResult:
         asks = {"client": client} if name in _ASK else {}
@@ -213,7 +214,7 @@ class Tools:
 
 def _server_line(server: Mapping[str, Any]) -> str:
     if "broken" in server:
-        return f"{server['name']}: {server['broken']}"
+        return f"{server['name']}: {indented(server['broken'])}"
     more = ", …" if server["functions"] > len(server["first"]) else ""
     return f"{server['name']}: {server['functions']} functions: {', '.join(server['first'])}{more}" + (
         f" ({server['note']})" if "note" in server else ""

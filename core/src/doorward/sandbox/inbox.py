@@ -9,8 +9,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from doorward.json_pieces import load
+from pydantic_core import from_json
+
 from doorward.offload import off_loop
+from doorward.reading import read_json
 from doorward.sandbox.inside.protocol import MOST_UNREAD, BadFrame, Frames, Message, decode
 from doorward.sandbox.inside.results import BYTES
 
@@ -112,7 +114,7 @@ class Inbox:
         self._parts += text.count(b",") + text.count(b"[") + text.count(b"{")
         if self._parts > MOST_PARTS:
             raise TooMuch(f"what the program sent has more than {MOST_PARTS:,} parts")
-        value = load(text)
+        value = from_json(text) if len(text) <= _LARGE_BYTES else read_json(text, constant=float)
         return _with_bytes(value) if _BYTES in text else value
 
 

@@ -34,7 +34,7 @@ async def authorize(context: PluginContext, found: Found, person: Person, wire: 
     request = await grants.proven(settings, str(endpoint), found.named["issuer"], {}, await settings.more_fields() | fields)
     told = _read(await wire.send(request))
     for page in (told["verification_uri"], told["page"]):
-        wire.check(page)
+        await wire.check_page(page)
     scopes = f", which is asked for: {' '.join(found.scopes)}" if found.scopes else ""
     person.tell(f"Log in at {httpx2.URL(told['page']).host} for {context.name} ({httpx2.URL(context.url).host}){scopes}.")
     person.tell(f"Enter the code {told['user_code']} at {told['verification_uri']}, or see that it is the one that is shown.")

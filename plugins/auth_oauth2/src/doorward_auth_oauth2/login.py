@@ -34,7 +34,7 @@ async def _in_a_browser(context: PluginContext, found: discovery.Found, person: 
     async with Redirect(settings.redirect_port) as redirect:
 
         async def visit(page: str) -> None:
-            wire.check(page)
+            await wire.check_page(page)
             redirect.expect(page)
             asks = f", which is asked for: {' '.join(found.scopes)}" if found.scopes else ""
             person.tell(f"Log in at {httpx2.URL(page).host} for {context.name} ({httpx2.URL(url).host}){asks}.")

@@ -4,6 +4,7 @@ secret in it is known to the scrubber before anybody else sees it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Callable, Iterable
@@ -12,7 +13,7 @@ from urllib.parse import parse_qsl
 
 import anyio
 import httpx2
-from doorward import LoginRefused, ServerError
+from doorward import GuardedTransport, LoginRefused, ServerError, not_public, not_public_name, quoted, resolved
 from doorward.credentials import PATIENCE, exchange, is_loopback, parsed, place
 
 MOST_REDIRECTS = 4
@@ -30,13 +31,44 @@ class Refused(LoginRefused):
         self.code = code
 
 
+class Places:
+    """Where requests may go: the places of the configuration, whatever their addresses; public addresses; and addresses of the kinds
+    that the configuration itself has, as it spells them. A name says nothing of a kind: it may lead anywhere at any time."""
+
+    def __init__(self, named: Iterable[str]) -> None:
+        urls = [parsed(url) for url in named]
+        self._named = {(url.host, _port(url)) for url in urls}
+        self._kinds = {"", *(not_public_name(url.host) for url in urls)}
+        self.loopback = any(is_loopback(url.host) for url in urls)
+        if self.loopback:
+            self._kinds.add(not_public("10.0.0.1"))  # who works on this machine may log in at their organisation's
+
+    async def addresses(self, host: str, port: int) -> list[str]:
+        """The addresses of a host. Raises: ServerError if requests may not go there; OSError if the name cannot be resolved."""
+        found = await resolved(host, port)
+        wrong = next(filter(None, (what for each in found if (what := not_public(each)) not in self._kinds)), "")
+        if wrong and (host, port) not in self._named:
+            raise ServerError(
+                f"{host}:{port} is {wrong} address, and was not asked: only the configuration can send there",
+                hint="If the login is meant to be there, set issuer (or token_url and authorization_url) in auth.",
+            )
+        return found
+
+    async def by_proxy(self, host: str, port: int) -> None:
+        """The same, as far as it can be told from here. Raises: ServerError."""
+        with contextlib.suppress(OSError):  # a proxy may know more names
+            await self.addresses(host, port)
+
+
 class Wire:
     """Sends the requests of a flow. `named` are the URLs of the configuration: if one is on loopback, others may be, by plain HTTP."""
 
     def __init__(self, conceal: Callable[[str], None], named: Iterable[str]) -> None:
         self._conceal = conceal
-        self._loopback = any(is_loopback(parsed(url).host) for url in named)
-        self._client = httpx2.AsyncClient(follow_redirects=False, timeout=PATIENCE, headers={"User-Agent": "doorward"})
+        self._places = Places(named)
+        self._client = httpx2.AsyncClient(
+            follow_redirects=False, timeout=PATIENCE, headers={"User-Agent": "doorward"}, transport=GuardedTransport(self._places)
+        )
 
     async def __aenter__(self) -> Wire:
         return self
@@ -45,12 +77,17 @@ class Wire:
         await self._client.aclose()
 
     def check(self, url: str) -> None:
-        """Whether a URL that somebody names may be used. Raises: ServerError."""
+        """Whether a URL that somebody names is private on its way. Raises: ServerError."""
         at = parsed(url)
-        if at.scheme == "https" and at.host and not at.userinfo and (self._loopback or not is_loopback(at.host)):
-            return
-        if at.scheme != "http" or at.userinfo or not self._loopback or not is_loopback(at.host):
+        private = at.scheme == "https" or (at.scheme == "http" and self._places.loopback and is_loopback(at.host))
+        if not private or not at.host or at.userinfo:
             raise ServerError(f"{place(url)} was not asked: only https is, and loopback if the server is there too")
+
+    async def check_page(self, url: str) -> None:
+        """Whether a person may be sent to a page: their browser stands where we do. Raises: ServerError."""
+        self.check(url)
+        at = parsed(url)
+        await self._places.by_proxy(at.host, _port(at))
 
     async def get(self, url: str) -> httpx2.Response:
         """The metadata at a URL that somebody names, if it is there. Raises: ServerError."""
@@ -121,8 +158,12 @@ class Wire:
         return told
 
 
+def _port(url: httpx2.URL) -> int:
+    return url.port or (443 if url.scheme == "https" else 80)
+
+
 def said(told: dict[str, Any], status: int | None = None) -> str:
     """An error as an authorization server tells it (RFC 6749 section 5.2), for people, cut; or its status."""
     words = [told[key] for key in ("error", "error_description") if isinstance(told.get(key), str) and told[key]]
     text = re.sub(r"\s+", " ", re.sub(r"[^\x20-\x7e\xa0-\uffff]", " ", ": ".join(words)))[:300].strip()
-    return text or (f"status {status}" if status else "no reason was given")
+    return quoted(text) if text else (f"status {status}" if status else "no reason was given")

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import httpx2
-from doorward import LoginRefused, ServerError, Template
+from doorward import LoginRefused, ServerError, Template, quoted
 from doorward.credentials import exchange, place
 
 from doorward_auth_session import answers, cookies
@@ -135,7 +135,7 @@ class Login:
 
     def _why(self, response: httpx2.Response) -> str:
         why = answers.reason(response)
-        return f": {why}" if why else ""
+        return f": {quoted(why)}" if why else ""
 
     @property
     def _at(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import doorward
 import mcp_types as types
-from doorward import DoorwardError, ServerContext
+from doorward import DoorwardError, ServerContext, quoted
 from mcp import ClientSession
 from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.dispatcher import CallOptions
@@ -102,7 +102,8 @@ class Connection:
                     await first()
         except (MCPError, RuntimeError, ValidationError) as error:
             known = trouble_in(error.data) if isinstance(error, MCPError) else None
-            raise known or self._trouble(error) or Trouble(f"it does not speak MCP as we know it: {_brief(error)}", sent=False) from None
+            unknown = f"it does not speak MCP as we know it: {quoted(_brief(error))}"
+            raise known or self._trouble(error) or Trouble(unknown, sent=False) from None
 
     def _hopeless(self, error: Exception) -> bool:
         """Whether no other handshake can help."""
@@ -153,7 +154,7 @@ class Connection:
 
             options["on_progress"] = told
         try:
-            return await self._dispatcher.send_raw_request(method, params, options)
+            return self._wire.whole(await self._dispatcher.send_raw_request(method, params, options))
         except MCPError as error:
             raise self._trouble(error) or Refusal(error.code, error.message, error.data) from None
 
@@ -192,7 +193,7 @@ class Connection:
             answered = error.code != CODE and not trouble.passing and trouble.status not in (401, 403)
             return None if answered else trouble
         if error.message.startswith(_UNREADABLE):
-            return Trouble(f"its answer cannot be read: {error.message.removeprefix(_UNREADABLE)}")
+            return Trouble(f"its answer cannot be read: {quoted(error.message.removeprefix(_UNREADABLE))}")
         closed = self.ended.is_set() or error.message == "Connection closed"
         if error.code == types.CONNECTION_CLOSED and (closed or error.message.startswith("SSE stream")):
             return Trouble("the connection ended before it answered", passing=True, gone=closed)

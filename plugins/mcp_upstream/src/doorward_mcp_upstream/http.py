@@ -9,24 +9,34 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import anyio
+import anyio.lowlevel
+import doorward
 import httpx2
-from doorward import DoorwardError, ServerContext
+from doorward import DoorwardError, ServerContext, aside, quoted
 from mcp.client.streamable_http import streamable_http_client
 
+from doorward_mcp_upstream.large import SMALL, Large
 from doorward_mcp_upstream.settings import MCPSettings
+from doorward_mcp_upstream.stderr import clear
 from doorward_mcp_upstream.troubles import Trouble
 from doorward_mcp_upstream.values import Values, too_many
 from doorward_mcp_upstream.wire import LONGEST, TOO_MANY, Wire
 
 _UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
+_HANDSHAKE = re.compile(rb'"method": ?"(initialize|server/discover)"')
+_LONGEST_HANDSHAKE = 2**20
+"""Bytes of what a server says of itself when a session begins."""
 _CONNECT = 10.0
 """Seconds until a connection must be there. How long an answer may take is decided by who asks."""
 _RELISTEN = 1.0
 """Seconds between two requests for a stream of events."""
+SAID = 1000
+"""Characters of a server's own words that are told."""
 _GOODBYE = 2.0
 """Seconds for telling a server that a session ends."""
 
@@ -38,7 +48,7 @@ async def streamable(context: ServerContext) -> AsyncIterator[Wire]:
         Client(context) as client,
         streamable_http_client(context.settings.url, http_client=client, max_sse_event_size=LONGEST) as (read, write),
     ):
-        yield Wire(read, write)
+        yield Wire(read, write, whole=client.large.whole)
 
 
 class Client(httpx2.AsyncClient):
@@ -57,6 +67,7 @@ class Client(httpx2.AsyncClient):
         self._name = context.name
         self._given = settings.headers
         self._listen_at = 0.0
+        self.large = Large()
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """What is called for every request."""
@@ -70,10 +81,10 @@ class Client(httpx2.AsyncClient):
             await anyio.sleep(max(0.0, self._listen_at - anyio.current_time()))  # a server may want to be asked again at once, for ever
             self._listen_at = anyio.current_time() + _RELISTEN
             request.headers.update(await self._configured())
-            return _bounded(self._once_encoded(await super().send(request, **options)))
+            return self._bounded(self._once_encoded(await super().send(request, **options)))
         try:
             request.headers.update(await self._configured())
-            return _bounded(await self._answer(self._once_encoded(await super().send(request, **options))))
+            return self._bounded(await self._answer(self._once_encoded(await super().send(request, **options))))
         except Trouble as trouble:
             return self._instead(request, trouble)
         except DoorwardError as error:  # of the credentials
@@ -85,6 +96,14 @@ class Client(httpx2.AsyncClient):
         """Raises: httpx2.DecodingError for a bomb: what is compressed twice can be a million times what arrives."""
         if "," in response.headers.get("content-encoding", ""):
             raise httpx2.DecodingError("its answer is compressed more than once", request=response.request)
+        return response
+
+    def _bounded(self, response: httpx2.Response) -> httpx2.Response:
+        """A response whose stream of events, if it is one, ends in an error at an event of too many values, and has notes in place of
+        large results."""
+        if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+            few = functools.partial(_of_few_values, response.aiter_text)
+            response.aiter_text = functools.partial(self.large.events, few)  # type: ignore[method-assign]
         return response
 
     async def _configured(self) -> dict[str, str]:
@@ -104,18 +123,23 @@ class Client(httpx2.AsyncClient):
             await response.aclose()
         if response.status_code >= 400:
             return self._instead(response.request, *self._refused(response, content))
+        if len(content) > SMALL and not _HANDSHAKE.search(response.request.content[:200]):
+            content = (await self.large.noted(content)).encode()
+        elif len(content) > _LONGEST_HANDSHAKE:
+            raise Trouble(f"it says of itself more than {_LONGEST_HANDSHAKE} bytes", sent=False)
         kept = {name: value for name, value in response.headers.items() if name in ("content-type", "mcp-session-id")}
         return httpx2.Response(response.status_code, headers=kept, content=content, request=response.request)
 
-    def _refused(self, response: httpx2.Response, content: bytes) -> tuple[Trouble, Any, Any]:
-        """What an answer of 400 or above means, and the code and the data of the JSON-RPC error that it may hold."""
+    def _refused(self, response: httpx2.Response, content: bytes) -> tuple[Trouble, Any, str, Any]:
+        """What an answer of 400 or above means, and the JSON-RPC error that it may hold: code, message, data."""
         error = _error_in(content)
         with_session = "mcp-session-id" in response.request.headers
-        return refused(self._name, response, str(error.get("message") or ""), with_session), error.get("code"), error.get("data")
+        said = str(error.get("message") or "")
+        return refused(self._name, response, said, with_session), error.get("code"), said, error.get("data")
 
-    def _instead(self, request: httpx2.Request, trouble: Trouble, code: Any = None, data: Any = None) -> httpx2.Response:
-        """A JSON-RPC error that answers a request in the server's place."""
-        error = trouble.as_error(code, data) if type(code) is int else trouble.as_error(data=data)
+    def _instead(self, request: httpx2.Request, trouble: Trouble, code: Any = None, said: str = "", data: Any = None) -> httpx2.Response:
+        """A JSON-RPC error that answers a request in the server's place; with the server's own `code`, it is the server's error."""
+        error = trouble.as_error(code, said, data) if type(code) is int else trouble.as_error(data=data)
         content = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
         return httpx2.Response(trouble.status or 503, headers={"content-type": "application/json"}, content=content, request=request)
 
@@ -130,7 +154,7 @@ def unreachable(error: httpx2.HTTPError, url: httpx2.URL | str) -> Trouble:
 def refused(server: str, response: httpx2.Response, said: str = "", with_session: bool = False) -> Trouble:
     """A request that was answered with 400 or above. `said` is the message of the JSON-RPC error in it."""
     status = response.status_code
-    message = f"HTTP {status} {response.reason_phrase}".strip() + (f": {said}" if said else "")
+    message = f"HTTP {doorward.status(status)}" + (f": {quoted(clear(said)[:SAID])}" if said else "")
     if status == 401:
         hint = f'Set auth of [servers.{server}]; for OAuth that is {{ type = "oauth2" }}, and then `doorward login {server}`.'
         oauth = "resource_metadata=" in response.headers.get("www-authenticate", "").lower()
@@ -140,14 +164,7 @@ def refused(server: str, response: httpx2.Response, said: str = "", with_session
     if with_session and (status == 404 or (status == 400 and "session" in said.lower())):  # MCP 2025-11-25, session management
         return Trouble(f"it has forgotten the session ({message})", sent=False, passing=True, gone=True, status=status)
     hint = "Check `url`." if status in (404, 405) else ""
-    return Trouble(said or f"it answered {message}", hint, passing=status in (502, 503, 504), status=status)
-
-
-def _bounded(response: httpx2.Response) -> httpx2.Response:
-    """A response whose stream of events, if it is one, ends in an error at an event of too many values."""
-    if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-        response.aiter_text = functools.partial(_of_few_values, response.aiter_text)  # type: ignore[method-assign]
-    return response
+    return Trouble(f"it answered {message}", hint, passing=status in (502, 503, 504), status=status)
 
 
 async def _of_few_values(texts: Callable[[], AsyncIterator[str]]) -> AsyncIterator[str]:
@@ -168,9 +185,11 @@ async def _body(response: httpx2.Response) -> bytes:
     async for part in response.aiter_bytes():
         parts.append(part)
         size += len(part)
+        await anyio.lowlevel.checkpoint()  # what is decompressed is there at once, hundreds of pieces of it
         if size > LONGEST:
             raise Trouble(f"the answer has more than {LONGEST // 2**20} MiB", "Ask for less: pages, filters.", limit=True)
-    if too_many(body := b"".join(parts)):
+    body = b"".join(parts)
+    if await aside(functools.partial(too_many, body), size):
         raise TOO_MANY
     return body
 

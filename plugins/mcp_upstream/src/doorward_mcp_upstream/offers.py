@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from doorward import Call, Function, ServerError
+from doorward import Call, Function, ServerError, aside
 
 from doorward_mcp_upstream import results
 from doorward_mcp_upstream.upstream import Upstream
@@ -65,7 +66,8 @@ async def perform(call: Call, upstream: Upstream, capabilities: Mapping[str, Any
         case "prompts/list":
             return await _all(upstream, call, method, "prompts")
         case "resources/read":
-            return results.of_resource(await upstream.request(method, dict(call.arguments), call=call, safe=True))
+            result = await upstream.request(method, dict(call.arguments), call=call, safe=True)
+            return await aside(partial(results.of_resource, result), results.weight(result))
     return results.of_prompt(await upstream.request(method, {"arguments": {}, **call.arguments}, call=call, safe=True))
 
 

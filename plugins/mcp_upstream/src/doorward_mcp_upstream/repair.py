@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -18,6 +17,8 @@ MOST_TOOLS = 10_000
 MOST_PAGES = 1_000
 LARGEST = 2**20
 """Characters of a tool, but for its description, of which only the beginning is kept; all tools have `LONGEST`."""
+DEEPEST = 100
+"""Levels of a tool."""
 _NAME = 300
 """Characters of a tool's name."""
 _DESCRIPTION = 10_000
@@ -65,8 +66,12 @@ def _take(listed: list[Any], page: int, tools: dict[str, dict[str, Any]], skippe
     size = 0
     for index, given in enumerate(listed[: MOST_TOOLS + 1]):
         tool = _shortened(given)
-        size += (large := _size(tool))
-        taken = _tool(tool, tools) if large <= LARGEST else f"has more than {LARGEST} characters"
+        large = _size(tool)
+        size += large or 0
+        if large is None or large > LARGEST:
+            taken: Any = "is nested too deeply" if large is None else f"has more than {LARGEST} characters"
+        else:
+            taken = _tool(tool, tools)
         if isinstance(taken, str):
             skipped.append(Skipped(_place(tool, page, index), taken))
         else:
@@ -79,11 +84,23 @@ def _shortened(tool: Any) -> Any:
     return {**tool, "description": description[:_DESCRIPTION]} if isinstance(description, str) else tool
 
 
-def _size(tool: Any) -> int:
-    try:
-        return len(json.dumps(tool))
-    except RecursionError:
-        return LARGEST + 1
+def _size(tool: Any) -> int | None:
+    """About how many characters it has as JSON, found no further than `LARGEST`; `None` where it is nested too deeply."""
+    size, level = 0, [tool]
+    for _ in range(DEEPEST):
+        below: list[Any] = []
+        for node in level:
+            size += 2 + (len(node) if isinstance(node, str) else 0)
+            if isinstance(node, dict):
+                size += sum(len(key) + 4 for key in node)
+                below += node.values()
+            elif isinstance(node, list):
+                below += node
+            if size > LARGEST:
+                return size
+        if not (level := below):
+            return size
+    return None
 
 
 def _place(tool: Any, page: int, index: int) -> str:

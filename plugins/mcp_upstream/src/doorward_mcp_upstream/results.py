@@ -1,6 +1,6 @@
 """What a call gives a program: one rule, and no guessing.
 
-1. `isError` raises `ToolError` with the text. 2. `structuredContent` if it is given; without its wrapper where the tool's
+1. `isError` raises `ToolError`, which quotes the text. 2. `structuredContent` if it is given; without its wrapper where the tool's
 output schema is an object whose only property is `result`. 3. Else each content block is a value: a text that is a JSON object
 or array is that, another text is itself; images, audio and blobs are files; an embedded text is its text, read alike; a link
 is an object with its URI. One block is its value, several are a list, none is `None`.
@@ -11,15 +11,16 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from doorward import File, LimitExceeded, ToolError
+from doorward import File, LimitExceeded, ToolError, quoted, read_json
 
 from doorward_mcp_upstream.text import line, prose
 from doorward_mcp_upstream.values import MOST_VALUES, too_many
 
 MOST_BLOCKS = 10_000
+_PIECE = 2**16
 _TOLD = 4000
 """Characters of what a tool says went wrong."""
 
@@ -31,7 +32,8 @@ def of_tool(result: Mapping[str, Any], *, wrapped: bool = False) -> Any:
     """
     structured = result.get("structuredContent")
     if result.get("isError") is True:
-        raise ToolError(_texts(result) or prose(json.dumps(structured), _TOLD) if structured else _texts(result) or "it failed")
+        said = _texts(result) or (prose(json.dumps(structured), _TOLD) if structured else "")
+        raise ToolError(f"the tool says: {quoted(said)}" if said else "it failed")
     if structured is None:
         blocks = _list(result.get("content"))
         if len(blocks) > MOST_BLOCKS:
@@ -99,8 +101,8 @@ def _parsed(text: str) -> Any:
     if too_many(text):
         raise LimitExceeded(f"a text of the answer is JSON of more than {MOST_VALUES:,} values", hint="Ask for less: pages, filters.")
     try:
-        return json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
+        return read_json(text, constant=_no_constant)
+    except ValueError:
         return text
 
 
@@ -111,10 +113,30 @@ def _no_constant(name: str) -> Any:
 def _file(data: str, type: Any, name: str = "") -> File | str:
     """Bytes; text that is no base64 stays what it is."""
     try:
-        content = base64.b64decode("".join(data.split()), validate=True)
+        content = b"".join(_bytes(data))
     except (binascii.Error, ValueError):
         return data
     return File(content, line(type, 100), name)
+
+
+def _bytes(data: str) -> Iterator[bytes]:
+    """What base64 stands for, piece by piece. Raises: ValueError, binascii.Error."""
+    rest = ""
+    for start in range(0, len(data), _PIECE):
+        part = rest + "".join(data[start : start + _PIECE].split())
+        last = start + _PIECE >= len(data)
+        whole = len(part) if last else len(part) // 4 * 4
+        rest = part[whole:]
+        if not last and "=" in part[:whole]:
+            raise ValueError
+        yield base64.b64decode(part[:whole], validate=True)
+
+
+def weight(result: Mapping[str, Any]) -> int:
+    """About how many characters have to be worked on for the value of a result."""
+    blocks = [*_list(result.get("content")), *_list(result.get("contents"))][: MOST_BLOCKS + 1]
+    parts = [part for block in blocks if isinstance(block, Mapping) for part in (block, block.get("resource")) if isinstance(part, Mapping)]
+    return sum(len(text) for part in parts for key in ("text", "data", "blob") if isinstance(text := part.get(key), str))
 
 
 def _texts(result: Mapping[str, Any]) -> str:

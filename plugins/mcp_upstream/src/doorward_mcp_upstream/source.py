@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from anyio import to_thread
-from doorward import Call, Compiled, Function, ServerContext, ServerError, Settings, log, starts_doorward
+from doorward import Call, Compiled, Function, ServerContext, ServerError, Settings, aside, log, starts_doorward
 
 from doorward_mcp_upstream import files, functions, offers, results
 from doorward_mcp_upstream.documents import digest
@@ -68,7 +68,8 @@ class MCP:
         given = {function.names.get(key, key): value for key, value in call.arguments.items()}
         params = {"name": name, "arguments": files.sent(given, tool.get("inputSchema"))}
         result = await self._upstream.request("tools/call", params, call=call, era=function.data["era"], safe=function.idempotent)
-        return results.of_tool(result, wrapped=function.data.get("wrapped") is True)
+        value = partial(results.of_tool, result, wrapped=function.data.get("wrapped") is True)
+        return await aside(value, results.weight(result))
 
     async def close(self) -> None:
         await self._upstream.close()

@@ -50,7 +50,7 @@ async def sse(context: ServerContext) -> AsyncIterator[Wire]:
 
         async with anyio.create_task_group() as group:
             group.start_soon(_receive, events, arrived, ended, why)
-            yield Wire(incoming, _Outgoing(client, target, arrived, group), reason, ended)
+            yield Wire(incoming, _Outgoing(client, target, arrived, group), reason, ended, client.large.whole)
             group.cancel_scope.cancel()
 
 

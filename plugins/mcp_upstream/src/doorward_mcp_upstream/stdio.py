@@ -14,12 +14,13 @@ import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import mcp_types
-from doorward import ServerContext
+from doorward import ServerContext, aside, read_json
 from mcp.shared.message import SessionMessage
 
 from doorward_mcp_upstream import environment
@@ -180,7 +181,7 @@ class _Incoming(Incoming):
                 raise anyio.EndOfStream from None
             except asyncio.LimitOverrunError as error:
                 return await self._too_long(error.consumed)
-            if line.lstrip().startswith(b"{") and (message := _read(line)):
+            if line[:100].lstrip().startswith(b"{") and (message := await aside(partial(_read, line), len(line))):
                 return message
             self._log.add(line[:5000].decode(errors="replace"))
 
@@ -208,7 +209,7 @@ def _read(line: bytes) -> SessionMessage | None:
     if too_many(line):
         return _in_place_of(line, line, TOO_MANY)
     try:
-        return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+        return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_python(read_json(line), by_name=False))
     except ValueError:
         return _in_place_of(line, line, Trouble("it answered with what is no JSON-RPC message"))
 

@@ -33,10 +33,10 @@ class Trouble(Exception):
     def __str__(self) -> str:
         return self.message
 
-    def as_error(self, code: int = CODE, data: Any = None) -> dict[str, Any]:
-        """As the error of a JSON-RPC answer, which the SDK hands on to who asked. `data` is what the server's own error had."""
+    def as_error(self, code: int = CODE, said: str = "", data: Any = None) -> dict[str, Any]:
+        """As the error of a JSON-RPC answer, which the SDK hands on to who asked. `said` and `data` are what the server's own error had."""
         rest = data if isinstance(data, dict) else {}
-        return {"code": code, "message": self.message, "data": {**rest, _MARK: asdict(self)}}
+        return {"code": code, "message": said or self.message, "data": {**rest, _MARK: asdict(self)}}
 
 
 @dataclass

@@ -6,12 +6,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from textwrap import indent
 from typing import TYPE_CHECKING, Any, Literal
 
-from doorward import Call, DoorwardError, LimitExceeded, ServerContext, ServerError, Suggestion
+from doorward import Call, DoorwardError, LimitExceeded, ServerContext, ServerError, Suggestion, quoted
 
 from doorward_mcp_upstream.breaker import Breaker
 from doorward_mcp_upstream.flights import Flights
@@ -38,6 +40,7 @@ _HEADER_MISMATCH = -32020
 """A server wants arguments in headers that we did not send: its tools have changed (MCP 2026-07-28, streamable HTTP)."""
 _URL_WANTED = -32042
 """A person has to visit a page first (MCP 2025-11-25, elicitation, URL mode)."""
+_PAGE = re.compile(r"https?://[\x21-\x7e]{1,2000}")
 _NO_STREAMABLE = (400, 404, 405)
 """What a server of the older transport answers to the newer one (MCP 2025-11-25, transports, backwards compatibility)."""
 
@@ -236,7 +239,7 @@ class Upstream:
         if trouble.sent and trouble.passing and method == "tools/call":  # nothing else changes anything
             hint = f"{hint} It may have been done or not; it is not repeated unless the function is known to be safe to repeat.".strip()
         if said := self._log.tail():
-            message += f". Its standard error said last:\n{said}"
+            message += ". Its standard error said last:\n" + indent(said, "> ")
         error = ServerError(message, hint=hint or None)
         if trouble.oauth:
             error.auth = [Suggestion([{"type": "oauth2"}], f"OAuth with a login, by `doorward login {self._context.name}`")]
@@ -246,6 +249,8 @@ class Upstream:
         hint = None
         if refusal.code == _URL_WANTED and isinstance(refusal.data, dict):
             asked = refusal.data.get("elicitations")
-            urls = [str(each.get("url"))[:_SAID] for each in asked if isinstance(each, dict)] if isinstance(asked, list) else []
-            hint = f"A person has to open {' and '.join(urls[:5])} first." if urls else None
-        return ServerError(f"{self._context.name} ({method}): {clear(refusal.message)[:_SAID]} (code {refusal.code})", hint=hint)
+            urls = [each.get("url") for each in asked if isinstance(each, dict)] if isinstance(asked, list) else []
+            pages = [quoted(url) for url in urls[:5] if isinstance(url, str) and _PAGE.fullmatch(url)]
+            hint = f"Its server wants a person to open {' and '.join(pages)} first." if pages else None
+        said = quoted(clear(refusal.message)[:_SAID])
+        return ServerError(f"{self._context.name} ({method}) answered with an error: {said} (code {refusal.code})", hint=hint)

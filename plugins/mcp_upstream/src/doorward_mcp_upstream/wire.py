@@ -27,12 +27,13 @@ async def _nothing() -> str:
 @dataclass(frozen=True, slots=True)
 class Wire:
     """What a transport opened. `reason` says, once it has ended, why it did, as far as that is known. `ended` is set by whoever
-    notices that it has."""
+    notices that it has. `whole` gives the result for what the SDK was given in its place."""
 
     read: Any
     write: Any
     reason: Callable[[], Awaitable[str]] = _nothing
     ended: asyncio.Event = field(default_factory=asyncio.Event)
+    whole: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
 
 class Stream:

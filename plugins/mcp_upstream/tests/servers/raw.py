@@ -54,6 +54,27 @@ BAD = [
 ]
 
 
+def deep(levels: int) -> str:
+    return '{"properties": {"a": ' * levels + "{}" + "}}" * levels
+
+
+ODD = [
+    '{"name": "first", "inputSchema": {}}',
+    *(f'{{"name": "deep{levels}", "inputSchema": {deep(levels)}}}' for levels in (400, 5000)),
+    f'{{"name": "digits", "inputSchema": {{"properties": {{"a": {{"default": {"9" * 5000}, "maximum": {"9" * 400}}}}}}}}}',
+    '{"name": "nan", "inputSchema": {"properties": {"a": {"default": NaN, "minimum": -Infinity, "multipleOf": 1e999}}}}',
+    '{"name": "half\\ud800", "inputSchema": {}, "description": "half \\udfff", "title": "\\ud83d"}',
+    '{"name": "twice", "name": "twice", "inputSchema": 1, "inputSchema": {}}',
+    '{"name": "required", "inputSchema": {"required": {"a": 1}, "properties": {"a": [], "b": 5}}}',
+    '{"name": "kinds", "inputSchema": {"type": {"object": 1}}, "annotations": [], "outputSchema": [1]}',
+    '{"name": "header", "inputSchema": {"properties": {"a": {"type": "string", "x-mcp-header": {"a": [1]}}}}}',
+    '{"name": ["first"], "inputSchema": {}}', "17", "null", "[[]]",
+    '{"name": "bytes \xff", "inputSchema": {}}',
+    '{"name": "last", "inputSchema": {}}',
+]  # fmt: skip
+"""Tools as JSON, as no reader likes them."""
+
+
 def tools(message: dict[str, Any]) -> dict[str, Any]:
     cursor = (message.get("params") or {}).get("cursor")
     if MODE == "bad":
@@ -97,6 +118,11 @@ def call(message: dict[str, Any]) -> None:
         return
     if name == "million":
         sys.stdout.write(f'{{"jsonrpc": "2.0", "id": {message["id"]}, "result": {{"structuredContent": [{"[]," * 2_000_000}[]]}}}}\n')
+        sys.stdout.flush()
+        return
+    if name == "deep":
+        value = '{"a": ' * arguments["levels"] + "1" + "}" * arguments["levels"]
+        sys.stdout.write(f'{{"jsonrpc": "2.0", "id": {message["id"]}, "result": {{"structuredContent": {value}}}}}\n')
         sys.stdout.flush()
         return
     if name == "flood":  # what is said at once is there at once
@@ -148,6 +174,10 @@ def main() -> None:
                 discover(message)
             case "initialize":
                 initialize(message)
+            case "tools/list" if MODE == "odd":
+                text = f'{{"jsonrpc": "2.0", "id": {message["id"]}, "result": {{"tools": [{", ".join(ODD)}]}}}}\n'
+                sys.stdout.buffer.write(text.encode("latin-1"))
+                sys.stdout.buffer.flush()
             case "tools/list":
                 say({"id": message["id"], "result": tools(message)})
             case "tools/call":

@@ -14,7 +14,7 @@ from email.message import Message
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from doorward import ApiError, Reply, ServerError
+from doorward import ApiError, Reply, ServerError, decoded, quoted, read_json, status
 
 from doorward_openapi import media_types, streams
 from doorward_openapi.values import finite
@@ -27,6 +27,8 @@ _KEPT = 2 * 2**20
 cut in two would not be found."""
 _MOST_PARTS = 2_000_000
 """Separators of values in one answer: 50 MB can hold values of several gigabytes. With more it is text."""
+_AT_ONCE = 2**16
+"""Bytes of JSON that are read in one step; more are read in a thread, and there piece by piece."""
 _SLOW = ("punycode", "idna")
 """Codecs that take time with the square of the length."""
 
@@ -108,9 +110,9 @@ def _text(body: bytes, charset: str | None) -> str:
     try:
         if charset and codecs.lookup(charset).name in _SLOW:
             charset = None
-        return body.decode(charset or "utf-8", "replace").removeprefix("\ufeff")
-    except (LookupError, ValueError):  # some codecs are none for text
-        return body.decode("utf-8", "replace").removeprefix("\ufeff")
+        return decoded(body, charset or "utf-8").removeprefix("\ufeff")
+    except (LookupError, ValueError, TypeError):  # some codecs are none for text
+        return decoded(body).removeprefix("\ufeff")
 
 
 def _crowded(body: bytes) -> bool:
@@ -122,6 +124,10 @@ def _json(body: bytes, charset: str | None = None) -> Any:
     import msgspec
 
     body = body.removeprefix(_BOM).removeprefix(b")]}'")
+    if len(body) > _AT_ONCE:
+        other = charset and json.detect_encoding(body) == "utf-8"
+        text = _text(body, charset) if other else decoded(body, json.detect_encoding(body))
+        return read_json(text, number=finite)
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -137,7 +143,7 @@ def error_of(what: str, answer: Answer, suggest: Callable[[], str] = str) -> Api
     """The error that an answer of 400 and above stands for. `suggest` tells what to do if it lacks credentials."""
     value = _error_body(answer)
     told = _told(value, 0)
-    message = f"{what} answered {answer.status} {answer.reason}".rstrip() + (f": {told}" if told else "")
+    message = f"{what} answered {status(answer.status)}" + (f": {quoted(told)}" if told else "")
     after = answer.retry_after
     return ApiError(message, status=answer.status, body=value, retry_after=after, hint=_hint(answer.status, after, suggest))
 

@@ -10,15 +10,15 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.lowlevel
 import httpx2
-from doorward import ServerError, Template
+from doorward import GuardedTransport, ServerError, Template
 
 from doorward_openapi import failures, media_types, redirects, retries, streams
 from doorward_openapi.answers import Answer
 from doorward_openapi.destinations import Destinations
 from doorward_openapi.redirects import Hop
 from doorward_openapi.servers import among, origin, same_origin, shown
-from doorward_openapi.transport import Transport
 
 if TYPE_CHECKING:
     from doorward_openapi.request import Request
@@ -66,7 +66,7 @@ class Client:
         # Answers set no cookies: what one caller's request brought must not go along with another's.
         jar = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
         agent = {"User-Agent": "doorward-openapi/0.1.0"}
-        transport = Transport(self._destinations, reach.by_socket)
+        transport = GuardedTransport(self._destinations, reach.by_socket, http2=True)
         self._client = httpx2.AsyncClient(follow_redirects=False, cookies=jar, headers=agent, transport=transport)
 
     def _credentials(self) -> httpx2.Auth | None:
@@ -180,6 +180,7 @@ async def _read(what: str, response: httpx2.Response, most: int) -> Answer:
         async for part in response.aiter_bytes():
             size += len(part)
             parts.append(part)
+            await anyio.lowlevel.checkpoint()  # what is decompressed is there at once, hundreds of pieces of it
             if size > most:
                 parts[-1] = part[: most - size]
                 cut = f"answered with more than {most // 2**20} MiB"

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from doorward import Compiled, ConfigError, Function, Skipped, unique_names
+from doorward import Compiled, ConfigError, Function, Skipped, not_public_name, unique_names
 
 from doorward_openapi import overlay, servers
-from doorward_openapi.destinations import not_public_name
 from doorward_openapi.document import gc_paused
 from doorward_openapi.keywords import Unusable
 from doorward_openapi.operations import Operation, Operations, operations_of

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import anyio
-from doorward import LoginRefused, MissingSecret, ServerError
+from doorward import LoginRefused, MissingSecret, ServerError, status
 
 from doorward_openapi.document import MOST_BYTES
 from doorward_openapi.servers import among, same_origin, shown
@@ -72,7 +72,7 @@ class Downloads:
             answer = await self._asked(what, url, {})  # the redirect leads elsewhere by now: what was kept is of another place
         if answer.status != 200:
             hint = "Check `spec`, and `auth` if the document needs it."
-            raise ServerError(f"{what} cannot be had: {answer.status} {answer.reason}", hint=hint)
+            raise ServerError(f"{what} cannot be had: {status(answer.status)}", hint=hint)
         await anyio.to_thread.run_sync(self.kept.write, url, answer.url, answer.headers, answer.body)
         return Downloaded(answer.url, answer.body)
 

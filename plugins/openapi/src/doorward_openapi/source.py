@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 import anyio
-from doorward import Call, Compiled, Reply, ServerContext, ServerError, Settings, Template
+from doorward import Call, Compiled, Reply, ServerContext, ServerError, Settings, Template, aside
 from pydantic import Field, JsonValue, PositiveFloat, field_validator
 
 from doorward_openapi import servers
@@ -137,8 +138,8 @@ class OpenAPI:
         timeout = min(self._settings.timeout, call.time_left)
         answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=function.idempotent)
         if answer.status >= 400:
-            raise answers.error_of(what, answer, self._server.suggest)
-        value = answers.value_of(what, answer)
+            raise await aside(partial(answers.error_of, what, answer, self._server.suggest), len(answer.body))
+        value = await aside(partial(answers.value_of, what, answer), len(answer.body))
         following = pages.following(function, call.arguments, answer.headers, value)
         return value if following is None else Reply(value, next=following)
 

@@ -1,4 +1,4 @@
-"""Connections: pooled, HTTP/1.1 or 2, by TCP to addresses that were checked, through a proxy, or over a Unix socket.
+"""Connections for plugins: pooled, HTTP/1.1 or 2, by TCP to addresses that were checked, through a proxy, or over a Unix socket.
 
 Built on what httpcore2 makes public only: a check that rested on the innards of a library would be gone without a sound
 the day that they change.
@@ -9,14 +9,11 @@ from __future__ import annotations
 import urllib.request
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import anyio
 import httpcore2
 import httpx2
-
-from doorward_openapi.destinations import Destinations
-from doorward_openapi.servers import origin
 
 MOST_CONNECTIONS = 100
 _IDLE = 20
@@ -27,12 +24,29 @@ _NEXT_ADDRESS = 0.25
 """Seconds until the next address of a host is tried as well (RFC 8305 section 5)."""
 
 
-class Transport(httpx2.AsyncBaseTransport):
-    """Sends each request to where it may go. `by_socket` says which Unix socket carries what goes to a URL."""
+class Destinations(Protocol):
+    """Who says where connections may go."""
 
-    def __init__(self, destinations: Destinations, by_socket: Callable[[str], str | None]) -> None:
+    async def addresses(self, host: str, port: int) -> list[str]:
+        """The addresses of a host that a connection may be made to, in their order.
+
+        Raises: DoorwardError if it may be made to none; OSError if the name cannot be resolved.
+        """
+
+    async def by_proxy(self, host: str, port: int) -> None:
+        """Raises: DoorwardError if a proxy, which resolves names itself, may not be asked for this one."""
+
+
+class GuardedTransport(httpx2.AsyncBaseTransport):
+    """Sends each request to where it may go: the addresses that were judged are the very ones that are connected to, whatever a name
+    server says next. `by_socket` says which Unix socket carries what goes to a URL. `http2` is for https only."""
+
+    def __init__(
+        self, destinations: Destinations, by_socket: Callable[[str], str | None] = lambda url: None, *, http2: bool = False
+    ) -> None:
         self._destinations = destinations
         self._by_socket = by_socket
+        self._http2 = http2
         self._pools: dict[str, httpcore2.AsyncConnectionPool] = {}
         self._proxied: dict[str, httpx2.AsyncHTTPTransport] = {}
 
@@ -65,7 +79,7 @@ class Transport(httpx2.AsyncBaseTransport):
                 max_connections=MOST_CONNECTIONS,
                 max_keepalive_connections=_IDLE,
                 keepalive_expiry=_EXPIRY,
-                http2=scheme == "https",
+                http2=self._http2 and scheme == "https",
                 uds=path,
                 network_backend=None if path else _Network(self._destinations),
             )
@@ -73,17 +87,15 @@ class Transport(httpx2.AsyncBaseTransport):
 
     async def _by_proxy(self, proxy: str, request: httpx2.Request) -> httpx2.Response:
         """The proxy resolves names; what can be told from here is checked first."""
-        host, port = origin(str(request.url))[1:]
-        if not self._destinations.configured(host, port):
-            await self._destinations.require_public(host, port)
+        await self._destinations.by_proxy(request.url.host, request.url.port or (443 if request.url.scheme == "https" else 80))
         if proxy not in self._proxied:
             limits = httpx2.Limits(max_connections=MOST_CONNECTIONS, max_keepalive_connections=_IDLE, keepalive_expiry=_EXPIRY)
-            self._proxied[proxy] = httpx2.AsyncHTTPTransport(proxy=proxy, http2=True, limits=limits)
+            self._proxied[proxy] = httpx2.AsyncHTTPTransport(proxy=proxy, http2=self._http2, limits=limits)
         return await self._proxied[proxy].handle_async_request(request)
 
 
 class _Network(httpcore2.AsyncNetworkBackend):
-    """TCP connections to addresses that were checked: the very ones that are connected to, whatever a name server says next."""
+    """TCP connections to the addresses that were judged."""
 
     def __init__(self, destinations: Destinations) -> None:
         self._destinations = destinations
@@ -102,7 +114,7 @@ class _Network(httpcore2.AsyncNetworkBackend):
                 addresses = await self._destinations.addresses(host, port)
         except TimeoutError:
             raise httpcore2.ConnectTimeout("the name was not resolved in time") from None
-        except (OSError, UnicodeError) as error:
+        except OSError as error:
             raise httpcore2.ConnectError(f"the name cannot be resolved: {error}") from error
         if len(addresses) == 1:
             return await self._inner.connect_tcp(addresses[0], port, timeout, local_address, socket_options)
