@@ -8,7 +8,7 @@ from typing import Any
 
 from doorward import Function
 
-from doorward_openapi import keywords, media_types, parameters, swagger2
+from doorward_openapi import keywords, media_types, parameters, paths, swagger2
 from doorward_openapi.bodies import Bodies
 from doorward_openapi.keywords import Unusable
 from doorward_openapi.refs import BadRef, Documents
@@ -80,6 +80,8 @@ class Operations:
         method, path = operation.method, operation.path
         if len(path) > _LONGEST_PATH:
             raise Unusable("its path is too long")
+        if paths.leads_away(paths.TEMPLATE.sub("x", path.partition("#")[0].partition("?")[0])):
+            raise Unusable("its path has a part that is `.` or `..`")
         if not method.isascii() or not method.isalpha() or len(method) > 30:
             raise Unusable(f"{method[:100]!r} is no HTTP method")
         node, file = operation.node, operation.home

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from doorward_openapi.keywords import Keyword, Unusable
+from doorward_openapi.paths import TEMPLATE
 from doorward_openapi.refs import Documents
 from doorward_openapi.schemas import Schemas
 from doorward_openapi.text import kind, line
@@ -31,8 +32,6 @@ _TRANSPORT = {
     *("proxy-authorization", "proxy-connection", "expect", "forwarded"),
 }
 """Headers that belong to the connection: a program that could set them could reach past the door."""
-
-TEMPLATE = re.compile(r"\{([^{}]{1,200})\}")
 
 
 def resolved(

@@ -7,12 +7,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import unquote
 
 from doorward import InvalidArguments
 
-from doorward_openapi import payload, servers, styles
-from doorward_openapi.parameters import TEMPLATE
+from doorward_openapi import paths, payload, servers, styles
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
@@ -63,31 +62,17 @@ def build(base: str, data: Mapping[str, Any], arguments: Mapping[str, Any]) -> R
 
 
 def _url(base: str, template: str, values: Mapping[str, str], query: list[str]) -> str:
-    """Base, path and query. A template may hold a query of its own; a fragment is not sent."""
-    template, _, fixed = template.partition("#")[0].partition("?")
-    segments = []
-    for segment in template.split("/"):
-        literals = TEMPLATE.split(segment)
-        filled = "".join(quote(part, safe="!$&'()*+,;=:@%~{}") if i % 2 == 0 else values.get(part, "") for i, part in enumerate(literals))
-        if len(literals) > 1 and (not filled or set(filled.replace("%2E", ".").replace("%2e", ".")) == {"."}):
-            raise InvalidArguments(f"a path cannot hold {filled!r} for {{{literals[1]}}}: it would lead to another function")
-        segments.append(filled)
-    if fixed:
-        query = [_fixed(fixed, values), *query]
-    url = f"{base.rstrip('/')}/{'/'.join(segments).removeprefix('/')}" + (f"?{'&'.join(query)}" if query else "")
+    path, fixed = paths.filled(template, values)
+    query = [fixed, *query] if fixed else query
+    url = f"{base.rstrip('/')}/{path.removeprefix('/')}" + (f"?{'&'.join(query)}" if query else "")
     if not servers.same_origin(url, base):
         raise InvalidArguments("the path would lead to another server")
     return url
 
 
-def _fixed(query: str, values: Mapping[str, str]) -> str:
-    parts = TEMPLATE.split(query)
-    return "".join(quote(part, safe="!$&'()*+,;=:@/?%~") if i % 2 == 0 else values.get(part, "") for i, part in enumerate(parts))
-
-
 def _path_value(wire: Mapping[str, Any], value: Any) -> str:
     written = styles.in_path(wire["name"], value, wire)
-    if not written:
+    if not written or not unquote(written).strip("/\\"):
         raise InvalidArguments(f"{wire['arg']} is part of the path and must not be empty")
     return written
 
