@@ -53,7 +53,7 @@ def table(entry: Swagger, file: Path, config: Path, keep: Callable[[str, str], s
     made: dict[str, Any] = {"source": "openapi"}
     for key, ours in _KEYS.items():
         if value := entry.get(key):
-            made[ours] = [str(each) for each in value] if isinstance(value, list) else read(str(value))
+            made[ours] = [read(str(each)) for each in value] if isinstance(value, list) else read(str(value))
     for key in ("spec", "skills"):
         if key in made:
             made[key] = _place(made[key], file, config)
@@ -62,11 +62,20 @@ def table(entry: Swagger, file: Path, config: Path, keep: Callable[[str, str], s
     if isinstance(headers := entry.get("extra_headers"), Mapping) and headers:
         made["headers"] = {str(key): hide(read(str(value)), keep, name=str(key)) for key, value in headers.items()}
     if auth := _auth(entry):
-        made["auth"] = {
-            key: value if key == "type" or not isinstance(value, str) else hide(read(value), keep, name=_secret(key))
-            for key, value in auth.items()
-        }
+        made["auth"] = {key: _read(value, key, keep, read) for key, value in auth.items()}
     return made
+
+
+def _read(value: Any, key: str, keep: Callable[[str, str], str], read: Callable[[str], str]) -> Any:
+    """A value of `auth`."""
+    match value:
+        case str():
+            return read(value) if key == "type" else hide(read(value), keep, name=_secret(key))
+        case list():
+            return [_read(each, key, keep, read) for each in value]
+        case Mapping():
+            return {str(name): _read(each, str(name), keep, read) for name, each in value.items()}
+    return value
 
 
 def _auth(entry: Swagger) -> dict[str, Any]:
