@@ -33,6 +33,7 @@ _EXPORTS = {
     "mcp": ("RawPrompt", "RawResource", "RawTool", "principal_of"),
     "names": ("is_plain", "python_name", "unique_names"),
     "programs": ("awaited", "bind", "parameters", "sets_result"),
+    "references": ("escaped",),
     "secrets": ("Secret", "Template"),
     "settings": ("Config", "Settings"),
     "signatures": ("signature",),
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     from doorward.programs import bind as bind
     from doorward.programs import parameters as parameters
     from doorward.programs import sets_result as sets_result
+    from doorward.references import escaped as escaped
     from doorward.secrets import Secret as Secret
     from doorward.secrets import Template as Template
     from doorward.settings import Config as Config
