@@ -155,7 +155,7 @@ def test_what_a_client_leaves_alone_stays_as_it_is(text: str) -> None:
         ours = translate(text, Path("/h"), Path("/p"), lambda name, was: asked.append(name))
     except ValueError:
         return
-    if not [*find(ours)] and "${userHome}" not in text:
+    if not [*find(ours)] and not any(known in text for known in ("${userHome}", "${/}")):
         assert Secrets(environ={}).expand(ours) == text
 
 
@@ -232,3 +232,15 @@ def test_a_folder_of_a_project_is_text(home: Home) -> None:
     home.run("import", "--client", "claude-code", "--all")
     table = tomllib.loads(home.read("project/doorward.toml"))["servers"]["x"]
     assert expand(table, Secrets(environ={}, resolve=resolved)) == {"source": "mcp", "command": [f"{folder}/run"], "cwd": str(folder)}
+
+
+@pytest.mark.parametrize(
+    "place", ["/etc/passwd", "~/.ssh/id_rsa", "../../.ssh/id_rsa", "a/../../x", "${userHome}/x", "${HOME}/x", "x://../y"]
+)
+@pytest.mark.parametrize("key", ["skills_url", "swagger_url"])
+def test_mce_names_no_files_elsewhere(home: Home, key: str, place: str) -> None:
+    """A document or a guide, which agents read, is below the folder of the file that names it, or a URL."""
+    home.write("project/swaggers.yaml", json.dumps({"servers": [{"name": "a", "swagger_url": "https://h/x", key: place}]}))
+    ended = home.run("import", "swaggers.yaml", "--yes", HOME=str(home.folder))
+    assert "not below its folder" in ended.out
+    assert not (home.project / "doorward.toml").exists()

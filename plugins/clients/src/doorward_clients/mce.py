@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from doorward import ConfigError
-from doorward.commands import beside, hide
+from doorward.commands import beside, escaped, hide, is_plain, unescaped
 
 TITLE = "MCE"
 _LARGEST = 2**18
@@ -94,8 +95,14 @@ def _secret(key: str) -> str:
 
 
 def _place(text: str, file: Path, config: Path) -> str:
-    """A path, which MCE takes from where it is started, as seen from our configuration; a URL as it is."""
-    if "://" in text:
+    """A path, which MCE takes from where it is started, as seen from our configuration; a URL as it is.
+
+    Raises: ValueError for a path that leads anywhere else: what it names would be read, and shown to agents.
+    """
+    if re.match("https?://", text):
         return text
+    if not is_plain(text) or text.startswith("~") or Path(text).is_absolute() or ".." in Path(text).parts:
+        raise ValueError("names a file that is not below its folder")
+    text = unescaped(text)
     there = next((base / text for base in (Path.cwd(), file.parent, file.parent.parent) if (base / text).exists()), Path(text))
-    return str(beside(config, str(there)))
+    return escaped(str(beside(config, str(there))))

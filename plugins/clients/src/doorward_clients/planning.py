@@ -104,6 +104,7 @@ class Plan:
             notes = tuple(f"{key} is not taken over" for key in entry.left_out) if isinstance(entry, Entry) else ()
             name = server_name(found.name)
             table = self._table(name, found, entry)
+            notes += tuple(f"agents will read {guide}" for guide in [table.get("skills")] if guide)
             uses = used(table)
             return Step(found, "add", "is added", name, table, notes, uses, frozenset(uses) - self._tables.own)
         except ValueError as error:
