@@ -28,7 +28,7 @@ def filled(template: str, values: Mapping[str, str]) -> tuple[str, str]:
             f"the path {path[:200]!r} has a part that is `.` or `..`: it would lead to another function",
             hint=f"Give {', '.join(dict.fromkeys(TEMPLATE.findall(template)))} without such parts.",
         )
-    plain = {name: re.sub(r"[&+;]", lambda found: quote(found[0]), value) for name, value in values.items()}
+    plain = {name: re.sub(r"[&+;=]", lambda found: quote(found[0]), value) for name, value in values.items()}
     return path, _written(query, plain, "!$&'()*+,;=:@/?%~")
 
 

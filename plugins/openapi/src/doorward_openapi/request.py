@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from doorward import InvalidArguments
 
-from doorward_openapi import paths, payload, servers, styles
+from doorward_openapi import paths, payload, servers, steering, styles
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
@@ -44,6 +44,7 @@ def build(base: str, data: Mapping[str, Any], arguments: Mapping[str, Any]) -> R
             case "path":
                 path[name] = _path_value(wire, value)
             case "query":
+                steering.check(steering.keys(value))
                 query += styles.pairs(name, value, wire, "query")
             case "querystring":
                 query += _query_string(wire, value)
@@ -83,6 +84,7 @@ def _query_string(wire: Mapping[str, Any], value: Any) -> list[str]:
         return []
     if wire.get("json"):
         return [styles.encoded(styles.dumped(value), "query")]
+    steering.check(steering.keys(value) if isinstance(value, dict) else steering.names(styles.text(value)))
     if isinstance(value, dict):
         return [pair for k, v in value.items() for pair in styles.pairs(str(k), v, {"explode": True}, "form")]
     return [styles.encoded(styles.text(value), "query", reserved=True).replace("%26", "&").replace("%2B", "+")]
