@@ -37,6 +37,7 @@ _EXPORTS = {
     "secrets": ("Secret", "Template"),
     "settings": ("Config", "Settings"),
     "signatures": ("signature",),
+    "texts": ("clean_text",),
     "types": (
         "LOCAL", "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "Ended", "Failure", "File", "Finding", "Frame", "Function",
         "Limits", "Outcome", "Program", "Reply", "Schema", "Skipped",
@@ -94,5 +95,6 @@ if TYPE_CHECKING:
     from doorward.settings import Config as Config
     from doorward.settings import Settings as Settings
     from doorward.signatures import signature as signature
+    from doorward.texts import clean_text as clean_text
     from doorward.types import *  # noqa: F403
     from doorward.watchdog import Watchdog as Watchdog

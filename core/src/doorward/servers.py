@@ -32,6 +32,7 @@ from doorward.programs import digest
 from doorward.settings import ServerSettings
 from doorward.skills import Skills
 from doorward.sources import Sources
+from doorward.texts import clean_compile
 from doorward.types import LOCAL, Compiled, Function
 
 AT_ONCE = 8
@@ -227,7 +228,7 @@ class Servers:
                     self.broken.pop(name, None)
                     return before
                 started = time.perf_counter()
-                compiled = self._narrowed(name, await source.compile())
+                compiled = self._narrowed(name, await anyio.to_thread.run_sync(clean_compile, await source.compile()))
                 ms = (time.perf_counter() - started) * 1000
                 if dry_run:
                     return Report(

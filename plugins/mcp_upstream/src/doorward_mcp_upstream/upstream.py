@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from doorward import Call, DoorwardError, LimitExceeded, ServerContext, ServerError, Suggestion
+from doorward import Call, DoorwardError, LimitExceeded, ServerContext, ServerError, Suggestion, clean_text
 
 from doorward_mcp_upstream.breaker import Breaker
 from doorward_mcp_upstream.flights import Flights
 from doorward_mcp_upstream.listing import Listing
 from doorward_mcp_upstream.settings import MCPSettings
-from doorward_mcp_upstream.stderr import StderrLog, clear
+from doorward_mcp_upstream.stderr import StderrLog
 from doorward_mcp_upstream.troubles import Refusal, Trouble
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ class Upstream:
 
     async def _error(self, method: str, trouble: Trouble, connection: Connection | None) -> DoorwardError:
         """What is told to who called: what went wrong, why, and what the server itself said last."""
-        message = f"{self._context.name} ({method}): {clear(trouble.message)[:_SAID]}"
+        message = f"{self._context.name} ({method}): {clean_text(trouble.message)[:_SAID]}"
         hint = trouble.hint
         if connection is not None and connection.ended.is_set() and (why := await connection.why()):
             message += f": {why}"
@@ -248,4 +248,4 @@ class Upstream:
             asked = refusal.data.get("elicitations")
             urls = [str(each.get("url"))[:_SAID] for each in asked if isinstance(each, dict)] if isinstance(asked, list) else []
             hint = f"A person has to open {' and '.join(urls[:5])} first." if urls else None
-        return ServerError(f"{self._context.name} ({method}): {clear(refusal.message)[:_SAID]} (code {refusal.code})", hint=hint)
+        return ServerError(f"{self._context.name} ({method}): {clean_text(refusal.message)[:_SAID]} (code {refusal.code})", hint=hint)
