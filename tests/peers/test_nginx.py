@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .peer import answers, free_port, gateway, program, running
+from .peer import answers, free_port, gateway, program, run, running
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
@@ -22,6 +22,7 @@ http {{
     listen 127.0.0.1:{port};
     default_type text/plain;
     location /users/ {{ return 200 user; }}
+    location ~ ^/users/[^/]*/keys {{ return 200 keys; }}
     location /admin/keys {{ return 200 admin; }}
   }}
 }}
@@ -31,6 +32,7 @@ DOCUMENT = {
     "info": {"title": "users", "version": "1"},
     "paths": {
         "/users/{id}": {"get": {"operationId": "get_user"}},
+        "/users/{id}/keys": {"get": {"operationId": "get_keys"}},
         "/users/{id}.{end}": {"get": {"operationId": "get_file"}},
         "/admin/keys": {"get": {"operationId": "get_admin"}},
     },
@@ -58,9 +60,10 @@ def asked(port: int, path: str) -> str:
 
 async def test_nginx_answers_nothing_but_what_policy_allows(nginx: int, tmp_path: Path) -> None:
     """What nginx would answer from the path of a denied function is refused before it is sent; plain values arrive."""
-    assert asked(nginx, "/users/..%2Fadmin%2Fkeys") == "admin"  # so the attack is one
+    assert asked(nginx, "/users/..%2Fadmin%2Fkeys") == "admin"  # so the attacks are some
+    assert asked(nginx, "/users/7%2Fkeys") == asked(nginx, "/users/7%2F%2Fkeys") == "keys"
     (tmp_path / "api.json").write_text(json.dumps(DOCUMENT))
-    async with gateway(tmp_path, spec="api.json", base_url=f"http://127.0.0.1:{nginx}", exclude=["get_admin"]) as gate:
+    async with gateway(tmp_path, spec="api.json", base_url=f"http://127.0.0.1:{nginx}", exclude=["get_admin", "get_keys"]) as gate:
         code = """
 import api
 def said(call):
@@ -77,3 +80,10 @@ parts = said(lambda: api.get_file(id="", end="")), said(lambda: api.get_file(id=
         assert outcome.ok, outcome.error
         assert outcome.value[:2] == ["user", "user"]
         assert all(value is True for value in outcome.value[2:])
+        for value in ("7/keys", "7//keys", "7\\keys", "7/keys/"):
+            outcome = await gate.execute(f"import api\napi.get_user(id={value!r})")
+            assert "can mean GET /users/{id}/keys, which may not be called" in outcome.error.message
+    async with gateway(tmp_path, spec="api.json", base_url=f"http://127.0.0.1:{nginx}") as gate:
+        outcome = await gate.execute("import api\napi.get_user(id='7/keys')", functions=["api.get_user"])
+        assert "can mean GET /users/{id}/keys" in outcome.error.message
+        assert await run(gate, "import api\napi.get_user(id='7/keys')") == "keys"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward import arguments
@@ -80,7 +81,8 @@ class Broker:
         function = self.find(name, run.program.principal, near=len(run.failures) < _HELPED)
         started = time.perf_counter()
         client = run.client.of_call(function.server, self._secrets.scrub_value) if run.client else None
-        call = Call(function, {}, run.program.run, run.program.principal, run.program.deadline, client, run.clock)
+        allows = partial(self._allows, run, function.server)
+        call = Call(function, {}, run.program.run, run.program.principal, run.program.deadline, client, run.clock, allows)
         error: BaseException | None = None
         sent = received = 0
         try:
@@ -139,6 +141,11 @@ class Broker:
             )
         if call.time_left <= 0:
             raise LimitExceeded("the run's time is over")
+
+    def _allows(self, run: RunDoor, server: str, id: str, route: str) -> bool:
+        """Whether the run may call a function, of an original id and a route, as well."""
+        function = self._catalog.function(server, id)
+        return function is not None and function.route == route and self._policy.refusal(run.program, function) is None
 
     def _opened(self, call: Call, run: RunDoor) -> Call:
         """The call with the files that its handles mean.

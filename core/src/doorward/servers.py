@@ -115,6 +115,7 @@ class Servers:
             lambda: self.changed(name),
             self._loaded.secrets.scrub,
             lambda: suggested.hint(server, self._catalog.reports().get(module_name(name))),
+            lambda definition: self._catalog.definition(module_name(name), definition),
         )
         return cast("Source", self._driver(server)(context))
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from doorward import Compiled, ConfigError, Function, Skipped, unique_names
 
-from doorward_openapi import overlay, servers, steering
+from doorward_openapi import overlay, routes, servers, steering
 from doorward_openapi.destinations import not_public_name
 from doorward_openapi.document import gc_paused
 from doorward_openapi.keywords import Unusable
@@ -92,7 +92,8 @@ class _Compiler:
         self._warn(functions)
         info = self._root.get("info")
         about = prose(info.get("description"), 1500) or prose(info.get("title"), 200) if isinstance(info, dict) else ""
-        return Compiled(functions, self._schemas.definitions, self._skipped, self._warnings, about, security.closed, security.suggestions())
+        definitions = {**self._schemas.definitions, **({routes.NAME: table} if (table := routes.listed(found)) else {})}
+        return Compiled(functions, definitions, self._skipped, self._warnings, about, security.closed, security.suggestions())
 
     def _found(self) -> list[Operation]:
         """Every operation that stands under `paths`."""

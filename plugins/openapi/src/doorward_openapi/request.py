@@ -18,10 +18,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An HTTP request, all encoded. Credentials and configured headers come later."""
+    """An HTTP request, all encoded. Credentials and configured headers come later. `path` is what stands behind the API's own."""
 
     method: str
     url: str
+    path: str
     headers: dict[str, bytes] = field(default_factory=dict)
     content: bytes | None = None
 
@@ -59,12 +60,11 @@ def build(base: str, data: Mapping[str, Any], arguments: Mapping[str, Any]) -> R
     content = None
     if "body" in data and (built := payload.build(data["body"], body)):
         headers["Content-Type"], content = built[0].encode(), built[1]
-    return Request(data["method"], _url(base, data["path"], path, query), headers, content)
+    written, fixed = paths.filled(data["path"], path)
+    return Request(data["method"], _url(base, written, [fixed, *query] if fixed else query), written, headers, content)
 
 
-def _url(base: str, template: str, values: Mapping[str, str], query: list[str]) -> str:
-    path, fixed = paths.filled(template, values)
-    query = [fixed, *query] if fixed else query
+def _url(base: str, path: str, query: list[str]) -> str:
     url = f"{base.rstrip('/')}/{path.removeprefix('/')}" + (f"?{'&'.join(query)}" if query else "")
     if not servers.same_origin(url, base):
         raise InvalidArguments("the path would lead to another server")
