@@ -20,7 +20,10 @@ _UNSEEN = (
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\u2800"  # letters and marks without a shape
 )
 _HIDDEN = re.compile(f"[{_UNSEEN}]")
-_IN_JSON = re.compile(rf"[{_UNSEEN}\u2028\u2029]|\\u00[01]|\\[bfrt]|\\ud[89a-f]", re.IGNORECASE)
+_ODD = re.compile(f"[{_UNSEEN}\t\r\u2028\u2029]")
+_ESCAPED = re.compile(rb"\\(?:u00|[bfrt])|\x7f")
+"""How JSON may write such a character in ASCII."""
+
 _BREAKS = re.compile("\r\n|[\u2028\u2029]")
 _BLANKS = re.compile("[\t\r]")
 _TEXTS = ("description", "title", "$comment")
@@ -39,7 +42,7 @@ _VALUES = ("enum", "const", "default", "example", "examples")
 def clean_text(text: str) -> str:
     """A text without commands to terminals, control characters, direction marks, tags, selectors, and whatever else has no shape; line
     breaks stay, tabs and returns become blanks."""
-    if text.isascii() and text.isprintable():
+    if not _ODD.search(text):
         return text
     return _HIDDEN.sub("", _BLANKS.sub(" ", _BREAKS.sub("\n", _ESCAPE.sub("", text))))
 
@@ -103,7 +106,7 @@ def clean_compile(compiled: Compiled) -> Compiled:
 def _clean_function(function: Function) -> Function:
     texts = function.id, function.summary, function.description, function.route, *function.tags
     parameters, returns = _clean(function.parameters), _clean(function.returns)
-    if parameters is function.parameters and returns is function.returns and all(text.isascii() and text.isprintable() for text in texts):
+    if parameters is function.parameters and returns is function.returns and not any(map(_ODD.search, texts)):
         return function
     return replace(
         function,
@@ -126,8 +129,9 @@ def _clean(schema: Any) -> Any:
 
 
 def _is_odd(schema: Any) -> bool:
-    """Whether there is anything to clean in a schema, found as fast as most need it."""
+    """Whether there is anything to clean in a schema, found as fast as most need it: they are ASCII."""
     try:
-        return _IN_JSON.search(dump(schema).decode()) is not None
+        text = dump(schema)
     except ValueError:
         return True
+    return _ESCAPED.search(text) is not None or (not text.isascii() and _ODD.search(text.decode()) is not None)

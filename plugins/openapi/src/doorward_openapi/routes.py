@@ -43,36 +43,32 @@ def listed(operations: Iterable[Operation]) -> dict[str, Any]:
 
 
 class Routes:
-    """Looks up paths. Of each method the tree of its routes is made when it is first asked for."""
+    """Looks up paths in the trees of routes, one for each method. Making them takes a moment for a large document."""
 
     def __init__(self, table: Mapping[str, Any]) -> None:
-        self._table = table
-        self._roots: dict[str, _Node] = {}
+        self._roots = {method: _tree(Route(path, id) for path, id in routes) for method, routes in table.items()}
 
     def others(self, method: str, template: str, path: str) -> Iterator[Route]:
         """The routes that a path, as it is sent, can mean rather than that of the template from which it was made: the more literal one
         wins, as OpenAPI has it."""
         own = _shape(template)
-        root = self._root(method)
+        root = self._roots.get(method, _Node())
         for text in dict.fromkeys(paths.decodings(path)):
             for route in _matching(root, [part.casefold() for part in paths.parts(text) if part]):
                 if _shape(route.path) == own:
                     break
                 yield route
 
-    def _root(self, method: str) -> _Node:
-        if method not in self._roots:
-            self._roots[method] = root = _Node()
-            for path, id in self._table.get(method, ()):
-                node = root
-                for part in _shape(path):
-                    before, variable, rest = part.partition("{}")
-                    if variable:
-                        node = node.around.setdefault((before, rest.rpartition("{}")[2]), _Node())
-                    else:
-                        node = node.plain.setdefault(part, _Node())
-                node.ends.append(Route(path, id))
-        return self._roots[method]
+
+def _tree(routes: Iterable[Route]) -> _Node:
+    root = _Node()
+    for route in routes:
+        node = root
+        for part in _shape(route.path):
+            before, variable, rest = part.partition("{}")
+            node = node.around.setdefault((before, rest.rpartition("{}")[2]), _Node()) if variable else node.plain.setdefault(part, _Node())
+        node.ends.append(route)
+    return root
 
 
 def _shape(template: str) -> list[str]:

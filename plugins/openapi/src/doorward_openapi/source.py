@@ -136,7 +136,7 @@ class OpenAPI:
         function = call.function
         what = f"{function.qualified} ({function.route})"
         prepared = request.build(self._base(function.data), function.data, call.arguments)
-        self._own(call, prepared.path)
+        await self._require_own(call, prepared.path)
         timeout = min(self._settings.timeout, call.time_left)
         answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=function.idempotent)
         if answer.status >= 400:
@@ -145,7 +145,7 @@ class OpenAPI:
         following = pages.following(function, call.arguments, answer.headers, value)
         return value if following is None else Reply(value, next=following)
 
-    def _own(self, call: Call, path: str) -> None:
+    async def _require_own(self, call: Call, path: str) -> None:
         """That a path is the function's own, or one's of another that may be called as well.
 
         Raises: Refused.
@@ -157,7 +157,7 @@ class OpenAPI:
         if table is None:
             return
         if self._routes is None or self._routes[0] is not table:
-            self._routes = table, Routes(table)
+            self._routes = table, await anyio.to_thread.run_sync(Routes, table)
         for other in self._routes[1].others(data["method"], data["path"], path):
             if not call.allows(other.id, route := f"{data['method']} {other.path}"):
                 raise Refused(f"{call.function.qualified}: the path {path[:200]!r} can mean {route}, which may not be called")
