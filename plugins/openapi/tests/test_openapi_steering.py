@@ -41,7 +41,7 @@ HEADERS = [
         "Proxy-Authorization",
         "Expect",
     ),
-    *("Cookie", "Remote-User", "X-Remote-User", "X-Proxy-User", "HTTP2-Settings", "X-Accel-Redirect"),
+    *("Cookie", "Remote-User", "X-Remote-User", "X-Proxy-User", "HTTP2-Settings", "X-Accel-Redirect", "X-Auth-Request-User"),
 ]
 
 

@@ -251,7 +251,8 @@ class _Compiler:
             where.append(f"{named}; calls go to {servers.shown(self._base or '')} instead (see `origins`)")
         for (name, place), count in self._operations.withheld.items():
             has = f"{count} operation{'s have' if count > 1 else ' has'} the {place} {name!r}"
-            where.append(f"{has}, which programs cannot give: servers take it for the request itself; set it in `headers` if it is needed")
+            remedy = "; set it in `headers` if it is needed" if place == "header" else ""
+            where.append(f"{has}, which programs cannot give: servers take it for the request itself{remedy}")
         where += [f"variables: no server of the document has {name!r}" for name in sorted(self._variables.unused)]
         if not functions and not self._skipped:
             where.append("the document has no operations")

@@ -24,7 +24,8 @@ _SENDER = {
 }
 _BEGIN = (
     *("proxy-", "forwarded", "x-forwarded", "x-forward-", "x-proxy-", "x-original-", "x-rewrite-", "x-remote-", "x-accel-", "x-envoy-"),
-    *("x-middleware-", "x-ssl-", "ssl-client-", "x-arr-"),
+    *("x-middleware-", "x-ssl-", "ssl-client-", "x-arr-", "x-auth-request-", "x-authenticated-", "x-webauth-", "x-amzn-oidc-"),
+    *("x-goog-authenticated-", "x-ms-client-principal"),
 )
 _FIELDS = {"_method", "_httpmethod", "_http_method", "x_http_method", "x_http_method_override", "x_method_override"}
 """What frameworks take for a method in queries and forms."""
