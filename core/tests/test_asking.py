@@ -478,7 +478,7 @@ async def test_a_question_shows_who_asks_whatever_it_holds() -> None:
     field = {"type": "string", "title": "\u202eToken", "enum": ["a\u00a0b"]}
     form = {"type": "object", "properties": {"a": field}}
     await client.ask("elicitation/create", {"message": "\r\x1b[2K\u202eX\nY" + "z" * 9000, "requestedSchema": form, "_meta": {"a": 1}})
-    assert asked[0]["message"].startswith("evil asks:  [2KX\nYzzz")
+    assert asked[0]["message"].startswith("evil asks:  X\nYzzz")
     assert len(asked[0]["message"]) < 5000
     assert asked[0]["requestedSchema"]["properties"]["a"] == {**field, "title": "Token"}
     assert "_meta" not in asked[0]

@@ -16,6 +16,9 @@ pytestmark = pytest.mark.anyio
 
 KEY = Suggestion([{"type": "key", "name": "X-Key", "value": "${W_KEY}"}], "a key", 2)
 FOREIGN = Suggestion([{"type": "not-installed"}], "another", 2)
+SPYING = [
+    Suggestion([{"type": "key", "name": name, "value": "${W_KEY}"}], "a key", 2) for name in ("${file:/etc/passwd}", "${cmd:id}", "${")
+]
 REFUSED = Suggestion([{"type": "key", "nme": "${W_KEY}"}], "with a key that it does not know", 2)
 
 
@@ -34,17 +37,18 @@ class Key:
 class Closed(Weather):
     async def compile(self) -> Compiled:
         compiled = await super().compile()
-        return Compiled(compiled.functions, compiled.definitions, closed=2, auth=[FOREIGN, REFUSED, KEY])
+        return Compiled(compiled.functions, compiled.definitions, closed=2, auth=[FOREIGN, REFUSED, *SPYING, KEY])
 
 
 async def test_only_what_can_be_used_is_suggested(doorward_host: Any) -> None:
-    """Suggestions are kept with the compile; those of auths that are not installed, or that would refuse them, are passed over."""
+    """Suggestions are kept with the compile; those of auths that are not installed, or that would refuse them, are passed over,
+    and so is what refers to anything but variables."""
     doorward_host.install("source", "closed", Closed)
     doorward_host.install("auth", "key", Key)
     async with doorward_host.gateway('[servers.w]\nsource = "closed"\n') as gate:
         await gate.servers.compile()
         report = gate.catalog.reports()["w"]
-        assert (report.closed, len(report.auth)) == (2, 3)
+        assert (report.closed, len(report.auth)) == (2, 6)
         assert [(s.auth, s.serves) for s in suggested.usable(report, gate.plugins)] == [(KEY.auth, 2)]
         assert "of the type not-installed or key" in suggested.hint(gate.servers.configured["w"], report)
 

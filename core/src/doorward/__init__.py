@@ -38,9 +38,11 @@ _EXPORTS = {
     "quoting": ("quoted", "status"),
     "offload": ("aside",),
     "reading": ("decoded", "read_json"),
+    "references": ("escaped",),
     "secrets": ("Secret", "Template"),
     "settings": ("Config", "Settings"),
     "signatures": ("signature",),
+    "texts": ("clean_text",),
     "types": (
         "LOCAL", "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "Ended", "Failure", "File", "Finding", "Frame", "Function",
         "Limits", "Outcome", "Program", "Reply", "Schema", "Skipped",
@@ -101,10 +103,12 @@ if TYPE_CHECKING:
     from doorward.quoting import status as status
     from doorward.reading import decoded as decoded
     from doorward.reading import read_json as read_json
+    from doorward.references import escaped as escaped
     from doorward.secrets import Secret as Secret
     from doorward.secrets import Template as Template
     from doorward.settings import Config as Config
     from doorward.settings import Settings as Settings
     from doorward.signatures import signature as signature
+    from doorward.texts import clean_text as clean_text
     from doorward.types import *  # noqa: F403
     from doorward.watchdog import Watchdog as Watchdog

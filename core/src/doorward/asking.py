@@ -12,6 +12,7 @@ import anyio
 from doorward.clock import Clock
 from doorward.drivers import Client
 from doorward.errors import LimitExceeded, ServerError
+from doorward.texts import clean_text
 from doorward.values import exceeds
 
 METHODS = ("elicitation/create", "sampling/createMessage")
@@ -83,7 +84,7 @@ class _CallClient:
         self._scrub = scrub
 
     async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
-        await self._run.progress(self, done, total, self._scrub(_readable(str(message)[: 2 * _MESSAGE])))
+        await self._run.progress(self, done, total, self._scrub(clean_text(str(message)[: 2 * _MESSAGE])))
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         said = dict(params)
@@ -104,14 +105,10 @@ def _plainly(value: Any) -> Any:
     """A question whose texts are just that: nothing in them moves a cursor, hides, or turns around what stands before it."""
     match value:
         case dict():
-            return {k: _readable(v) if k in _READ and isinstance(v, str) else _plainly(v) for k, v in value.items()}
+            return {k: clean_text(v) if k in _READ and isinstance(v, str) else _plainly(v) for k, v in value.items()}
         case list():
             return [_plainly(item) for item in value]
     return value
-
-
-def _readable(text: str) -> str:
-    return "".join(c if c.isprintable() or c == "\n" else " " if c.isspace() else "" for c in text)
 
 
 def _amount(number: Any) -> bool:

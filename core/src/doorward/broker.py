@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward import answers, arguments
@@ -80,7 +81,8 @@ class Broker:
         started = time.perf_counter()
         scope = answers_of(function.server, run.program.principal)
         client = run.client.of_call(function.server, lambda value: self._secrets.redactor(scope).value(value)) if run.client else None
-        call = Call(function, {}, run.program.run, run.program.principal, run.program.deadline, client, run.clock)
+        allows = partial(self._allows, run, function.server)
+        call = Call(function, {}, run.program.run, run.program.principal, run.program.deadline, client, run.clock, allows)
         error: BaseException | None = None
         sent = received = 0
         try:
@@ -144,6 +146,11 @@ class Broker:
             )
         if call.time_left <= 0:
             raise LimitExceeded("the run's time is over")
+
+    def _allows(self, run: RunDoor, server: str, id: str, route: str) -> bool:
+        """Whether the run may call a function, of an original id and a route, as well."""
+        function = self._catalog.function(server, id)
+        return function is not None and function.route == route and self._policy.refusal(run.program, function) is None
 
     def _opened(self, call: Call, run: RunDoor) -> Call:
         """The call with the files that its handles mean.

@@ -13,9 +13,11 @@ from doorward.cli.variables import Variables, variable, write_env
 from doorward.files import beside
 from doorward.files import write as write_file
 from doorward.hiding import hide, hide_arguments, is_named_secret
+from doorward.references import Reference, escaped, find, is_plain, joined, to_variable, unescaped
 
 __all__ = [
     "Project",
+    "Reference",
     "Variables",
     "begin",
     "beside",
@@ -23,15 +25,21 @@ __all__ = [
     "client_command",
     "common",
     "compile_now",
+    "escaped",
+    "find",
     "hide",
     "hide_arguments",
     "is_named_secret",
+    "is_plain",
+    "joined",
     "print_json",
     "put_server",
     "say",
     "server_name",
     "servers_of",
     "table",
+    "to_variable",
+    "unescaped",
     "variable",
     "write_env",
     "write_file",

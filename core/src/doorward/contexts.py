@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from doorward.types import LOCAL
+from doorward.types import LOCAL, Schema
 
 if TYPE_CHECKING:
     import httpx2
@@ -24,7 +24,8 @@ class ServerContext:
     called late, because that is what imports the auth plugin. `state` is a folder of the server's own that the
     source may create. `changed` is for a source that learns of it that its functions are others now: they are compiled
     anew in the background, and clients are told. `scrub` takes secrets out of a text that the source keeps. `suggest` is the
-    hint for a call that lacks credentials, if no auth is configured, else empty.
+    hint for a call that lacks credentials, if no auth is configured, else empty. `definition` gives one of the last compile, by its
+    name.
     """
 
     name: str
@@ -35,6 +36,7 @@ class ServerContext:
     changed: Callable[[], None] = lambda: None
     scrub: Callable[[str], str] = str
     suggest: Callable[[], str] = str
+    definition: Callable[[str], Schema | None] = lambda name: None
 
 
 @dataclass(frozen=True, slots=True)

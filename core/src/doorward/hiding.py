@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from doorward.references import is_credential
+from doorward import references
 
 Keep = Callable[[str, str], str]
 """Keeps a secret under a name like the one that is proposed; answers the reference to it."""
@@ -48,10 +48,11 @@ _PAIR = re.compile(
     rf"(?:(?<=[?&;,\s])|^)-{{0,2}}(?P<name>{_WORD})(?P<between>=|:(?!//)\s*|%3D)(?P<scheme>(?:Bearer|Basic|Token)\s+)?(?P<secret>[^\s&;,#]+)",
     re.IGNORECASE,
 )
-_TOKEN = re.compile(rf"(?<![\w-])(?:{_KNOWN})(?![\w-])")
-_CHUNK = re.compile(r"(?<![\w+:@/.=-])[\w+=-]{20,}+(?![/.:@])|(?<=/)[A-Za-z0-9]{20,}+(?=[/?#]|$)")
+_TOKEN = re.compile(rf"(?<![\w$-])\$*(?:{_KNOWN})(?![\w-])")
+_CHUNK = re.compile(r"(?<![\w+:@/.=$-])\$*[\w+=-]{20,}+(?![/.:@])|(?<=/)[A-Za-z0-9]{20,}+(?=[/?#]|$)")
+"""With the `$` before them, which would escape the reference that takes their place."""
+
 _SCHEME = re.compile(r"((?:Bearer|Basic|Token|ApiKey)\s+)(.+)", re.IGNORECASE | re.DOTALL)
-_REFERENCE = "${"
 
 
 def is_named_secret(name: str) -> bool:
@@ -72,20 +73,20 @@ def is_random(text: str) -> bool:
 
 def hide_whole(text: str, keep: Keep, *, name: str) -> str:
     """A value that is a secret, but for a word before it (`Bearer`), as a reference. One that has references, or nothing in it, stays."""
-    if _REFERENCE in text or not text:
+    if not references.is_plain(text) or not text:
         return text
     scheme = _SCHEME.fullmatch(text)
-    return f"{scheme[1]}{keep(name, scheme[2])}" if scheme else keep(name, text)
+    return f"{scheme[1]}{_kept(keep, name, scheme[2])}" if scheme else _kept(keep, name, text)
 
 
 def hide(text: str, keep: Keep, *, name: str = "", guess: bool = True) -> str:
     """The text of a value with references in place of secrets. `name` is what the value is called, if it is called anything. `guess`:
     what only looks random is one, too."""
-    if _REFERENCE not in text and "://" not in text and is_named_secret(name) and not _HARMLESS.fullmatch(text):
+    if references.is_plain(text) and "://" not in text and is_named_secret(name) and not _HARMLESS.fullmatch(text):
         return hide_whole(text, keep, name=name)
 
     def part(what: str, secret: str) -> str:
-        return keep(f"{name}_{what}" if name else what, secret)
+        return _kept(keep, f"{name}_{what}" if name else what, secret)
 
     text = _USERINFO.sub(lambda found: _userinfo(found, part), text)
     text = _PAIR.sub(lambda found: _pair(found, part), text)
@@ -104,7 +105,7 @@ def literals(text: str, name: str) -> set[str]:
         found.add(secret)
         return "${hidden}"
 
-    if is_credential(name) and not is_named_secret(name) and not _WORDS.fullmatch(text):
+    if references.is_credential(name) and not is_named_secret(name) and not _WORDS.fullmatch(text):
         hide_whole(text, keep, name=name)
     hide(text, keep, name=name)
     for secret in [*found]:
@@ -124,8 +125,8 @@ def hide_arguments(words: Sequence[str], keep: Keep) -> Iterator[str]:
     """The words of a command line, one for one; `--token VALUE` is two of them."""
     option = ""
     for word in words:
-        if option and not word.startswith("-") and _REFERENCE not in word and not _HARMLESS.fullmatch(word) and "://" not in word:
-            yield keep(option, word)
+        if option and not word.startswith("-") and references.is_plain(word) and not _HARMLESS.fullmatch(word) and "://" not in word:
+            yield _kept(keep, option, word)
         else:
             yield hide(word, keep)
         named = re.fullmatch(r"-{1,2}([A-Za-z][\w.-]*)", word)
@@ -135,18 +136,24 @@ def hide_arguments(words: Sequence[str], keep: Keep) -> Iterator[str]:
 def _userinfo(found: re.Match[str], keep: Keep) -> str:
     if found["only"]:
         return keep("token", found["only"]) if is_random(found["only"]) or _TOKEN.fullmatch(found["only"]) else found["only"]
-    return found[0] if _REFERENCE in found["secret"] else f"{found['user']}:{keep('password', found['secret'])}"
+    return found[0] if not references.is_plain(found["secret"]) else f"{found['user']}:{keep('password', found['secret'])}"
 
 
 def _pair(found: re.Match[str], keep: Keep) -> str:
     """`--api-key=…`, `TOKEN=…`, `?key=…`, `Authorization: Bearer …`, `Password=…;`."""
     secret = found["secret"]
-    if not is_named_secret(found["name"]) or _REFERENCE in secret or _HARMLESS.fullmatch(secret) or "://" in secret:
+    if not is_named_secret(found["name"]) or not references.is_plain(secret) or _HARMLESS.fullmatch(secret) or "://" in secret:
         return found[0]
     return found[0].removesuffix(secret) + keep(found["name"], secret)
 
 
 def _outside(pattern: re.Pattern[str], text: str, replace: Callable[[str], str]) -> str:
     """The text with what matches replaced, but within references."""
-    parts = re.split(r"(\$?\$\{[^}]{0,600}\})", text)
-    return "".join(part if number % 2 else pattern.sub(lambda found: replace(found[0]), part) for number, part in enumerate(parts))
+    return "".join(
+        piece if is_reference else pattern.sub(lambda found: replace(found[0]), piece) for piece, is_reference in references.split(text)
+    )
+
+
+def _kept(keep: Keep, name: str, secret: str) -> str:
+    """What is kept is the secret itself, not how the configuration would write it."""
+    return keep(name, references.unescaped(secret))

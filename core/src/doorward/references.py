@@ -2,12 +2,14 @@
 
 A scheme's name ends at the brace that closes the reference: blanks, quotes, colons and `:-` are parts of it, and so are braces in pairs
 (two levels deep). It has no default, and references are not nested.
+
+Text of strangers gets into a configuration by `escaped` or `joined`, and by nothing else.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from doorward.errors import MissingSecret
@@ -47,6 +49,58 @@ def find(text: str) -> Iterator[Reference]:
 def replace(text: str, value: Callable[[Reference], str]) -> str:
     """The text with `value` in place of each reference. Raises: MissingSecret if something in it is none."""
     return _REFERENCE.sub(lambda match: "${" if match[0] == "$${" else value(_read(match)), text)
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text, as it is written, has no reference and nothing that looks like a broken one: `$${` may be in it."""
+    return all(match[0] == "$${" for match in _REFERENCE.finditer(text))
+
+
+def escaped(text: str) -> str:
+    """Any text as it is written so that it stands for itself: replacing gives it back, and resolves nothing."""
+    return text.replace("${", "$${")
+
+
+def unescaped(text: str) -> str:
+    """What a text without references stands for."""
+    return text.replace("$${", "${")
+
+
+def to_variable(name: str, default: str | None = None) -> Reference:
+    """`${NAME}`, or with a default that stands for itself. Raises: ValueError if that cannot be written."""
+    text = f"${{{name}}}" if default is None else f"${{{name}:-{escaped(default)}}}"
+    made = Reference(text, "", name, default)
+    try:
+        if [*find(text)] == [made]:
+            return made
+    except MissingSecret:
+        pass
+    raise ValueError("holds a variable with a name or a default that cannot be written")
+
+
+def joined(parts: Iterable[str | Reference]) -> str:
+    """Texts that stand for themselves, and references between them, as one text. Raises: ValueError for what cannot be written: a `$`
+    right before a reference would escape it."""
+    made = plain = ""
+    for part in parts:
+        if isinstance(part, str):
+            plain += part
+        elif plain.endswith("$"):
+            raise ValueError("holds a $ right before a variable, which cannot be written")
+        else:
+            made, plain = made + escaped(plain) + part.text, ""
+    return made + escaped(plain)
+
+
+def split(text: str) -> Iterator[tuple[str, bool]]:
+    """A text in pieces, and whether each is a reference: as it is written, so that the pieces make up the text."""
+    start = 0
+    for match in _REFERENCE.finditer(text):
+        if match[0] != "$${":
+            yield text[start : match.start()], False
+            yield match[0], True
+            start = match.end()
+    yield text[start:], False
 
 
 def _read(match: re.Match[str]) -> Reference:

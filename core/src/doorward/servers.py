@@ -34,6 +34,7 @@ from doorward.scrubber import answers_of
 from doorward.settings import ServerSettings
 from doorward.skills import Skills
 from doorward.sources import Sources
+from doorward.texts import clean_compile
 from doorward.types import LOCAL, Compiled, Function
 
 AT_ONCE = 8
@@ -126,6 +127,7 @@ class Servers:
             lambda: self.changed(name),
             partial(self._loaded.secrets.scrub, scope=answers_of(module_name(name))),
             lambda: suggested.hint(server, self._catalog.report(module_name(name))),
+            lambda definition: self._catalog.definition(module_name(name), definition),
         )
         return cast("Source", self._driver(server)(context))
 
@@ -240,7 +242,7 @@ class Servers:
                     self.broken.pop(name, None)
                     return before
                 started = time.perf_counter()
-                compiled = self._narrowed(name, await source.compile())
+                compiled = self._narrowed(name, await anyio.to_thread.run_sync(clean_compile, await source.compile()))
                 ms = (time.perf_counter() - started) * 1000
                 if dry_run:
                     return Report(

@@ -7,7 +7,7 @@ from typing import Any
 
 from doorward import config, references
 from doorward.config import Server
-from doorward.errors import ConfigError
+from doorward.errors import ConfigError, MissingSecret
 from doorward.plugins import Plugins
 from doorward.records import Report
 from doorward.secrets import Secrets, Template
@@ -31,6 +31,8 @@ def usable(found: Report | Sequence[Suggestion], plugins: Plugins) -> list[Sugge
 
 
 def _fits(suggestion: Suggestion, plugins: Plugins) -> bool:
+    if not all(map(_is_of_variables, _texts(suggestion.auth))):
+        return False
     secrets = Secrets(environ=_Set())
     try:
         for table in suggestion.auth:
@@ -39,6 +41,14 @@ def _fits(suggestion: Suggestion, plugins: Plugins) -> bool:
     except ConfigError:
         return False
     return True
+
+
+def _is_of_variables(text: str) -> bool:
+    """Whether a text refers to nothing but variables: a source knows no file and no command of the operator's."""
+    try:
+        return not any(reference.scheme for reference in references.find(text))
+    except MissingSecret:
+        return False
 
 
 def value(suggestion: Suggestion) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -132,7 +132,9 @@ class Program:
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call out of a sandbox (or of the command line) on its way to a source. `deadline` is a time on the run's `clock`,
-    which stands still while the client is asked; `client` is who asked for the run, where that is an MCP client."""
+    which stands still while the client is asked; `client` is who asked for the run, where that is an MCP client. `allows` says whether the
+    run may call another function of the server as well, by its original id and its route: for a source to which the call may turn out to be
+    that one's."""
 
     function: Function
     arguments: Mapping[str, Any]
@@ -141,6 +143,7 @@ class Call:
     deadline: float = float("inf")
     client: Client | None = None
     clock: Clock = field(default_factory=Clock, repr=False, compare=False)
+    allows: Callable[[str, str], bool] = field(default=lambda id, route: True, repr=False, compare=False)
 
     @property
     def time_left(self) -> float:

@@ -239,7 +239,7 @@ def test_codex_names_variables(home: Home) -> None:
         '[mcp_servers.r]\nurl = "https://h/mcp"\nbearer_token_env_var = "DOCS_TOKEN"\nenv_http_headers = { X-Org = "ORG" }\n'
         '[mcp_servers.s]\ncommand = "c"\nenv_vars = ["HTTPS_PROXY", { name = "A_KEY" }]\n',
     )
-    ended = home.run("import", "--json", A_KEY="here")
+    ended = home.run("import", "--json", "--yes", A_KEY="here")
     assert servers(home) == {
         "r": {"source": "mcp", "url": "https://h/mcp", "headers": {"X-Org": "${ORG}"}, "auth": {"type": "jwt", "token": "${DOCS_TOKEN}"}},
         "s": {"source": "mcp", "command": ["c"], "env": {"HTTPS_PROXY": "${HTTPS_PROXY:-}", "A_KEY": "${A_KEY}"}},

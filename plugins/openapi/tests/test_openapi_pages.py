@@ -205,6 +205,68 @@ async def test_openapi_a_next_page_is_never_elsewhere(gateway: Any, upstream: An
     assert [seen["path"] for seen in upstream.seen] == ["/x", "/x?page=2", "/x?page=3"]
 
 
+@pytest.mark.parametrize("told", ["link", "next", "paging", "@odata.nextLink"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "{elsewhere}/x",
+        "//evil.test/x",
+        "{home}/admin/keys",
+        "/admin/keys",
+        "/x/../admin/keys",
+        "http://u:p@{elsewhere_host}/x",
+        "file:///x",
+    ],
+)
+async def test_openapi_foreign_links_turn_pages_and_nothing_else(
+    gateway: Any, upstream: Any, elsewhere: Any, told: str, place: str
+) -> None:
+    """Whatever place a link names, the same function is asked with the same method, and nobody else sees a request."""
+    place = place.format(elsewhere=elsewhere.url, home=upstream.url, elsewhere_host=elsewhere.url.removeprefix("http://"))
+    url = f"{place}?page={{}}&owner=mallory&flag=true&size=7&_method=DELETE&X-HTTP-Method-Override=DELETE"
+
+    def style(query: dict[str, Any]) -> Any:
+        page = int(query.get("page", 1))
+        link = url.format(page + 1) if page < 3 else ""
+        if told == "link":
+            return answer([query], **({"Link": f'<{link}>; rel="next"'} if link else {}))
+        return answer({"items": [query], **({"paging": {"next": link}} if told == "paging" else {told: link})})
+
+    upstream.answers["/x"] = paged(style)
+    flag = {"type": "boolean"}
+    async with gateway({"page": NUMBER, "owner": TEXT, "flag": flag, "size": NUMBER, "_method": TEXT}) as gate:
+        await pages(gate, {"owner": "me", "flag": False})
+    assert elsewhere.seen == []
+    assert {(seen["method"], urlsplit(seen["path"]).path) for seen in upstream.seen} == {("GET", "/x")}
+    asked = [parse_qs(urlsplit(seen["path"]).query) for seen in upstream.seen]
+    assert [one.get("page") for one in asked] == [None, ["2"], ["3"]]
+    assert all((one["owner"], one["flag"]) == (["me"], ["false"]) and "_method" not in one for one in asked)
+
+
+@pytest.mark.parametrize("method", ["post", "delete"])
+async def test_openapi_links_of_writes_turn_pages_at_most(gateway: Any, upstream: Any, method: str) -> None:
+    """An answer to what may change something adds no argument; what deletes is never repeated for the sake of a page."""
+    told = '</x?page=2&notify=all>; rel="next"'
+    upstream.answers["/x"] = paged(lambda q: answer([q] if "page" not in q else [], Link=told))
+    async with gateway({"page": NUMBER, "notify": TEXT}, method=method) as gate:
+        await pages(gate)
+    assert [seen["path"] for seen in upstream.seen] == ["/x", "/x?page=2"][: 2 if method == "post" else 1]
+
+
+async def test_openapi_links_that_never_end_are_bounded(gateway: Any, upstream: Any) -> None:
+    """Another link on every page ends with the calls of the run."""
+    upstream.answers["/x"] = paged(lambda q: answer([q], Link=f'</x?cursor={len(q.get("cursor", "")) * "a"}b>; rel="next"'))
+    async with gateway({"cursor": TEXT}, "[limits]\ncalls = 5") as gate:
+        assert len(await pages(gate)) == 5
+
+
+async def test_openapi_a_token_of_megabytes_is_none(gateway: Any, upstream: Any) -> None:
+    """It would be sent with each page."""
+    upstream.answers["/x"] = paged(lambda q: answer({"items": [q], "next_cursor": "a" * 2**20}))
+    async with gateway({"cursor": TEXT}) as gate:
+        assert len(await pages(gate)) == 1
+
+
 @pytest.mark.skipif(not os.environ.get("DOORWARD_SPECS"), reason="the folder of documents is absent: DOORWARD_SPECS names it")
 @pytest.mark.parametrize(
     ("file", "function", "path", "style", "arguments"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from doorward import files
@@ -48,11 +48,6 @@ class Variables:
     def has(self, name: str) -> bool:
         """Whether a variable has a value, or will have one."""
         return any(name in known for known in (self._environ, self._there, self.new))
-
-    def used(self, texts: Iterable[str]) -> dict[str, str]:
-        """Those to be added that these texts refer to."""
-        names = {name for text in texts for name in re.findall(r"\$\{(\w+)\}", text)}
-        return {name: value for name, value in self.new.items() if name in names}
 
 
 def variable(text: str) -> str:

@@ -14,6 +14,7 @@ from doorward.gateway import Gateway
 from doorward.results import as_text
 from doorward.schemas import BYTES, Definitions, kinds, table
 from doorward.signatures import prose
+from doorward.texts import shown_schema
 from doorward.types import Function, Outcome, Schema
 from doorward.values import dump, plain
 
@@ -69,7 +70,7 @@ class Direct:
             name=name,
             title=function.summary[:100] or function.name,
             description=_described(function),
-            input_schema=_with_files(_input(plain(function.parameters), definitions)),
+            input_schema=shown_schema(_with_files(_input(plain(function.parameters), definitions))),
             output_schema=_output(function, definitions),
             annotations=t.ToolAnnotations(
                 read_only_hint=function.read_only,
@@ -112,7 +113,7 @@ def _output(function: Function, definitions: Definitions) -> dict[str, Any] | No
         return None
     promised = {"anyOf": [{}, plain(function.returns)]}  # in this order no checker looks at a schema that could take it for ever
     shape = promised if _is_object(function.returns, definitions) else {"properties": {"result": promised}}
-    schema = _with_definitions({"type": "object", **shape}, definitions)
+    schema: dict[str, Any] = shown_schema(_with_definitions({"type": "object", **shape}, definitions))
     try:
         import jsonschema_rs
 

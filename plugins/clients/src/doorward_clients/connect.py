@@ -36,7 +36,10 @@ _OURS = {"command", "args", "url", "httpUrl", "serverUrl", "type", "transport", 
 @click.option("--print", "show", is_flag=True, help="Only show what would be written.")
 @click.option("--remove", is_flag=True, help="Take the entry out.")
 @click.option("--move", is_flag=True, help="Import the client's other servers, and take them out of its configuration.")
-def connect(project: Project, client: str | None, scope: str, name: str, url: str | None, show: bool, remove: bool, move: bool) -> int:
+@click.option("--yes", is_flag=True, help="With --move: do not ask, also where a server would get a variable that is set already.")
+def connect(
+    project: Project, client: str | None, scope: str, name: str, url: str | None, show: bool, remove: bool, move: bool, yes: bool
+) -> int:
     """Write Doorward into the configuration of CLIENT, or list the clients of this machine.
 
     The file is changed in this one place, and a copy of it as it was is kept beside it.
@@ -54,7 +57,7 @@ def connect(project: Project, client: str | None, scope: str, name: str, url: st
     if remove:
         return _done(project, chosen, before, without(before, chosen, name, url), show)
     entry = chosen.entry(client_command(project.config), url)
-    after, code = _moved(project, machine, chosen, before, scope, show) if move else (before, 0)
+    after, code = _moved(project, machine, chosen, before, scope, show, yes) if move else (before, 0)
     if not url and not show and not project.config.is_file():
         raise ConfigError("there is no such file", place=str(project.config), hint="Run `doorward init` or `doorward import` first.")
     return _done(project, chosen, before, connected(after, chosen, name, entry, url), show) or code
@@ -91,13 +94,15 @@ def is_own(raw: Any, name: str, url: str | None = None) -> bool:
     return starts_doorward(entry.command) if entry.command else entry.url == url or name == "doorward"
 
 
-def _moved(project: Project, machine: Machine, client: Client, document: Document, scope: str, show: bool) -> tuple[Document, int]:
+def _moved(
+    project: Project, machine: Machine, client: Client, document: Document, scope: str, show: bool, yes: bool
+) -> tuple[Document, int]:
     """The document without the servers that are in our configuration afterwards, and the exit code of importing them."""
     search = Search(machine)
     search.table(document.has(client.keys), client.title, document.file, scope)
     plan = Plan(project, machine.home)
     plan.add(search.servers)
-    code = carried_out(plan, search, dry_run=show, yes=True, compile_too=False, quiet=project.json)
+    code = carried_out(plan, search, dry_run=show, yes=yes, compile_too=False, quiet=project.json)
     for step in plan.steps:
         if step.action in TAKEN:
             document = document.remove((*client.keys, step.found.name))

@@ -22,7 +22,7 @@ from doorward_clients.planning import Plan, Step, printable
 @click.option("--all", "everything", is_flag=True, help="Also the servers that Claude Code has for other projects.")
 @click.option("--dry-run", "--print", "dry_run", is_flag=True, help="Show what would be written, and write nothing.")
 @click.option("--force", is_flag=True, help="Replace servers of the same name that differ.")
-@click.option("--yes", is_flag=True, help="Do not ask before writing.")
+@click.option("--yes", is_flag=True, help="Do not ask, also where a server would get a variable that is set already.")
 @click.option("--compile", "compile_too", is_flag=True, help="Compile what was added: this starts those servers.")
 def import_(
     project: Project,
@@ -62,6 +62,8 @@ def planned(
 def carried_out(plan: Plan, search: Search, *, dry_run: bool, yes: bool, compile_too: bool, quiet: bool = False) -> int:
     """Show the plan, ask, write, and say what to do next. Returns: the exit code. Raises: ConfigError."""
     project, ask = plan.project, not yes and at_a_terminal() and not plan.project.json
+    if not (ask or yes or dry_run):
+        plan.leave()
     if not project.json:
         _show(plan, search)
     if plan.written and not dry_run:
@@ -72,7 +74,7 @@ def carried_out(plan: Plan, search: Search, *, dry_run: bool, yes: bool, compile
         print_json(_as_json(plan, search, dry_run))
     elif not project.json:
         _tell(plan, dry_run)
-    failed = bool(search.problems) or any(step.action == "unusable" for step in plan.steps)
+    failed = bool(search.problems) or any(step.action in ("unusable", "unasked") for step in plan.steps)
     if compile_too and plan.written and not dry_run:
         failed = bool(compile_now(project, tuple(step.name for step in plan.written))) or failed
     return 1 if failed else 0
@@ -91,6 +93,9 @@ def _show(plan: Plan, search: Search) -> None:
             for s in plan.steps
         ]
         table(["server", "client", "file", "is", ""], rows)
+    if uses := list(_uses(plan)):
+        say("\nWhat these servers would get:")
+        table(["variable", "", "server", "where", "goes to"], [(u["variable"], u["is"], u["server"], u["where"], u["to"]) for u in uses])
     for problem in search.problems:
         say(f"warning: {printable(str(problem))}", err=True)
     if search.elsewhere:
@@ -101,9 +106,16 @@ def _show(plan: Plan, search: Search) -> None:
 
 def _target(step: Step) -> str:
     """The command or the place of a server that is to be written; its secrets are hidden there already."""
-    about = step.table or {}
-    text = " ".join(about.get("command", ())) or str(about.get("url") or about.get("spec") or "")
-    return printable(text if len(text) <= 80 else f"{text[:79]}…")
+    return printable(step.goal if len(step.goal) <= 80 else f"{step.goal[:79]}…")
+
+
+def _uses(plan: Plan) -> Iterator[dict[str, str]]:
+    """Every variable that a server which is to be written refers to, whose it is, and where it goes."""
+    for step in plan.written:
+        taken = plan.taken(step)
+        for name, where in step.uses.items():
+            whose = "is set already" if name in taken else "to be set" if name in step.asks else "its own"
+            yield {"variable": printable(name), "is": whose, "server": step.name, "where": printable(where), "to": _target(step)}
 
 
 def _tell(plan: Plan, dry_run: bool) -> None:
@@ -151,6 +163,7 @@ def _as_json(plan: Plan, search: Search, dry_run: bool) -> dict[str, Any]:
         "written": [] if dry_run else [step.name for step in plan.written],
         "variables": list(plan.secrets()),
         "to_set": plan.wanted,
+        "uses": list(_uses(plan)),
         "problems": [str(problem) for problem in search.problems],
     }
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from doorward import ConfigError
-from doorward.commands import beside, hide
+from doorward.commands import beside, escaped, hide, is_plain, unescaped
 
 TITLE = "MCE"
 _LARGEST = 2**18
@@ -53,7 +54,7 @@ def table(entry: Swagger, file: Path, config: Path, keep: Callable[[str, str], s
     made: dict[str, Any] = {"source": "openapi"}
     for key, ours in _KEYS.items():
         if value := entry.get(key):
-            made[ours] = [str(each) for each in value] if isinstance(value, list) else read(str(value))
+            made[ours] = [read(str(each)) for each in value] if isinstance(value, list) else read(str(value))
     for key in ("spec", "skills"):
         if key in made:
             made[key] = _place(made[key], file, config)
@@ -62,11 +63,20 @@ def table(entry: Swagger, file: Path, config: Path, keep: Callable[[str, str], s
     if isinstance(headers := entry.get("extra_headers"), Mapping) and headers:
         made["headers"] = {str(key): hide(read(str(value)), keep, name=str(key)) for key, value in headers.items()}
     if auth := _auth(entry):
-        made["auth"] = {
-            key: value if key == "type" or not isinstance(value, str) else hide(read(value), keep, name=_secret(key))
-            for key, value in auth.items()
-        }
+        made["auth"] = {key: _read(value, key, keep, read) for key, value in auth.items()}
     return made
+
+
+def _read(value: Any, key: str, keep: Callable[[str, str], str], read: Callable[[str], str]) -> Any:
+    """A value of `auth`."""
+    match value:
+        case str():
+            return read(value) if key == "type" else hide(read(value), keep, name=_secret(key))
+        case list():
+            return [_read(each, key, keep, read) for each in value]
+        case Mapping():
+            return {str(name): _read(each, str(name), keep, read) for name, each in value.items()}
+    return value
 
 
 def _auth(entry: Swagger) -> dict[str, Any]:
@@ -85,8 +95,14 @@ def _secret(key: str) -> str:
 
 
 def _place(text: str, file: Path, config: Path) -> str:
-    """A path, which MCE takes from where it is started, as seen from our configuration; a URL as it is."""
-    if "://" in text:
+    """A path, which MCE takes from where it is started, as seen from our configuration; a URL as it is.
+
+    Raises: ValueError for a path that leads anywhere else: what it names would be read, and shown to agents.
+    """
+    if re.match("https?://", text):
         return text
+    if not is_plain(text) or text.startswith("~") or Path(text).is_absolute() or ".." in Path(text).parts:
+        raise ValueError("names a file that is not below its folder")
+    text = unescaped(text)
     there = next((base / text for base in (Path.cwd(), file.parent, file.parent.parent) if (base / text).exists()), Path(text))
-    return str(beside(config, str(there)))
+    return escaped(str(beside(config, str(there))))

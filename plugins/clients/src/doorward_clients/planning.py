@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -15,17 +15,17 @@ from doorward.commands import Project, Variables, put_server, server_name, serve
 from doorward_clients import mce
 from doorward_clients.entries import Entry, parse
 from doorward_clients.found import Found
-from doorward_clients.references import translate
-from doorward_clients.tables import Tables, same_connection
+from doorward_clients.tables import Tables, same_connection, used
 
-Action = Literal["add", "replace", "there", "same", "hidden", "own", "differs", "unusable"]
+Action = Literal["add", "replace", "there", "same", "hidden", "own", "differs", "unusable", "unasked"]
 TAKEN = ("add", "replace", "there", "same")
 """Servers that are in the configuration afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One server that was found, and what becomes of it: `name` and `table` are its own in the configuration."""
+    """One server that was found, and what becomes of it: `name` and `table` are its own in the configuration, `uses` the variables that
+    it refers to and where each stands in it, `asks` those whose values are not its own."""
 
     found: Found
     action: Action
@@ -33,6 +33,15 @@ class Step:
     name: str = ""
     table: Mapping[str, Any] | None = None
     notes: tuple[str, ...] = ()
+    uses: Mapping[str, str] = field(default_factory=dict)
+    asks: frozenset[str] = frozenset()
+
+    @property
+    def goal(self) -> str:
+        """Where the server's variables go: the command that is started, or the place that is asked."""
+        table = self.table or {}
+        url = str(table.get("url") or table.get("base_url") or table.get("spec") or "")
+        return " ".join(table.get("command", ())) or url.partition("?")[0]
 
 
 class Plan:
@@ -45,7 +54,7 @@ class Plan:
         self.variables = Variables(project.env_file or project.config.parent / ".env")
         self.steps: list[Step] = []
         self._tables = Tables(self.variables, home)
-        self._home, self._force = home, force
+        self._force = force
         self._modules = {module_name(name) for name in self.there}
         self._names: set[tuple[str, str]] = set()
         self._known: set[str] = set()
@@ -53,8 +62,8 @@ class Plan:
     @property
     def wanted(self) -> dict[str, str]:
         """Variables that somebody must set: name → what the client had in its place."""
-        used = self._used()
-        return {name: was for name, was in self._tables.wanted.items() if any(f"${{{name}}}" in text for text in used)}
+        used = {name for step in self.written for name in step.uses}
+        return {name: was for name, was in self._tables.wanted.items() if name in used}
 
     @property
     def written(self) -> list[Step]:
@@ -62,7 +71,19 @@ class Plan:
 
     def secrets(self) -> dict[str, str]:
         """What is added to `.env`."""
-        return self.variables.used(self._used())
+        used = {name for step in self.written for name in step.uses}
+        return {name: value for name, value in self.variables.new.items() if name in used}
+
+    def taken(self, step: Step) -> list[str]:
+        """The variables that a server asks for and that have a value, which is not its own: it would get that."""
+        return sorted(name for name in step.asks if self.variables.has(name))
+
+    def leave(self) -> None:
+        """Nobody is there to say yes: what would get values that are not its own is left out."""
+        for number, step in enumerate(self.steps):
+            if step.table is not None and (names := self.taken(step)):
+                why = f"is left out: it would get {', '.join(names)}; if it may, say --yes"
+                self.steps[number] = replace(step, action="unasked", why=why, table=None)
 
     def add(self, found: Sequence[Found]) -> None:
         """Decide on these, too. What is there already is recognised first: no other of its name takes its place."""
@@ -82,7 +103,10 @@ class Plan:
                 return Step(found, "own", "is Doorward itself")
             notes = tuple(f"{key} is not taken over" for key in entry.left_out) if isinstance(entry, Entry) else ()
             name = server_name(found.name)
-            return Step(found, "add", "is added", name, self._table(name, found, entry), notes)
+            table = self._table(name, found, entry)
+            notes += tuple(f"agents will read {guide}" for guide in [table.get("skills")] if guide)
+            uses = used(table)
+            return Step(found, "add", "is added", name, table, notes, uses, frozenset(uses) - self._tables.own)
         except ValueError as error:
             return Step(found, "unusable", f"cannot be used: {error}")
 
@@ -111,18 +135,16 @@ class Plan:
 
     def _table(self, name: str, found: Found, entry: Entry | mce.Swagger) -> dict[str, Any]:
         """Raises: ValueError."""
-        config = self.project.config.resolve()
+        tables, config = self._tables, self.project.config.resolve()
+        tables.own = set()
         if isinstance(entry, Entry):
             elsewhere = found.folder.resolve() != config.parent
-            return self._tables.of(name, entry, found.folder, elsewhere=elsewhere, starts_there=found.scope.startswith("project"))
-
-        def read(text: str) -> str:
-            return translate(text, self._home, found.folder, self._tables.want)
+            return tables.of(name, entry, found.folder, elsewhere=elsewhere, starts_there=found.scope.startswith("project"))
 
         def keep(what: str, secret: str) -> str:
-            return self.variables.keep(secret, f"{name}_{what}")
+            return tables.keep(secret, f"{name}_{what}")
 
-        return mce.table(entry, found.file, config, keep, read)
+        return mce.table(entry, found.file, config, keep, lambda text: tables.read(text, found.folder))
 
     def write(self) -> None:
         """Write the secrets, then the servers. One that the configuration refuses becomes unusable, and the others go on.
@@ -138,9 +160,6 @@ class Plan:
                 except ConfigError as error:
                     self.steps[number] = replace(step, action="unusable", why=str(error), table=None)
 
-    def _used(self) -> list[str]:
-        return [text for step in self.written for text in _texts(step.table)]
-
 
 def _is_own(name: str, entry: Entry) -> bool:
     """Whether an entry starts Doorward, or leads to one on this machine that is called so."""
@@ -148,18 +167,6 @@ def _is_own(name: str, entry: Entry) -> bool:
         return starts_doorward(entry.command)
     host = urlsplit(entry.url).hostname or ""
     return "doorward" in name.lower() and (host in ("localhost", "::1") or host.startswith("127."))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case Mapping():
-            for each in value.values():
-                yield from _texts(each)
-        case list():
-            for each in value:
-                yield from _texts(each)
 
 
 def printable(text: str) -> str:

@@ -1,35 +1,36 @@
-"""What clients write in place of a value → the `${NAME}` of doorward.toml."""
+"""What clients write in place of a value → the `${NAME}` of doorward.toml. All other text stands for itself there."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from doorward.commands import variable
+from doorward.commands import Reference, joined, to_variable, variable
 
-_REFERENCE = re.compile(r"\$\{([^}]{0,500})\}|\{(?P<opencode>(?:env|file):[^}]{1,500})\}|(?P<odd>\$\{)")
-_NAME = re.compile(r"([A-Za-z_]\w*)(:-[^}]*)?", re.ASCII)
+_REFERENCE = re.compile(r"\$\{([^}]{0,500})\}|\{(?P<opencode>(?:env|file):[^}]{1,500})\}")
+_NAME = re.compile(r"([A-Za-z_]\w*)(?::-(.*))?", re.ASCII | re.DOTALL)
 _WHOLE = re.compile(r"\$([A-Z_][A-Z0-9_]*)")
 """Gemini CLI: a value that is a variable, without braces."""
 
 
 def translate(text: str, home: Path, project: Path, wanted: Callable[[str, str], None]) -> str:
-    """The text with `${NAME}`, `${NAME:-default}` and nothing else of the kind. Each name without a default is told to `wanted`, with
-    what it was, where a person must give it a value."""
+    """The text with `${NAME}` and `${NAME:-default}` for what the client would replace; whatever else it holds stands for itself. Each
+    name without a default is told to `wanted`, with what it was, where a person must give it a value.
 
-    def one(found: re.Match[str]) -> str:
-        if found["odd"]:
-            return "$${"
+    Raises: ValueError if that cannot be written.
+    """
+    known = {
+        "userHome": home,
+        "workspaceFolder": project,
+        "workspaceFolderBasename": project.name,
+        "/": os.sep,
+        "pathSeparator": os.sep,
+    }
+
+    def one(found: re.Match[str]) -> str | Reference:
         inner = found["opencode"] or found[1]
-        known = {
-            "userHome": home,
-            "workspaceFolder": project,
-            "workspaceFolderBasename": project.name,
-            "/": os.sep,
-            "pathSeparator": os.sep,
-        }
         if inner in known:
             return str(known[inner])
         if inner.startswith("workspaceFolder:"):
@@ -38,11 +39,19 @@ def translate(text: str, home: Path, project: Path, wanted: Callable[[str, str],
         if kind == "env":
             inner = rest.replace(":", ":-", 1) if ":" in rest and ":-" not in rest else rest
         if plain := _NAME.fullmatch(inner):
-            if not plain[2]:
+            if plain[2] is None:
                 wanted(plain[1], "")
-            return f"${{{inner}}}"
+            return to_variable(plain[1], plain[2])
         name = variable(rest if kind in ("input", "env", "file", "command") else inner)
         wanted(name, found[0])
-        return f"${{{name}}}"
+        return to_variable(name)
 
-    return _REFERENCE.sub(one, _WHOLE.sub(r"${\1}", text) if _WHOLE.fullmatch(text) else text)
+    def parts(text: str) -> Iterator[str | Reference]:
+        start = 0
+        for found in _REFERENCE.finditer(text):
+            yield text[start : found.start()]
+            yield one(found)
+            start = found.end()
+        yield text[start:]
+
+    return joined(parts(_WHOLE.sub(r"${\1}", text) if _WHOLE.fullmatch(text) else text))

@@ -17,12 +17,11 @@ import anyio
 import anyio.lowlevel
 import doorward
 import httpx2
-from doorward import DoorwardError, ServerContext, aside, quoted
+from doorward import DoorwardError, ServerContext, aside, clean_text, quoted
 from mcp.client.streamable_http import streamable_http_client
 
 from doorward_mcp_upstream.large import SMALL, Large
 from doorward_mcp_upstream.settings import MCPSettings
-from doorward_mcp_upstream.stderr import clear
 from doorward_mcp_upstream.troubles import Trouble
 from doorward_mcp_upstream.values import Values, too_many
 from doorward_mcp_upstream.wire import LONGEST, TOO_MANY, Wire
@@ -154,7 +153,7 @@ def unreachable(error: httpx2.HTTPError, url: httpx2.URL | str) -> Trouble:
 def refused(server: str, response: httpx2.Response, said: str = "", with_session: bool = False) -> Trouble:
     """A request that was answered with 400 or above. `said` is the message of the JSON-RPC error in it."""
     status = response.status_code
-    message = f"HTTP {doorward.status(status)}" + (f": {quoted(clear(said)[:SAID])}" if said else "")
+    message = f"HTTP {doorward.status(status)}" + (f": {quoted(clean_text(said)[:SAID])}" if said else "")
     if status == 401:
         hint = f'Set auth of [servers.{server}]; for OAuth that is {{ type = "oauth2" }}, and then `doorward login {server}`.'
         oauth = "resource_metadata=" in response.headers.get("www-authenticate", "").lower()

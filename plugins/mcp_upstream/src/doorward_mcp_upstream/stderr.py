@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+
+from doorward import clean_text
 
 _KEPT = 200
 """Lines kept in memory."""
@@ -22,9 +23,6 @@ _FILE = 2**20
 
 _NO_TRAP = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """The server may have put a link, or a pipe that nobody reads, in the file's place."""
-
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-_])")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 class StderrLog:
@@ -54,7 +52,7 @@ class StderrLog:
 
     def add(self, *lines: str) -> None:
         """Keep whole lines."""
-        said = self._scrub(clear("\n".join(lines)))  # once for all of them, and a secret may lie across lines, or a colour within it
+        said = self._scrub(clean_text("\n".join(lines)))  # once for all of them, and a secret may lie across lines, or a colour within it
         clean = [line for text in said.split("\n") if (line := text[:_LINE].strip())]
         if clean:
             self._lines.extend(clean)
@@ -83,8 +81,3 @@ class StderrLog:
             self._size += os.write(descriptor, data[-_FILE:])
         finally:
             os.close(descriptor)
-
-
-def clear(text: str) -> str:
-    """Without what moves a terminal's cursor, colours, or turns the direction of text."""
-    return _CONTROLS.sub("", _ESCAPES.sub("", text))

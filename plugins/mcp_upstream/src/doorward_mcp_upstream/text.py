@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import Any
 
-from doorward_mcp_upstream.stderr import clear
+from doorward import clean_text
 
 _BLANK = re.compile(r"[^\S\n]*\n\s*\n\s*")
 _SENTENCE = re.compile(r"(?<=[.!?])\s|\n\s*\n|\n(?=\s*[-*#])")
@@ -30,14 +29,8 @@ def summed_up(text: str, limit: int) -> tuple[str, str]:
 
 
 def _visible(text: Any, limit: int) -> str:
-    """The beginning without control characters and what no reader would see: direction marks, tags, half surrogate pairs."""
-    if not isinstance(text, str):
-        return ""
-    start = text[: 3 * limit + 1000]
-    if start.isascii() and start.isprintable():
-        return start
-    spaced = clear(start.replace("\r\n", "\n").replace("\t", " "))
-    return "".join(c for c in spaced if c == "\n" or unicodedata.category(c)[0] != "C")
+    """The beginning, as a reader sees it."""
+    return clean_text(text[: 3 * limit + 1000]) if isinstance(text, str) else ""
 
 
 def _cut(text: str, limit: int) -> str:

@@ -13,13 +13,13 @@ from dataclasses import replace
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, Literal
 
-from doorward import Call, DoorwardError, LimitExceeded, ServerContext, ServerError, Suggestion, quoted
+from doorward import Call, DoorwardError, LimitExceeded, ServerContext, ServerError, Suggestion, clean_text, quoted
 
 from doorward_mcp_upstream.breaker import Breaker
 from doorward_mcp_upstream.flights import Flights
 from doorward_mcp_upstream.listing import Listing
 from doorward_mcp_upstream.settings import MCPSettings
-from doorward_mcp_upstream.stderr import StderrLog, clear
+from doorward_mcp_upstream.stderr import StderrLog
 from doorward_mcp_upstream.troubles import Refusal, Trouble
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ class Upstream:
 
     async def _error(self, method: str, trouble: Trouble, connection: Connection | None) -> DoorwardError:
         """What is told to who called: what went wrong, why, and what the server itself said last."""
-        message = f"{self._context.name} ({method}): {clear(trouble.message)[:_SAID]}"
+        message = f"{self._context.name} ({method}): {clean_text(trouble.message)[:_SAID]}"
         hint = trouble.hint
         if connection is not None and connection.ended.is_set() and (why := await connection.why()):
             message += f": {why}"
@@ -252,5 +252,5 @@ class Upstream:
             urls = [each.get("url") for each in asked if isinstance(each, dict)] if isinstance(asked, list) else []
             pages = [quoted(url) for url in urls[:5] if isinstance(url, str) and _PAGE.fullmatch(url)]
             hint = f"Its server wants a person to open {' and '.join(pages)} first." if pages else None
-        said = quoted(clear(refusal.message)[:_SAID])
+        said = quoted(clean_text(refusal.message)[:_SAID])
         return ServerError(f"{self._context.name} ({method}) answered with an error: {said} (code {refusal.code})", hint=hint)

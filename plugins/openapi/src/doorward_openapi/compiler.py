@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from doorward import Compiled, ConfigError, Function, Skipped, not_public_name, unique_names
 
-from doorward_openapi import overlay, servers
+from doorward_openapi import overlay, routes, servers, steering
 from doorward_openapi.document import gc_paused
 from doorward_openapi.keywords import Unusable
 from doorward_openapi.operations import Operation, Operations, operations_of
@@ -71,7 +71,7 @@ class _Compiler:
         self._root = _root(self._documents)
         self._url = bundle.root
         self._choices = choices
-        self._operations = Operations(server, self._root, self._documents, self._schemas, {h.lower() for h in choices.headers})
+        self._operations = Operations(server, self._root, self._documents, self._schemas, set(map(steering.plain, choices.headers)))
         self._variables = servers.Variables(choices.variables)
         named, local = servers.root_base(self._root, choices.local or bundle.root, self._variables), choices.local
         self._base = choices.base_url or (f"{local}{urlsplit(named or local).path}" if local else named)
@@ -91,7 +91,8 @@ class _Compiler:
         self._warn(functions)
         info = self._root.get("info")
         about = prose(info.get("description"), 1500) or prose(info.get("title"), 200) if isinstance(info, dict) else ""
-        return Compiled(functions, self._schemas.definitions, self._skipped, self._warnings, about, security.closed, security.suggestions())
+        definitions = {**self._schemas.definitions, **({routes.NAME: table} if (table := routes.listed(found)) else {})}
+        return Compiled(functions, definitions, self._skipped, self._warnings, about, security.closed, security.suggestions())
 
     def _found(self) -> list[Operation]:
         """Every operation that stands under `paths`."""
@@ -247,6 +248,10 @@ class _Compiler:
         for url, count in self._elsewhere.items():
             named = f"{count} operation{'s name' if count > 1 else ' names'} the server {url}, of another origin"
             where.append(f"{named}; calls go to {servers.shown(self._base or '')} instead (see `origins`)")
+        for (name, place), count in self._operations.withheld.items():
+            has = f"{count} operation{'s have' if count > 1 else ' has'} the {place} {name!r}"
+            remedy = "; set it in `headers` if it is needed" if place == "header" else ""
+            where.append(f"{has}, which programs cannot give: servers take it for the request itself{remedy}")
         where += [f"variables: no server of the document has {name!r}" for name in sorted(self._variables.unused)]
         if not functions and not self._skipped:
             where.append("the document has no operations")

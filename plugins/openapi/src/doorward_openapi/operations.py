@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from doorward import Function
 
-from doorward_openapi import keywords, media_types, parameters, swagger2
+from doorward_openapi import keywords, media_types, parameters, paths, steering, swagger2
 from doorward_openapi.bodies import Bodies
 from doorward_openapi.keywords import Unusable
 from doorward_openapi.refs import BadRef, Documents
@@ -59,7 +60,8 @@ def operations_of(path: str, item: Mapping[str, Any], file: str) -> Iterator[Ope
 
 
 class Operations:
-    """Makes functions of operations. `configured` are the headers (lower case) that the operator sets."""
+    """Makes functions of operations. `configured` are the headers that the operator sets, as `steering.plain` writes them; `withheld` then
+    has what documents declare and no program may give: name and place → how many functions have it."""
 
     def __init__(self, server: str, root: Mapping[str, Any], documents: Documents, schemas: Schemas, configured: Collection[str]) -> None:
         self._server = server
@@ -68,6 +70,7 @@ class Operations:
         self._schemas = schemas
         self._bodies = Bodies(documents, schemas)
         self._configured = configured
+        self.withheld: Counter[tuple[str, str]] = Counter()
         self._old = "swagger" in root
         self._parents = _parents(root.get("tags"))
         self._made: dict[tuple[str, int | bytes], keywords.Keyword] = {}
@@ -80,6 +83,8 @@ class Operations:
         method, path = operation.method, operation.path
         if len(path) > _LONGEST_PATH:
             raise Unusable("its path is too long")
+        if paths.leads_away(paths.TEMPLATE.sub("x", path.partition("#")[0].partition("?")[0])):
+            raise Unusable("its path has a part that is `.` or `..`")
         if not method.isascii() or not method.isalpha() or len(method) > 30:
             raise Unusable(f"{method[:100]!r} is no HTTP method")
         node, file = operation.node, operation.home
@@ -91,7 +96,7 @@ class Operations:
             node, found = swagger2.upgraded(node, found, self._root)
         words = list(parameters.keywords(found, path, self._configured, self._keyword))
         body, plan = self._bodies.keywords(node.get("requestBody"), file, method)
-        arguments = keywords.named([*words, *body])
+        arguments = keywords.named(self._offered([*words, *body], reads=method in _READING))
         accept, returns = self._answer(old, file)
         data: dict[str, Any] = {"method": method, "path": path, "accept": accept, "arguments": _wires(arguments)}
         if plan:
@@ -115,6 +120,14 @@ class Operations:
             names={argument: k.name for argument, k in arguments.items() if k.name not in ("", argument)},
             data=data,
         )
+
+    def _offered(self, words: list[keywords.Keyword], *, reads: bool) -> Iterator[keywords.Keyword]:
+        """The keywords without those that are not a program's to give, which are counted."""
+        for word in words:
+            if steering.withheld(word.name, word.where, word.schema, reads=reads):
+                self.withheld[word.name[:100], "field" if word.where == "body" else word.where] += 1
+            else:
+                yield word
 
     def _keyword(self, parameter: dict[str, Any], file: str) -> keywords.Keyword:
         """The keyword of a parameter. Documents repeat them thousands of times: equal ones are made once."""

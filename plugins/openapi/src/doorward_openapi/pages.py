@@ -1,7 +1,8 @@
 """The next page: the arguments that get it, as far as the answer and the function's parameters show.
 
 Only arguments of the same function come out of an answer, never a place to go: what a link says of hosts and paths is
-not read. Ends where nothing would change; whoever follows ends where a page comes twice.
+not read. Of those that the program gave, only such are changed as turn pages by their name. Ends where nothing would change; whoever
+follows ends where a page comes twice.
 """
 
 from __future__ import annotations
@@ -15,6 +16,15 @@ from doorward import Function
 
 _LINK = re.compile(r"<([^<>]{1,8000})>([^<]{0,2000})")
 _REL_NEXT = re.compile(r"""(?i)[;\s]rel\s*=\s*(?:"(?:[^"]*\s)?next(?:\s[^"]*)?"|'next'|next\b)""")
+
+_TURNS = re.compile(
+    "page|cursor|offset|token|skip|start|after|before|since|until|marker|next|prev|from|continu|bookmark|scroll|seek|position|index|last"
+    "|(max|min)id"
+)
+"""In the plain names of parameters by which links turn pages."""
+
+_LONGEST = 8000
+"""Characters of a link or a token."""
 
 _HOLDERS = (
     *("meta", "metadata", "pagination", "paging", "page", "pageinfo", "responsemetadata", "links", "cursors", "cursor"),
@@ -68,7 +78,7 @@ _ITEMS = ("data", "items", "results", "value", "values", "records", "entries", "
 def following(function: Function, arguments: Mapping[str, Any], headers: Mapping[str, str], value: Any) -> dict[str, Any] | None:
     """The arguments of the call that gets the next page; `None` if there is none or none is known."""
     call = _Call(function, arguments)
-    if not call.parameters or not isinstance(value, (dict, list)):
+    if not call.parameters or not isinstance(value, (dict, list)) or function.destructive:
         return None
     links = headers.get("link", "")
     if "rel" in links and (found := [m[1] for m in _LINK.finditer(links[:20_000]) if _REL_NEXT.search(m[2])]):
@@ -91,6 +101,7 @@ class _Call:
 
     def __init__(self, function: Function, arguments: Mapping[str, Any]) -> None:
         self._arguments = arguments
+        self._reads = function.read_only
         self._properties: Mapping[str, Any] = function.parameters.get("properties", {})
         self.parameters: dict[str, str] = {}
         self._query: dict[str, str] = {}
@@ -134,9 +145,13 @@ class _Call:
         changes = {
             self._query[name]: value
             for name, value in query
-            if name in self._query and names.count(name) == 1 and not self._is(self._query[name], value)
+            if name in self._query and names.count(name) == 1 and not self._is(self._query[name], value) and self._turns(name)
         }
         return self.with_(changes)
+
+    def _turns(self, name: str) -> bool:
+        """Whether a link may change a parameter: an answer turns the page, and decides nothing else of a call."""
+        return bool(_TURNS.search(_plain(name))) or (self._reads and self._query[name] not in self._arguments)
 
     def _is(self, argument: str, text: str) -> bool:
         """Whether an argument has the value that a query says, or one that no single text can say."""
@@ -188,6 +203,8 @@ def _cursor(call: _Call, told: Mapping[str, Any]) -> dict[str, Any] | None:
         if name not in told:
             continue
         token = told[name]
+        if isinstance(token, str) and len(token) > _LONGEST:
+            continue
         if token in (None, "", False, 0, "0"):
             silent = silent and (name not in _CURSORS or call.first(_CURSORS[name]) is None)
             continue

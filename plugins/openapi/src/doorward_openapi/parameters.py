@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
+from doorward_openapi import steering
 from doorward_openapi.keywords import Keyword, Unusable
+from doorward_openapi.paths import TEMPLATE
 from doorward_openapi.refs import Documents
 from doorward_openapi.schemas import Schemas
 from doorward_openapi.text import kind, line
@@ -25,14 +27,6 @@ _STYLES = {
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
 _NOT_OURS = {"accept", "content-type", "authorization"}
 """Header parameters that OpenAPI says to ignore."""
-
-_TRANSPORT = {
-    *("host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade"),
-    *("proxy-authorization", "proxy-connection", "expect", "forwarded"),
-}
-"""Headers that belong to the connection: a program that could set them could reach past the door."""
-
-TEMPLATE = re.compile(r"\{([^{}]{1,200})\}")
 
 
 def resolved(
@@ -65,8 +59,8 @@ def resolved(
 def keywords(
     parameters: list[tuple[dict[str, Any], str]], path: str, configured: Collection[str], make: Callable[[dict[str, Any], str], Keyword]
 ) -> Iterator[Keyword]:
-    """A keyword for each parameter, made by `make`. `configured` are the headers (lower case) that the operator sets: they are not
-    the program's to give. A variable of the path that nothing declares is a string.
+    """A keyword for each parameter, made by `make`. `configured` are the headers that the operator sets, as `steering.plain` writes them:
+    they are not the program's to give. A variable of the path that nothing declares is a string.
 
     Raises: Unusable, BadRef.
     """
@@ -89,7 +83,7 @@ def keywords(
 
 
 def _sent(name: str, parameter: Mapping[str, Any], configured: Collection[str]) -> bool:
-    if name.lower() in _NOT_OURS or name.lower() in _TRANSPORT or name.lower() in configured:
+    if name.lower() in _NOT_OURS or steering.plain(name) in configured:
         return False
     if _TOKEN.fullmatch(name):
         return True

@@ -12,7 +12,7 @@ from typing import Any
 
 from doorward import File, InvalidArguments
 
-from doorward_openapi import styles, xml
+from doorward_openapi import steering, styles, xml
 
 Field = tuple[Mapping[str, Any], Any]
 """A field of a body (its entry in the function's data) and its value."""
@@ -34,8 +34,11 @@ def build(plan: Mapping[str, Any], fields: Sequence[Field]) -> tuple[str, bytes]
             return _multipart(str(plan["files"]), fields)
         if kind == "json":
             return media, _utf8(styles.dumped({f["name"]: v for f, v in fields if not f.get("file")}))
+        for _, value in fields:
+            steering.check(steering.keys(value))
         return _form(media, fields) if kind == "form" else _multipart(media, fields)
     whole = fields[0][1]
+    steering.check(steering.names(styles.text(whole)) if kind == "form" and isinstance(whole, (str, bytes, File)) else steering.keys(whole))
     if "bytes" in plan and (file := as_file(whole)):
         media, kind, whole = str(plan["bytes"]), "binary", file
     match kind:

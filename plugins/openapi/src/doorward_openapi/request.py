@@ -7,22 +7,22 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import unquote
 
 from doorward import InvalidArguments
 
-from doorward_openapi import payload, servers, styles
-from doorward_openapi.parameters import TEMPLATE
+from doorward_openapi import paths, payload, servers, steering, styles
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An HTTP request, all encoded. Credentials and configured headers come later."""
+    """An HTTP request, all encoded. Credentials and configured headers come later. `path` is what stands behind the API's own."""
 
     method: str
     url: str
+    path: str
     headers: dict[str, bytes] = field(default_factory=dict)
     content: bytes | None = None
 
@@ -45,6 +45,7 @@ def build(base: str, data: Mapping[str, Any], arguments: Mapping[str, Any]) -> R
             case "path":
                 path[name] = _path_value(wire, value)
             case "query":
+                steering.check(steering.keys(value))
                 query += styles.pairs(name, value, wire, "query")
             case "querystring":
                 query += _query_string(wire, value)
@@ -59,35 +60,20 @@ def build(base: str, data: Mapping[str, Any], arguments: Mapping[str, Any]) -> R
     content = None
     if "body" in data and (built := payload.build(data["body"], body)):
         headers["Content-Type"], content = built[0].encode(), built[1]
-    return Request(data["method"], _url(base, data["path"], path, query), headers, content)
+    written, fixed = paths.filled(data["path"], path)
+    return Request(data["method"], _url(base, written, [fixed, *query] if fixed else query), written, headers, content)
 
 
-def _url(base: str, template: str, values: Mapping[str, str], query: list[str]) -> str:
-    """Base, path and query. A template may hold a query of its own; a fragment is not sent."""
-    template, _, fixed = template.partition("#")[0].partition("?")
-    segments = []
-    for segment in template.split("/"):
-        literals = TEMPLATE.split(segment)
-        filled = "".join(quote(part, safe="!$&'()*+,;=:@%~{}") if i % 2 == 0 else values.get(part, "") for i, part in enumerate(literals))
-        if len(literals) > 1 and (not filled or set(filled.replace("%2E", ".").replace("%2e", ".")) == {"."}):
-            raise InvalidArguments(f"a path cannot hold {filled!r} for {{{literals[1]}}}: it would lead to another function")
-        segments.append(filled)
-    if fixed:
-        query = [_fixed(fixed, values), *query]
-    url = f"{base.rstrip('/')}/{'/'.join(segments).removeprefix('/')}" + (f"?{'&'.join(query)}" if query else "")
+def _url(base: str, path: str, query: list[str]) -> str:
+    url = f"{base.rstrip('/')}/{path.removeprefix('/')}" + (f"?{'&'.join(query)}" if query else "")
     if not servers.same_origin(url, base):
         raise InvalidArguments("the path would lead to another server")
     return url
 
 
-def _fixed(query: str, values: Mapping[str, str]) -> str:
-    parts = TEMPLATE.split(query)
-    return "".join(quote(part, safe="!$&'()*+,;=:@/?%~") if i % 2 == 0 else values.get(part, "") for i, part in enumerate(parts))
-
-
 def _path_value(wire: Mapping[str, Any], value: Any) -> str:
     written = styles.in_path(wire["name"], value, wire)
-    if not written:
+    if not written or not unquote(written).strip("/\\"):
         raise InvalidArguments(f"{wire['arg']} is part of the path and must not be empty")
     return written
 
@@ -98,6 +84,7 @@ def _query_string(wire: Mapping[str, Any], value: Any) -> list[str]:
         return []
     if wire.get("json"):
         return [styles.encoded(styles.dumped(value), "query")]
+    steering.check(steering.keys(value) if isinstance(value, dict) else steering.names(styles.text(value)))
     if isinstance(value, dict):
         return [pair for k, v in value.items() for pair in styles.pairs(str(k), v, {"explode": True}, "form")]
     return [styles.encoded(styles.text(value), "query", reserved=True).replace("%26", "&").replace("%2B", "+")]

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+from doorward import escaped
+
 from doorward_openapi import servers
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
@@ -136,7 +138,7 @@ def _key(scheme: Scheme, names: Names) -> Way:
     name, where = scheme.node["name"], scheme.node["in"]
     if scheme.header == "authorization":
         return _authorization(scheme.node.get("description"), names)
-    table = {"type": "api_key", "name": literal(name)} | ({} if where == "header" else {"in": where}) | {"value": names.of("KEY")}
+    table = {"type": "api_key", "name": escaped(name)} | ({} if where == "header" else {"in": where}) | {"value": names.of("KEY")}
     place = {"header": "the header", "query": "the query parameter", "cookie": "the cookie"}[where]
     return Way(table, f"an API key in {place} {name}", f"{where} {name.lower()}", 1 if where == "header" else 3)
 
@@ -155,7 +157,7 @@ def _authorization(description: Any, names: Names) -> Way:
 
 def _oauth2(scheme: Scheme, names: Names, home: Home, scopes: list[str]) -> Iterator[Way]:
     """A token that one has already does as well, whatever the flow."""
-    wanted = [literal(s) for s in scopes if _SCOPE.fullmatch(s)]
+    wanted = [escaped(s) for s in scopes if _SCOPE.fullmatch(s)]
     scope = {"scope": wanted} if 0 < len(wanted) <= _MOST_SCOPES else {}
     if issuer := _issuer(scheme.node, home):
         table = {"type": "oauth2", "issuer": issuer, **scope}
@@ -229,13 +231,8 @@ def _url(url: Any, home: Home) -> str:
         scheme, host, _ = servers.origin(whole)
     except ValueError:
         return ""
-    return literal(whole) if _URL.fullmatch(whole) and (scheme == "https" or host in _LOOPBACK) else ""
+    return escaped(whole) if _URL.fullmatch(whole) and (scheme == "https" or host in _LOOPBACK) else ""
 
 
 def _elsewhere(urls: list[str], home: Home) -> tuple[str, ...]:
     return tuple(url for url in urls if not servers.among(url, home.trusted))
-
-
-def literal(text: str) -> str:
-    """A document's text as the configuration holds it: a `${` in it is no reference."""
-    return text.replace("${", "$${")

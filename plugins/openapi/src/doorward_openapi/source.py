@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 import anyio
-from doorward import Call, Compiled, Reply, ServerContext, ServerError, Settings, Template, aside
+from doorward import Call, Compiled, Refused, Reply, Schema, ServerContext, ServerError, Settings, Template, aside
 from pydantic import Field, JsonValue, PositiveFloat, field_validator
 
 from doorward_openapi import servers
@@ -16,6 +16,7 @@ from doorward_openapi import servers
 if TYPE_CHECKING:
     from doorward_openapi.client import Client, Reach
     from doorward_openapi.refs import Bundle
+    from doorward_openapi.routes import Routes
 
 _LOCAL = "http://localhost"
 """What a request over a Unix socket says of its host, if nothing else is configured."""
@@ -98,6 +99,7 @@ class OpenAPI:
         self._overlays: dict[str, bytes] = {}
         self._opened: Client | None = None
         self._known: set[str] = set()
+        self._routes: tuple[Schema, Routes] | None = None
 
     async def fingerprint(self) -> str:
         """The hash of the document, the files that it refers to and its overlays.
@@ -135,6 +137,7 @@ class OpenAPI:
         function = call.function
         what = f"{function.qualified} ({function.route})"
         prepared = request.build(self._base(function.data), function.data, call.arguments)
+        await self._require_own(call, prepared.path)
         timeout = min(self._settings.timeout, call.time_left)
         answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=function.idempotent)
         if answer.status >= 400:
@@ -142,6 +145,23 @@ class OpenAPI:
         value = await aside(partial(answers.value_of, what, answer), len(answer.body))
         following = pages.following(function, call.arguments, answer.headers, value)
         return value if following is None else Reply(value, next=following)
+
+    async def _require_own(self, call: Call, path: str) -> None:
+        """That a path is the function's own, or one's of another that may be called as well.
+
+        Raises: Refused.
+        """
+        from doorward_openapi.routes import NAME, Routes
+
+        data = call.function.data
+        table = self._server.definition(NAME) if "{" in data["path"] else None
+        if table is None:
+            return
+        if self._routes is None or self._routes[0] is not table:
+            self._routes = table, await anyio.to_thread.run_sync(Routes, table)
+        for other in self._routes[1].others(data["method"], data["path"], path):
+            if not call.allows(other.id, route := f"{data['method']} {other.path}"):
+                raise Refused(f"{call.function.qualified}: the path {path[:200]!r} can mean {route}, which may not be called")
 
     async def close(self) -> None:
         """Close the connections."""

@@ -1,0 +1,90 @@
+"""The routes of a document: which operation a path means to a server that decodes it before it chooses what answers.
+
+`/users/7%2Fkeys` is `GET /users/{id}/keys` to such a server, and `/users/me` is `GET /users/me` to any, whichever function was called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from doorward import clean_text
+
+from doorward_openapi import paths
+from doorward_openapi.operations import Operation
+
+NAME = "routes of the document"
+"""Under which they stand among the definitions of a compile. A schema's name has no blanks."""
+
+
+class Route(NamedTuple):
+    """An operation as the catalog knows it: its path, and its original id."""
+
+    path: str
+    id: str
+
+
+@dataclass(slots=True)
+class _Node:
+    """What follows on a part of a path: by its text, by how it begins and ends around a variable, or whatever it is."""
+
+    plain: dict[str, _Node] = field(default_factory=dict)
+    around: dict[tuple[str, str], _Node] = field(default_factory=dict)
+    ends: list[Route] = field(default_factory=list)
+
+
+def listed(operations: Iterable[Operation]) -> dict[str, Any]:
+    """The routes by their method, as they are stored; none of a document in which no path has a variable."""
+    found: dict[str, Any] = {}
+    for operation in operations:
+        found.setdefault(operation.method, []).append([clean_text(operation.path), clean_text(operation.id or operation.route)])
+    return found if any("{" in path for routes in found.values() for path, _ in routes) else {}
+
+
+class Routes:
+    """Looks up paths in the trees of routes, one for each method. Making them takes a moment for a large document."""
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        self._roots = {method: _tree(Route(path, id) for path, id in routes) for method, routes in table.items()}
+
+    def others(self, method: str, template: str, path: str) -> Iterator[Route]:
+        """The routes that a path, as it is sent, can mean rather than that of the template from which it was made: the more literal one
+        wins, as OpenAPI has it."""
+        own = _shape(template)
+        root = self._roots.get(method, _Node())
+        for text in dict.fromkeys(paths.decodings(path)):
+            for route in _matching(root, [part.casefold() for part in paths.parts(text) if part]):
+                if _shape(route.path) == own:
+                    break
+                yield route
+
+
+def _tree(routes: Iterable[Route]) -> _Node:
+    root = _Node()
+    for route in routes:
+        node = root
+        for part in _shape(route.path):
+            before, variable, rest = part.partition("{}")
+            node = node.around.setdefault((before, rest.rpartition("{}")[2]), _Node()) if variable else node.plain.setdefault(part, _Node())
+        node.ends.append(route)
+    return root
+
+
+def _shape(template: str) -> list[str]:
+    """The parts of a template, `{}` for each variable."""
+    path = paths.TEMPLATE.sub("{}", template.partition("#")[0].partition("?")[0])
+    return [part.casefold() for part in paths.parts(next(paths.decodings(path))) if part]
+
+
+def _matching(node: _Node, parts: Sequence[str]) -> Iterator[Route]:
+    """The routes that fit the parts of a path, the most literal first."""
+    if not parts:
+        yield from node.ends
+        return
+    first, rest = parts[0], parts[1:]
+    if first in node.plain:
+        yield from _matching(node.plain[first], rest)
+    for before, after in sorted(node.around, key=lambda each: -len(each[0]) - len(each[1])):
+        if len(first) > len(before) + len(after) and first.startswith(before) and first.endswith(after):
+            yield from _matching(node.around[before, after], rest)

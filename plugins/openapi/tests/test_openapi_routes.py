@@ -1,0 +1,131 @@
+"""A path that can mean another function's is judged as a call of that one as well."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doorward import InvalidArguments, Refused
+from doorward_openapi import OpenAPI
+from doorward_openapi.routes import Routes
+
+pytestmark = pytest.mark.anyio
+
+PATHS = {
+    "/users": "list_users",
+    "/users/me": "get_me",
+    "/users/{id}": "get_user",
+    "/users/{id}/keys": "get_keys",
+    "/users/{id}/keys/{key}.json": "get_key",
+    "/files/{path}": "get_file",
+    "/{a}/{b}/{c}/{d}": "any_four",
+    "/x?do=a": "do_a",
+    "/x?do={b}": "do_b",
+}
+
+
+@pytest.fixture
+def gateway(host: Any, upstream: Any, document: Any) -> Any:
+    def make(policy: str = "", server: str = "") -> Any:
+        paths = {path: {"get": {"operationId": id}} for path, id in PATHS.items()}
+        paths["/users/{id}/keys"]["post"] = {"operationId": "add_key"}
+        paths["/users/{id}"]["post"] = {"operationId": "set_user"}
+        (host.folder / "openapi.json").write_text(json.dumps(document(paths)))
+        host.install("source", "openapi", OpenAPI)
+        return host.gateway(f'''cache = "none"\nplugins = []\n{policy}
+[servers.u]\nsource = "openapi"\nspec = "openapi.json"\nbase_url = "{upstream.url}/base"\n{server}\n''')
+
+    return make
+
+
+ATTACKS = [
+    *({"id": f"7{rest}"} for rest in ("/keys", "\\keys", "//keys/", ";a=b/KEYS", "%2Fkeys", "%252Fkeys", " /keys ", "/keys/1.json")),
+    *({"id": value} for value in ("\uff17\uff0fkeys", "me", "ME", "me/", "m%65", "me;x", "7/x/../keys")),
+    {"a": "users", "b": "7", "c": "keys", "d": "1.json"},
+    {"a": "users/7/keys", "b": "1.json", "c": ";", "d": ";"},
+]
+CLOSED = ["get_me", "get_keys", "get_key", "list_users"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "server"),
+    [
+        (f"[policy]\ndeny = {json.dumps([f'u.{name}' for name in CLOSED])}", ""),
+        ("[policy]\nallow = ['u.get_user', 'u.get_file', 'u.any_four']", ""),
+        ("[principals.local]\ndeny = ['u.get_me', 'u.get_k*', 'u.list*']", ""),
+        ("", f"exclude = {json.dumps(CLOSED)}"),
+        ("", "include = ['get_user', 'get_file', 'any_four']"),
+    ],
+    ids=["deny", "allow", "principal", "exclude", "include"],
+)
+async def test_openapi_no_value_reaches_a_function_that_is_closed(gateway: Any, upstream: Any, policy: str, server: str) -> None:
+    """Whatever closes a function, the path of another cannot be made its own: with slashes, by its very words, encoded, in capitals."""
+    async with gateway(policy, server) as gate:
+        for arguments in ATTACKS:
+            with pytest.raises((Refused, InvalidArguments), match=r"can mean|another function"):
+                await gate.call("u.get_user" if "id" in arguments else "u.any_four", arguments)
+        assert upstream.seen == []
+        for value in ("7", "7/photos", "a/b/c", "keys", "mine", "me2", "x/me"):
+            await gate.call("u.get_user", {"id": value})
+        await gate.call("u.get_file", {"path": "keys/7/keys"})
+        await gate.call("u.any_four", {"a": "users", "b": "7", "c": "keys", "d": "1.xml"})
+
+
+async def test_openapi_what_may_be_called_anyway_may_be_reached(gateway: Any, upstream: Any) -> None:
+    """Where both functions are open nothing is refused, nor for another method's sake."""
+    async with gateway("[policy]\ndeny = ['u.add_key']") as gate:
+        for value in ("7/keys", "me", "7/keys/1.json"):
+            await gate.call("u.get_user", {"id": value})
+        with pytest.raises(Refused, match=r"can mean POST /users/\{id\}/keys, which may not be called"):
+            await gate.call("u.set_user", {"id": "7/keys"})
+    assert len(upstream.seen) == 3
+
+
+def routes(*paths: str) -> Routes:
+    return Routes({"GET": [[path, path] for path in paths]})
+
+
+@pytest.mark.parametrize(
+    ("template", "sent", "others"),
+    [
+        ("/a/{x}", "/a/b", ["/a/b"]),
+        ("/a/{x}", "/a/b.json", []),
+        ("/a/{x}", "/a/c%2Fd", ["/a/{x}/d", "/a/{x}/{y}"]),
+        ("/a/{x}/d", "/a/c/d", []),
+        ("/a/{x}/{y}", "/a/c/d", ["/a/{x}/d"]),
+        ("/a/{x}/{y}", "/a/b/e", []),
+        ("/a/b", "/a/b", []),
+        ("/a/{z}", "/a/q", []),
+    ],
+)
+def test_openapi_the_more_literal_route_is_meant(template: str, sent: str, others: list[str]) -> None:
+    """Of several that fit, those before a function's own are others; its own under other names of variables is none."""
+    found = routes("/a/{x}", "/a/b", "/a/{x}/d", "/a/{x}/{y}", "/b")
+    assert [route.path for route in found.others("GET", template, sent)] == others
+
+
+def test_openapi_many_routes_cost_little() -> None:
+    """A document of many variables and ten thousand routes is looked through along the path alone."""
+    many = routes(*[f"/{{a}}/{{b}}/p{n}/{{c}}" for n in range(10_000)], *["/" + "/".join(["{x}"] * n) for n in range(1, 200)])
+    assert next(many.others("GET", "/{a}", "/1/2/p7/3")).path == "/{a}/{b}/p7/{c}"
+    assert len([*many.others("GET", "/{a}", "/x" * 199)]) == 1
+
+
+@pytest.mark.skipif(not os.environ.get("DOORWARD_SPECS"), reason="DOORWARD_SPECS does not name the folder of documents")
+@pytest.mark.parametrize(
+    ("file", "template", "sent"),
+    [
+        ("github.json.zst", "/repos/{owner}/{repo}/contents/{path}", "/repos/o/r/contents/docs%2Fissues%2Fkeys.md"),
+        ("github.json.zst", "/repos/{owner}/{repo}/git/ref/{ref}", "/repos/o/r/git/ref/heads%2Ffeature%2Fa"),
+        ("github.json.zst", "/repos/{owner}/{repo}", "/repos/o/r"),
+    ],
+)
+def test_openapi_plain_values_of_real_documents_are_nobody_elses(file: str, template: str, sent: str) -> None:
+    """Paths of files and names of branches, in GitHub's own document."""
+    import zstandard
+
+    paths = json.loads(zstandard.decompress((Path(os.environ["DOORWARD_SPECS"]) / file).read_bytes()))["paths"]
+    assert [*routes(*paths).others("GET", template, sent)] == []
