@@ -16,7 +16,7 @@ from typing import Any
 
 import anyio
 
-from doorward import config, programs
+from doorward import config, files, programs
 from doorward.artefacts import Artefacts, Page
 from doorward.broker import Broker
 from doorward.catalog import Catalog, Report
@@ -56,7 +56,7 @@ class Gateway:
         self.secrets = loaded.secrets
         self.state = loaded.state_folder()
         try:
-            self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+            files.own_folder(self.state)
         except OSError as error:
             why = f"cannot be made the state folder: {error.strerror}"
             raise ConfigError(why, place=str(self.state), hint="Set DOORWARD_STATE_DIR.") from None
@@ -101,7 +101,7 @@ class Gateway:
         try:
             async with anyio.create_task_group() as background:
                 if compile:
-                    background.start_soon(Upkeep(gate.servers, gate.config.refresh).run, gate._compiled.set)
+                    background.start_soon(Upkeep(gate.servers, gate.catalog, gate.config.refresh).run, gate._compiled.set)
                     background.start_soon(gate._sweep)
                 else:
                     gate._compiled.set()
@@ -121,7 +121,7 @@ class Gateway:
         await self.executors.close()
         await self.servers.close()
         await self._kept.close()
-        self.broker.observed.flush(everything=True)
+        await anyio.to_thread.run_sync(lambda: self.broker.observed.flush(everything=True))
         self.catalog.close()
 
     # Discovery

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import anyio
 
 from doorward.config import module_name
-from doorward.errors import ConfigError, DoorwardError
+from doorward.errors import ConfigError, DoorwardError, StateError
+from doorward.logs import log
 
 if TYPE_CHECKING:
     from doorward.catalog import Catalog
@@ -28,20 +30,50 @@ def given_up(servers: Servers) -> list[str]:
     return [name for name in servers.configured if name in servers.broken and not isinstance(servers.broken[name], ConfigError)]
 
 
+def unstored(servers: Servers) -> list[str]:
+    """Servers of which a new compile could not be stored."""
+    return [name for name, error in servers.behind.items() if isinstance(error, StateError)]
+
+
 def recover(servers: Servers, catalog: Catalog) -> None:
     """Use those that were given up here and that another process (`doorward compile`, after a login) has compiled since."""
     if failed := given_up(servers):
-        reports = catalog.reports()
-        for name in failed:
-            if (report := reports.get(module_name(name))) and report.settings == servers.fingerprint(name):
-                del servers.broken[name]
+        with suppress(StateError):
+            reports = catalog.reports()
+            for name in failed:
+                if (report := reports.get(module_name(name))) and report.settings == servers.fingerprint(name):
+                    del servers.broken[name]
+
+
+async def look(catalog: Catalog, servers: Collection[str] | None) -> None:
+    """Before a compile: put the catalog aside if it is broken; forget all but these servers, if they are all that there are."""
+    try:
+        await anyio.to_thread.run_sync(catalog.check)
+        if servers is not None and (gone := catalog.reports().keys() - set(servers)):
+            await anyio.to_thread.run_sync(catalog.drop, gone)
+    except StateError as error:  # told again of each server that cannot be stored
+        log.warning("catalog_not_checked", why=str(error), hint=error.hint)
+
+
+async def turn(catalog: Catalog, servers: Collection[str]) -> bool:
+    """After a compile: read the file that is at its place, once it has all of these servers that the one that is read has.
+
+    Returns: whether it is read now."""
+    if catalog.lost:
+        try:
+            catalog.turn_to(await anyio.to_thread.run_sync(catalog.there), servers)
+        except StateError as error:
+            log.warning("catalog_not_read", why=str(error), hint=error.hint)
+    catalog.refresh()
+    return not catalog.lost
 
 
 class Upkeep:
     """Compiles the servers of one gateway in the background."""
 
-    def __init__(self, servers: Servers, refresh: float) -> None:
+    def __init__(self, servers: Servers, catalog: Catalog, refresh: float) -> None:
         self._servers = servers
+        self._catalog = catalog
         self._refresh = refresh or float("inf")
         self._changed: set[str] = set()
         self._told = anyio.Event()
@@ -63,6 +95,7 @@ class Upkeep:
             done()
         async with anyio.create_task_group() as group:
             group.start_soon(self._try_again)
+            group.start_soon(self._restore)
             await self._follow(stale)
 
     async def _try_again(self) -> None:
@@ -70,11 +103,40 @@ class Upkeep:
         pause = PAUSE
         while True:
             await anyio.sleep(pause)
-            failed = given_up(self._servers)
+            failed = [*given_up(self._servers), *unstored(self._servers)]
             pause = min(2 * pause, MOST_PAUSE) if failed else PAUSE
             async with anyio.create_task_group() as group:
                 for name in failed:
                     group.start_soon(self._servers.compile_one, name)
+
+    async def _restore(self) -> None:
+        """A catalog that was removed, replaced or broken is made again without anybody's asking, and served as it was meanwhile."""
+        pause = ROUND
+        while True:
+            await anyio.sleep(pause)
+            if not self._catalog.lost:
+                pause = ROUND
+                continue
+            try:
+                await self._compile_lost(patient=pause < PAUSE)
+            except (StateError, ConfigError) as error:
+                log.warning("catalog_not_made_anew", why=str(error), hint=error.hint)
+            pause = min(2 * pause, MOST_PAUSE)
+
+    async def _compile_lost(self, *, patient: bool) -> None:
+        """Compile what the file lacks that is there now. `patient`: what cannot be compiled now is served as it was for a while yet."""
+        there = await anyio.to_thread.run_sync(self._catalog.there)
+        there.db.close()
+        lacking = self._servers.due(there.reports)
+        log.warning("catalog_made_anew", path=str(self._catalog.path), servers=len(lacking))
+        async with anyio.create_task_group() as group:
+            for name in lacking:
+                group.start_soon(self._servers.compile_one, name)
+        if await turn(self._catalog, self._servers.modules if patient else ()):
+            reports = self._catalog.reports()
+            for name, error in [*self._servers.behind.items()]:
+                if module_name(name) not in reports:
+                    self._servers.drop(name, error)
 
     async def _follow(self, compiled: Sequence[str]) -> None:
         for name in self._servers.configured.keys() - set(compiled):
