@@ -64,7 +64,7 @@ class Catalog:
             self._use(catalog_file.opened(path, OPEN_WAIT), catalog_file.place(path))
         except StateError as error:  # programs that need no functions run all the same
             log.warning("catalog_not_read", why=str(error), hint=error.hint)
-            self._use(catalog_file.empty(), None)
+            self._use(catalog_file.meanwhile(path), None)
         self._last: tuple[int, ...] = ()
         self._seen = self.version()
         self.function = lru_cache(4096)(self._function)

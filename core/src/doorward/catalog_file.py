@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
 from pathlib import Path
 from urllib.parse import quote
@@ -35,6 +36,9 @@ PRAGMA user_version = {version};
 
 _BESIDE = ("-wal", "-shm", "-journal")
 """What SQLite puts beside a file. An old one would be taken for that of a new file."""
+
+LEAST_ROOM = 2**17
+"""Bytes of a disk below which it is called full."""
 
 _CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -69,8 +73,16 @@ def opened(path: Path, wait: float) -> sqlite3.Connection:
     raise StateError(f"{path}: cannot be made a catalog", hint="Is another program using that file?")
 
 
-def empty() -> sqlite3.Connection:
-    """A catalog in memory, for as long as the file cannot be had."""
+def meanwhile(path: Path) -> sqlite3.Connection:
+    """For as long as the file cannot be had: what it was, without what is in its log; an empty one in memory if that cannot be read."""
+    try:
+        if present(path):
+            db = sqlite3.connect(f"file:{quote(str(path))}?immutable=1", uri=True, isolation_level=None, check_same_thread=False)
+            if db.execute("PRAGMA user_version").fetchone()[0] == VERSION and db.execute("SELECT number FROM compiles").fetchone():
+                return db
+            db.close()
+    except (sqlite3.Error, OSError):
+        pass
     db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     db.executescript(_LAYOUT.format(fields=", ".join(FIELDS), version=VERSION))
     return db
@@ -142,9 +154,16 @@ def said(path: Path, error: Exception) -> StateError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StateError(f"{path}: another process holds it locked", hint="Try again. If it stays so, find that process.")
-    if code == sqlite3.SQLITE_FULL or "No space left" in str(error):
+    if code == sqlite3.SQLITE_FULL or _full(path):  # to read needs a little room, too
         return StateError(f"{path}: the disk is full", hint="Make room where the state folder is, or set DOORWARD_STATE_DIR.")
     return StateError(f"{path}: cannot be used: {error}", hint="Check the state folder and its disk.")
+
+
+def _full(path: Path) -> bool:
+    try:
+        return shutil.disk_usage(path.parent).free < LEAST_ROOM
+    except OSError:
+        return False
 
 
 def _beside(path: Path) -> list[Path]:
