@@ -275,7 +275,7 @@ async def test_who_waits_does_not_wait_for_the_others_as_well(tmp_path: Path, mo
     failed = []
 
     async def put(number: int) -> None:
-        with pytest.raises(ConfigError, match="locked|busy"):
+        with pytest.raises(ConfigError, match=r"locked|busy"):
             await kept.put(program(f"p{number}"))
         failed.append(number)
 
