@@ -196,6 +196,7 @@ async def test_printed_output_of_a_failure_is_cut_too(doorward_host: Any) -> Non
 async def test_observers_cannot_undo_what_happened(doorward_host: Any) -> None:
     """A failing observer is logged; call and run have happened, and each run is told once, refused and cancelled ones included."""
     seen: list[str] = []
+    times: list[float] = []
 
     class Failing:
         @hookimpl
@@ -205,6 +206,7 @@ async def test_observers_cannot_undo_what_happened(doorward_host: Any) -> None:
         @hookimpl
         def run_finished(self, program: Any, outcome: Any) -> None:
             seen.append(outcome.error.type if outcome.error else "ok")
+            times.append(outcome.ms)
             raise OSError("disk full")
 
     doorward_host.install("plugin", "failing", Failing())
@@ -217,6 +219,7 @@ async def test_observers_cannot_undo_what_happened(doorward_host: Any) -> None:
         task.cancel()
         await asyncio.wait([task])
     assert seen == ["ok", "InvalidProgram", "UnknownName", "Cancelled"]
+    assert times[-1] > 0, "the time of a run that was cancelled"
 
 
 def test_what_is_too_large_is_not_kept() -> None:

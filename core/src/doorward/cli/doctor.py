@@ -61,7 +61,7 @@ async def _all(project: Project) -> list[Check]:
             checks += [check async for check in _executors(gate)]
             checks.append(await _cache(gate))
             checks += [Check(f"plugin {name}", True) for name in gate.config.plugins if gate.plugins.manager.has_plugin(name)]
-            checks += [Check(*given) for plugin in gate.plugins.hook.doctor_checks() for given in plugin or ()]
+            checks += [Check(*given) for _, found in gate.plugins.each("doctor_checks", lambda found: [*(found or ())]) for given in found]
     except DoorwardError as error:  # what stops the start: the configuration, or a hook plugin
         checks.append(_wrong(f"configuration {project.config}", error))
     return checks
