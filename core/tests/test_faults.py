@@ -177,12 +177,12 @@ async def test_a_compile_heals(weather: Any, harm: Any) -> None:
         assert (await gate.execute(CALL)).value == HIGH
 
 
-async def test_a_catalog_on_a_full_disk(weather: Any, full: Path) -> None:
+async def test_a_catalog_on_a_full_disk(weather: Any, small_disk: Any) -> None:
     """What cannot be stored is blamed on the disk, not on the source; what was compiled before is served."""
-    state = full / "state"
+    state = small_disk.folder / "state"
     async with weather.gateway(f'state = "{state}"\n{CONFIG}') as gate:
         await gate.ready()
-    with filled(full):
+    with small_disk.full():
         async with weather.gateway(f'state = "{state}"\n{CONFIG}', compile=False) as gate:
             await gate.compile(force=True)
             assert "disk is full" in str(gate.servers.behind["weather"])
@@ -193,40 +193,13 @@ async def test_a_catalog_on_a_full_disk(weather: Any, full: Path) -> None:
         assert not gate.servers.behind
 
 
-async def test_a_disk_that_is_full_at_the_start(weather: Any, full: Path) -> None:
+async def test_a_disk_that_is_full_at_the_start(weather: Any, small_disk: Any) -> None:
     """Programs that need no function run even if no catalog can be made."""
-    (full / "state").mkdir(mode=0o700)
-    with filled(full):
-        async with weather.gateway(f'state = "{full}/state"\n{CONFIG}') as gate:
+    (small_disk.folder / "state").mkdir(mode=0o700)
+    with small_disk.full():
+        async with weather.gateway(f'state = "{small_disk.folder}/state"\n{CONFIG}') as gate:
             assert (await gate.execute("1 + 1")).value == 2
             assert "disk is full" in str(gate.servers.broken["weather"])
-
-
-@pytest.fixture
-def full(tmp_path: Path) -> Iterator[Path]:
-    """A small disk."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs", folder], capture_output=True, check=False)
-    if made.returncode:
-        pytest.skip(f"a small disk cannot be mounted here: {made.stderr.decode().strip()}")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", folder], check=True)
-
-
-@contextlib.contextmanager
-def filled(folder: Path) -> Iterator[None]:
-    """Nothing more fits there."""
-    filler = folder / "filler"
-    with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-        while True:
-            file.write(bytes(1024))
-    try:
-        yield
-    finally:
-        filler.unlink()
 
 
 class Stuck:
