@@ -59,7 +59,7 @@ class Loaded:
         """Where the catalog, kept programs and the audit log lie: the configured `state`, else a folder of this
         configuration's own below the user's state directory."""
         if self.config.state != Path():
-            return (self.folder / self.config.state.expanduser()).resolve()
+            return Path(os.path.abspath(self.folder / self.config.state.expanduser()))
         from platformdirs import user_state_path
 
         own = hashlib.sha256(f"{self.folder}/{self.file}".encode()).hexdigest()[:8]

@@ -50,7 +50,10 @@ def own_folder(folder: Path) -> None:
 
     Raises: ConfigError if it is another user's, or others may write in it; OSError.
     """
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):  # mkdir would make its parents for all
+        missing.mkdir(exist_ok=True, mode=0o700)
+    if not folder.is_dir():
+        raise ConfigError("cannot be used: it is no folder", place=str(folder), hint="Remove it, or choose another path.")
     if folder.is_symlink():
         _check_owner(folder.lstat(), folder, others=(0,))
     found = folder.stat()

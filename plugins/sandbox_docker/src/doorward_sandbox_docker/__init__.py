@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
-from doorward import Capabilities, ExecutorError, Limits, PluginContext, log
+from doorward import Capabilities, ExecutorError, Limits, PluginContext, log, own_file, own_folder
 from doorward.sandbox import Isolated, JailExecutor, JailSettings, docker_profile
 from pydantic import Field
 
@@ -156,6 +157,8 @@ class DockerExecutor(JailExecutor):
         if not self._podman:
             return docker_profile()
         file = self.context.state / "docker-seccomp.json"  # Podman takes no text, but the path of a file
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(docker_profile())
+        own_folder(file.parent)
+        with open(own_file(file, os.O_WRONLY | os.O_CREAT), "w") as opened:
+            opened.truncate()
+            opened.write(docker_profile())
         return str(file)
