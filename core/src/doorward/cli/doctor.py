@@ -220,8 +220,11 @@ def _templates(value: Any) -> Iterator[Any]:
 async def _executors(gate: Gateway) -> AsyncIterator[Check]:
     """Each executor runs a program; then probes try to get out of its sandboxes."""
     from doorward.cli.sandbox import uses
+    from doorward.sandbox import devices
     from doorward.sandbox.probes import probe, summary
 
+    if wrong := devices.trouble():
+        yield Check(wrong[0], False, wrong[1])
     if not gate.executors.names:
         yield Check("no executor", False, gate.executors.advice())
     for name in list(gate.executors.names):
