@@ -128,7 +128,8 @@ class Upkeep:
         there = await anyio.to_thread.run_sync(self._catalog.there)
         there.db.close()
         lacking = self._servers.due(there.reports)
-        log.warning("catalog_made_anew", path=str(self._catalog.path), servers=len(lacking))
+        if lacking:
+            log.warning("catalog_made_anew", path=str(self._catalog.path), servers=len(lacking))
         async with anyio.create_task_group() as group:
             for name in lacking:
                 group.start_soon(self._servers.compile_one, name)

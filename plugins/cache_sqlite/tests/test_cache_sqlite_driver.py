@@ -18,7 +18,7 @@ import doorward_cache_sqlite
 import pytest
 import structlog
 from doorward import CachedProgram, ConfigError, PluginContext
-from doorward_cache_sqlite import SqliteCache
+from doorward_cache_sqlite import AGAIN, SqliteCache
 
 pytestmark = pytest.mark.anyio
 
@@ -263,6 +263,33 @@ async def test_who_only_reads_waits_for_nobody(tmp_path: Path) -> None:
     holder.close()
     await old.close()
     await new.close()
+
+
+async def test_who_waits_to_write_keeps_no_reader(tmp_path: Path) -> None:
+    """Programs are got while others of the same process wait for a file that is held."""
+    kept = cache(tmp_path)
+    await kept.put(program("one"))
+    holder = sqlite3.connect(tmp_path / "programs.db", isolation_level=None, check_same_thread=False)
+    holder.execute("BEGIN EXCLUSIVE")
+    waiting = True
+
+    async def put() -> None:
+        nonlocal waiting
+        with pytest.raises(ConfigError, match="locked"):
+            await kept.put(program("two"))
+        waiting = False
+
+    got = 0
+    async with anyio.create_task_group() as group:
+        for _ in range(4):
+            group.start_soon(put)
+        await anyio.sleep(AGAIN)
+        while waiting and got < 5:
+            assert await kept.get("one", "ann")
+            got += 1
+        assert got == 5
+    holder.close()
+    await kept.close()
 
 
 async def test_who_waits_does_not_wait_for_the_others_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

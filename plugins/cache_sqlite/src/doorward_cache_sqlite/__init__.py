@@ -50,10 +50,11 @@ BESIDE = ("-wal", "-shm", "-journal")
 """What SQLite puts beside a file."""
 
 WAIT = 2.0
-"""Seconds to wait for another process that is writing, and for all before us in this one."""
+"""Seconds to wait for another process that is writing."""
 
 
-BUSY = "Another process holds it locked: try again."
+AGAIN = 0.02
+"""Seconds between two tries."""
 
 
 class SqliteSettings(Settings):
@@ -118,7 +119,6 @@ class SqliteCache:
         found = db.execute("SELECT digest, program FROM programs WHERE principal = ? AND cache_id = ? AND used > ?", this).fetchone()
         if found is None:
             return None
-        db.execute("PRAGMA busy_timeout = 0")
         with suppress(sqlite3.OperationalError):
             db.execute("UPDATE programs SET used = ? WHERE principal = ? AND cache_id = ? AND used > ?", (now, *this))
         return _program(principal, cache_id, *found)
@@ -129,37 +129,44 @@ class SqliteCache:
         return await to_thread.run_sync(self._do, work)
 
     def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do `work` with the open file; if the file turns out to be broken, once more with a new one.
+        """Do `work` with the open file, as soon as no other process holds it. Who waits for that keeps nobody else from the connection.
 
         Raises: ConfigError if the file cannot be had, or is still broken.
         """
         end = time.monotonic() + WAIT
-        if not self._lock.acquire(timeout=WAIT):
-            raise ConfigError("the program cache is busy", place=str(self._path), hint=BUSY)
-        try:
+        while True:
             try:
-                return work(self._connect(end))
+                return self._try(work)
+            except (sqlite3.Error, OSError, _Foreign) as error:
+                busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+                if not busy or time.monotonic() > end:
+                    hint = "Another process holds it: try again." if busy else None
+                    raise ConfigError(f"the program cache cannot be used: {error}", place=str(self._path), hint=hint) from error
+            time.sleep(AGAIN)
+
+    def _try(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Once; and once more with a new file, if it turns out to be broken."""
+        with self._lock:
+            try:
+                return work(self._connect())
             except (sqlite3.DatabaseError, _Foreign) as error:
                 if not _broken(error):
                     raise
                 self._move_aside(error)
-                return work(self._connect(end))
-        except (sqlite3.Error, OSError, _Foreign) as error:
-            if not _busy(error):
-                self._disconnect()
-            raise ConfigError(f"the program cache cannot be used: {error}", place=str(self._path), hint=BUSY * _busy(error)) from error
-        finally:
-            self._lock.release()
+                return work(self._connect())
 
-    def _connect(self, end: float) -> sqlite3.Connection:
-        """The connection, opened when first needed, and anew when another file is at its place. It waits until `end` for its turn."""
+    def _connect(self) -> sqlite3.Connection:
+        """The connection, opened when first needed, and anew when another file is at its place."""
         if self._connection is not None and _place(self._path) != self._file:
             self._disconnect()
         if self._connection is None:
-            self._connection = _open(self._path, end - time.monotonic())
-            _prepare(self._connection)
+            self._connection = _open(self._path)
+            try:
+                _prepare(self._connection)
+            except BaseException:
+                self._disconnect()
+                raise
             self._file = _place(self._path)
-        self._connection.execute(f"PRAGMA busy_timeout = {max(0, int((end - time.monotonic()) * 1000))}")
         return self._connection
 
     def _disconnect(self) -> None:
@@ -201,15 +208,15 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
     db.execute("COMMIT")
 
 
-def _open(path: Path, wait: float) -> sqlite3.Connection:
-    """A connection to the file, which only this user can read, from its first moment on. For one thread at a time.
+def _open(path: Path) -> sqlite3.Connection:
+    """A connection to the file, which only this user can read, from its first moment on. For one thread at a time; it never waits.
 
     Raises: ConfigError if it is not ours.
     """
     from doorward import alone, check_own, own_folder
 
     own_folder(path.parent)
-    with alone(path, wait):
+    with alone(path, WAIT):
         beside = [Path(f"{path}{suffix}") for suffix in BESIDE]
         if not check_own(path):
             for left in beside:  # SQLite would take an old log for one of the new file
@@ -218,7 +225,7 @@ def _open(path: Path, wait: float) -> sqlite3.Connection:
         for each in beside:
             check_own(each)
     path.chmod(0o600)  # not opened: to close a second descriptor would drop the locks of a connection in this process
-    return sqlite3.connect(path, timeout=max(0.0, wait), isolation_level=None, check_same_thread=False)
+    return sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
 
 
 def _prepare(db: sqlite3.Connection) -> None:
@@ -232,10 +239,8 @@ def _prepare(db: sqlite3.Connection) -> None:
         with _transaction(db):
             ours = _ours(db)
             if ours == (0, 0) and db.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
-                for statement in TABLES.split(";"):
+                for statement in (*TABLES.split(";"), f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {VERSION}"):
                     db.execute(statement)
-                db.execute(f"PRAGMA application_id = {APPLICATION}")
-                db.execute(f"PRAGMA user_version = {VERSION}")
             elif ours != (APPLICATION, VERSION):
                 raise _Foreign(f"it is a database of application {ours[0]:#x}, version {ours[1]}")
     db.execute("PRAGMA journal_mode = WAL")
@@ -252,10 +257,6 @@ def _broken(error: Exception) -> bool:
     return isinstance(error, _Foreign) or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or "no such table" in str(error)
 
 
-def _busy(error: Exception) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
-
-
 def _place(path: Path) -> tuple[int, int] | None:
     """Which file is there; `None` if there is none, or one of which all was taken away."""
     with suppress(OSError):
@@ -266,7 +267,7 @@ def _place(path: Path) -> tuple[int, int] | None:
 
 def _is_sound(path: Path) -> bool:
     """Whether the file that lies there now is one of ours, and whole."""
-    db = _open(path, WAIT)
+    db = _open(path)
     try:
         _prepare(db)
         return bool(db.execute("PRAGMA integrity_check").fetchone() == ("ok",))
