@@ -257,3 +257,14 @@ async def test_writers_make_no_file_in_passing(tmp_path: Path) -> None:
     assert catalog.turn_to(catalog.there(), ["s"])
     assert catalog.names("s") == ("f",)
     catalog.close()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize("configured", [True, False])
+def test_a_log_that_cannot_be_written_stops_nothing(monkeypatch: pytest.MonkeyPatch, configured: bool) -> None:
+    """Where standard error is a file on a full disk, events are lost, and nothing else: an event is no reason to fail."""
+    first = "from doorward.cli import logs\nfrom doorward.secrets import Secrets\nlogs.configure(Secrets(environ={}), 'debug')\n"
+    code = (first if configured else "") + "from doorward import log\nfor _ in range(3):\n    log.warning('x' * 10000)\n"
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-c", f"{code}print('done')"], stderr=full, stdout=subprocess.PIPE, text=True, check=False)
+    assert done.stdout == "done\n"

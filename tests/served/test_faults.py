@@ -92,6 +92,13 @@ async def all_go_on(workers: list[Worker], *, calls: bool = True) -> None:
             await anyio.sleep(0.02)
 
 
+async def whole(file: Path) -> None:
+    """Wait until a database is there again."""
+    with anyio.fail_after(3 * PATIENCE):
+        while not file.exists() or file.stat().st_size < 2 * 4096:
+            await anyio.sleep(0.02)
+
+
 async def test_faults_hold_nobody(project: Project) -> None:
     """Databases that are locked, broken, emptied or removed, one after the other, while all work."""
     catalog, cache = project.state / "catalog.db", project.state / "programs.db"
@@ -114,12 +121,14 @@ async def test_faults_hold_nobody(project: Project) -> None:
                 cleaned = await anyio.to_thread.run_sync(lambda: project.run("clean"))
                 assert cleaned.returncode == 0
                 await all_go_on(workers)
+                await whole(catalog)
                 assert not [message for worker in workers for message in worker.failed], "the old one serves until the new one is there"
 
                 for fault in (lambda: catalog.write_bytes(b""), lambda: broken(catalog), lambda: broken(cache), cache.unlink):
                     fault()
                     await all_go_on(workers, calls=False)
                     await all_go_on(workers)
+                    await whole(catalog)  # what a gateway has read is called without it
                 for worker in workers:
                     assert all("catalog" in message for message in worker.failed), worker.failed
                 group.cancel_scope.cancel()
@@ -139,6 +148,7 @@ async def test_a_full_disk_holds_nobody(project: Project, small_disk: Any) -> No
     """While the disk of the state folder is full, runs are answered; afterwards every one of them is in the audit log."""
     project.change(first=f'state = "{small_disk.folder}/state"\n', old='state = "state"\n')
     project.state = small_disk.folder / "state"
+    project.stderr = small_disk.folder / "stderr"  # the log cannot be written either
     with project.http() as (url, _):
         async with contextlib.AsyncExitStack() as stack:
             agents = [await stack.enter_async_context(connected(url, era)) for era in ("auto", "legacy")]
