@@ -134,11 +134,15 @@ async def test_faults_hold_nobody(project: Project) -> None:
                 group.cancel_scope.cancel()
         async with connected(url) as agent:
             assert (await agent.run("1 + 1"))["cache_id"], "programs are kept again"
-            assert (await agent.call("list_servers"))["servers"][0]["functions"] > 0
+            with anyio.fail_after(3 * PATIENCE):  # what is broken is found out by who reads it, and told to them; then it is mended
+                while isinstance(listed := await agent.call("list_servers"), str):
+                    assert "the catalog is broken" in listed
+                    await anyio.sleep(0.1)
+            assert listed["servers"][0]["functions"] > 0
         assert serving.poll() is None
     audited = {line["code_sha256"] for line in project.audit() if line["event"] == "run_finished"}
     assert not {code for worker in workers for code in worker.answered} - audited
-    assert "Traceback" not in project.said()
+    assert not [line for line in project.said().splitlines() if "Traceback" in line]
     for file in (catalog, cache):
         with contextlib.closing(sqlite3.connect(file)) as db:
             assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
