@@ -60,6 +60,7 @@ class Catalog:
         writer = Writer(path)
         self.store, self.drop = writer.store, writer.drop
         self._broken = False
+        self._touched = 0
         try:
             self._use(catalog_file.opened(path, OPEN_WAIT), catalog_file.place(path))
         except StateError as error:  # programs that need no functions run all the same
@@ -82,6 +83,11 @@ class Catalog:
     def lost(self) -> bool:
         """Whether what is at the path is not what is read: it was removed, replaced, emptied or broken."""
         return self._broken or self._file is None or catalog_file.place(self.path) != self._file
+
+    def touched(self) -> bool:
+        """Whether somebody has written to the file since this was asked last, in whatever way."""
+        before, self._touched = self._touched, catalog_file.written(self.path)
+        return before != self._touched
 
     def check(self) -> None:
         """Put the file aside if not all of it can be read. Raises: StateError, ConfigError."""

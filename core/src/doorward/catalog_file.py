@@ -96,8 +96,8 @@ def check(path: Path, wait: float) -> None:
         which = place(path)
         with contextlib.closing(connect(path, wait)) as db:
             found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
-    except sqlite3.Error as error:
-        if not is_broken(error):
+    except (sqlite3.Error, OSError) as error:
+        if isinstance(error, OSError) or not is_broken(error):
             raise said(path, error) from None
         found = error
     if found != "ok":
@@ -111,6 +111,14 @@ def place(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return (found.st_dev, found.st_ino) if found.st_size else None
+
+
+def written(path: Path) -> int:
+    """When the file itself was written to."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def present(path: Path) -> bool:

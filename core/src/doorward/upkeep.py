@@ -114,13 +114,15 @@ class Upkeep:
         pause = ROUND
         while True:
             await anyio.sleep(pause)
-            if not self._catalog.lost:
-                pause = ROUND
-                continue
             try:
+                if self._catalog.touched():  # what is broken should not wait for whoever reads it
+                    await anyio.to_thread.run_sync(self._catalog.check)
+                if not self._catalog.lost:
+                    pause = ROUND
+                    continue
                 await self._compile_lost(patient=pause < PAUSE)
-            except (StateError, ConfigError) as error:
-                log.warning("catalog_not_made_anew", why=str(error), hint=error.hint)
+            except (StateError, ConfigError, OSError) as error:
+                log.warning("catalog_not_made_anew", why=str(error), hint=getattr(error, "hint", None))
             pause = min(2 * pause, MOST_PAUSE)
 
     async def _compile_lost(self, *, patient: bool) -> None:
