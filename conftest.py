@@ -8,9 +8,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Generator, Iterator
@@ -138,3 +140,40 @@ def docker_engine() -> Any:
         sys.modules["docker_engine"] = module = module_from_spec(spec)
         spec.loader.exec_module(module)
     return sys.modules["docker_engine"]
+
+
+class SmallDisk:
+    """A folder on a disk of its own, of two megabytes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @contextlib.contextmanager
+    def full(self) -> Iterator[None]:
+        """Nothing more fits on it."""
+        filler = self.folder / "filler"
+        with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while True:
+                file.write(bytes(1024))
+        try:
+            yield
+        finally:
+            filler.unlink()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    """A disk that can be filled. Only root can make one."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs", str(folder)]
+    try:
+        made = subprocess.run(mount, capture_output=True, text=True, check=False)  # noqa: S603
+    except FileNotFoundError:
+        pytest.skip("there is no mount here")
+    if made.returncode:
+        pytest.skip(f"no disk can be mounted here: {made.stderr.strip()}")
+    try:
+        yield SmallDisk(folder)
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)  # noqa: S603, S607

@@ -161,6 +161,15 @@ def test_environment_wins_over_the_file(loaded: Loader) -> None:
     assert {"surface", "plugins", "state"} <= config.named
 
 
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_a_dotenv_that_is_none_is_told(tmp_path: Path, loaded: Loader, kind: str) -> None:
+    """A folder, or a link that leads nowhere, in the place of `.env` is an error: its variables are missed otherwise where nobody looks."""
+    (tmp_path / ".env").mkdir() if kind == "folder" else (tmp_path / ".env").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(ConfigError, match="no file of variables") as caught:
+        loaded("")
+    assert caught.value.place == str(tmp_path / ".env")
+
+
 def test_dotenv_beside_the_file_sets_too(tmp_path: Path, loaded: Loader) -> None:
     """CONTRACT: AUT-13: .env is found beside the file, another one is named by --env-file, and the real environment wins."""
     (tmp_path / ".env").write_text("DOORWARD_SURFACE=minimal\nDOORWARD_LOG_LEVEL=debug\n")

@@ -399,6 +399,32 @@ def test_vault_that_cannot_be_used(tmp_path: Path) -> None:
     assert Vault(tmp_path).load("bytes") is None
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="links of POSIX")
+async def test_a_vault_follows_no_link(tmp_path: Path) -> None:
+    """What is put in the place of an entry, its mark or its lock leads to no other file; nor does one in the place of the folder."""
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    before = victim.stat().st_mtime_ns
+    folder = tmp_path / "v"
+    folder.mkdir(mode=0o700)
+    for end in ("json", "changed", "lock"):
+        (folder / f"one.{end}").symlink_to(victim)
+    kept = Vault(folder)
+    with pytest.raises(ConfigError, match="is a link"):
+        kept.load("one")
+    with pytest.raises(ConfigError, match="is a link"):
+        kept.mark("one")
+    with pytest.raises(ConfigError, match="is a link"):
+        async with kept.lock("one"):
+            pass
+    kept.save("one", "new")
+    assert kept.load("one") == "new"
+    assert (victim.read_text(), victim.stat().st_mtime_ns) == ("mine", before)
+    folder.chmod(0o770)
+    with pytest.raises(ConfigError, match="other users may write"):
+        kept.save("one", "newer")
+
+
 OTHER = """
 import asyncio, sys
 from pathlib import Path

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import pytest
+import structlog
 from doorward import PLUGIN_API, PluginError, hookimpl
 from doorward.index import Index
 from doorward.plugins import Plugins
@@ -82,6 +83,65 @@ def test_hooks_run_in_the_configured_order(host: Any) -> None:
     loaded.load_hooks(["c", "a", "b"], lambda name, thing: thing)
     loaded.hook.run_started(program=None)
     assert seen == ["c", "a", "b"]
+
+
+@pytest.mark.parametrize("fails", ["plain", "before", "after", "old before", "old after", "no yield"])
+@pytest.mark.parametrize("first", [True, False])
+def test_an_observer_that_fails_silences_nobody(host: Any, fails: str, first: bool) -> None:
+    """Whatever one observer does, hook wrappers too, all others are told; the failure is logged with the plugin's name."""
+    seen: list[str] = []
+
+    def good(name: str, **marks: Any) -> Any:
+        class Good:
+            @hookimpl(**marks)
+            def run_finished(self, program: Any, outcome: Any) -> None:
+                seen.append(f"{name} {outcome}")
+
+        return Good()
+
+    class Wraps:
+        @hookimpl(wrapper=True)
+        def run_finished(self) -> Any:
+            seen.append("before")
+            answers = yield
+            seen.append("after")
+            return answers
+
+    class Plain:
+        @hookimpl
+        def run_finished(self, outcome: Any) -> None:
+            raise RuntimeError("a defect")
+
+    class New:
+        @hookimpl(wrapper=True)
+        def run_finished(self) -> Any:
+            if fails == "before":
+                raise RuntimeError("a defect")
+            if fails == "no yield":
+                return []
+            answers = yield
+            if fails == "after":
+                raise RuntimeError("a defect")
+            return answers
+
+    class Old:
+        @hookimpl(hookwrapper=True)
+        def run_finished(self) -> Any:
+            if fails == "old before":
+                raise RuntimeError("a defect")
+            yield
+            raise RuntimeError("a defect")
+
+    bad = Plain() if fails == "plain" else Old() if fails.startswith("old") else New()
+    things = {"one": good("one"), "bad": bad, "two": good("two", trylast=True), "wraps": Wraps()}
+    for name, thing in things.items():
+        host.install("plugin", name, thing)
+    loaded = plugins(host)
+    loaded.load_hooks(["bad", "one", "two", "wraps"] if first else ["wraps", "two", "one", "bad"], lambda name, thing: thing)
+    with structlog.testing.capture_logs() as logs:
+        loaded.tell("run_finished", program=1, outcome=2)
+    assert sorted(seen) == ["after", "before", "one 2", "two 2"]
+    assert [(e["event"], e["plugin"]) for e in logs] == [("observer_failed", "bad")]
 
 
 def test_what_policy_refuses_is_not_imported(host: Any) -> None:

@@ -203,8 +203,8 @@ def test_a_compile_that_is_killed_breaks_nothing(tmp_path: Path, words: str) -> 
     """kill -9 during a compile, at several moments: the catalog is whole, and the next start compiles. CONTRACT: SRC-13."""
     project = Project(tmp_path, f'[servers.large]\nsource = "openapi"\nspec = "{large(tmp_path, 1500)}"\n')
     catalog = project.state / "catalog.db"
-    journal = catalog.with_name("catalog.db-journal")
-    moments: list[Any] = [catalog.exists, journal.exists, lambda: catalog.exists() and catalog.stat().st_size > 200_000]
+    log = catalog.with_name("catalog.db-wal")
+    moments: list[Any] = [catalog.exists, log.exists, lambda: catalog.exists() and catalog.stat().st_size > 200_000]
     for moment in moments:
         with Wire(project, project.command(words)) as wire:
             until(lambda wire=wire, moment=moment: moment() or wire.process.poll() is not None, 5)

@@ -27,6 +27,7 @@ _EXPORTS = {
         "LimitExceeded", "LoginRefused", "MissingSecret", "PluginError", "Refused", "SandboxDied", "ServerError", "ToolError",
         "UnknownName", "Unsupported",
     ),
+    "files": ("alone", "check_own", "flocked", "own_file", "own_folder"),
     "gateway": ("Gateway",),
     "hookspecs": ("hookimpl",),
     "itself": ("starts_doorward",),
@@ -82,6 +83,11 @@ if TYPE_CHECKING:
     from doorward.drivers import Sandbox as Sandbox
     from doorward.drivers import Source as Source
     from doorward.errors import *  # noqa: F403
+    from doorward.files import alone as alone
+    from doorward.files import check_own as check_own
+    from doorward.files import flocked as flocked
+    from doorward.files import own_file as own_file
+    from doorward.files import own_folder as own_folder
     from doorward.gateway import Gateway as Gateway
     from doorward.hookspecs import hookimpl as hookimpl
     from doorward.itself import starts_doorward as starts_doorward

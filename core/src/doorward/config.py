@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import keyword
+import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -60,7 +61,7 @@ class Loaded:
         """Where the catalog, kept programs and the audit log lie: the configured `state`, else a folder of this
         configuration's own below the user's state directory."""
         if self.config.state != Path():
-            return (self.folder / self.config.state.expanduser()).resolve()
+            return Path(os.path.abspath(self.folder / self.config.state.expanduser()))
         from platformdirs import user_state_path
 
         own = hashlib.sha256(f"{self.folder}/{self.file}".encode()).hexdigest()[:8]
@@ -77,8 +78,11 @@ def load(path: Path | str | None = None, *, env_file: Path | str | None = None, 
     file = Path(path or DEFAULT_FILE)
     text, repeated = read(file)
     dotenv = Path(env_file) if env_file else file.parent / ".env"
-    if env_file and not dotenv.is_file():
+    if env_file and not os.path.lexists(dotenv):
         raise ConfigError("there is no such file", place=str(dotenv), hint="Check --env-file.")
+    if os.path.lexists(dotenv) and not dotenv.is_file():
+        what = "a folder" if dotenv.is_dir() else "no regular file" if dotenv.exists() else "a link that leads nowhere"
+        raise ConfigError(f"is {what}, and no file of variables", place=str(dotenv), hint="Remove it, or write lines NAME=value.")
     secrets = Secrets(dotenv, folder=file.resolve().parent, environ=environ)
     data, named = layers(text, secrets)
     config = validate(Config, data, secrets=secrets, place=file.name)

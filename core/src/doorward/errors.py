@@ -51,6 +51,12 @@ class MissingSecret(ConfigError):
     """A `${…}` reference has no value where it was needed."""
 
 
+class StateError(DoorwardError):
+    """A file of the state folder cannot be used for now: it is locked or broken, or the disk is full."""
+
+    kind = "config"
+
+
 class UnknownName(DoorwardError):
     """No server, function, cached program, session or artefact has this name (or it is somebody else's)."""
 

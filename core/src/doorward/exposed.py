@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from doorward.errors import StateError
 from doorward.logs import log
 from doorward.policy import selected
 from doorward.types import Function
@@ -52,9 +53,13 @@ class Exposed:
     def _all(self) -> Mapping[str, Function]:
         now = self._catalog.version(), [module for module, _ in self._servers.exposing()]
         if now != self._seen:
-            self._catalog.refresh()
+            try:
+                self._catalog.refresh()
+                chosen = [*self._chosen()]
+            except StateError:  # the tools that are known stay until it can be read again
+                return self._tools
             self._seen, self._tools, self._views = now, {}, {}
-            for function in self._chosen():
+            for function in chosen:
                 if len(self._tools) == MOST:
                     log.warning("too_many_exposed", most=MOST, left_out=function.qualified)
                     break

@@ -16,7 +16,7 @@ from typing import Any
 
 import anyio
 
-from doorward import config, needles, programs
+from doorward import config, files, needles, programs
 from doorward.artefacts import Artefacts, Page
 from doorward.broker import Broker
 from doorward.catalog import Catalog
@@ -58,7 +58,7 @@ class Gateway:
         self.secrets = loaded.secrets
         self.state = loaded.state_folder()
         try:
-            self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+            files.own_folder(self.state)
         except OSError as error:
             why = f"cannot be made the state folder: {error.strerror}"
             raise ConfigError(why, place=str(self.state), hint="Set DOORWARD_STATE_DIR.") from None
@@ -103,7 +103,7 @@ class Gateway:
         try:
             async with anyio.create_task_group() as background:
                 if compile:
-                    background.start_soon(Upkeep(gate.servers, gate.config.refresh).run, gate._compiled.set)
+                    background.start_soon(Upkeep(gate.servers, gate.catalog, gate.config.refresh).run, gate._compiled.set)
                     background.start_soon(gate._sweep)
                     background.start_soon(anyio.to_thread.run_sync, gate.principals.warn)
                 else:
@@ -124,7 +124,7 @@ class Gateway:
         await self.executors.close()
         await self.servers.close()
         await self._kept.close()
-        self.broker.observed.flush(everything=True)
+        await anyio.to_thread.run_sync(lambda: self.broker.observed.flush(everything=True))
         self.catalog.close()
 
     # Discovery

@@ -102,3 +102,6 @@ class CommandHooks:
 
 
 SPECS = (SourceHooks, AuthHooks, GuardHooks, CacheHooks, ExecutorHooks, ObserverHooks, ServerHooks, CommandHooks)
+
+OBSERVERS = ("auth_chosen", "run_started", "run_finished", "call_finished")
+"""Hooks that are told of what has happened. One that fails keeps nobody from being told."""

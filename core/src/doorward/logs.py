@@ -5,11 +5,28 @@ structlog is imported with the first event, because most uses of the library hav
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+
+
+class _Stderr:
+    """Standard error. What cannot be written there, on a full disk for example, stops nothing of what is only told."""
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.flush()
+
+
+stderr: Any = _Stderr()
 
 
 class _Log:
@@ -24,7 +41,7 @@ class _Log:
             structlog.processors.format_exc_info,
             structlog.processors.KeyValueRenderer(),
         ]
-        return getattr(structlog.wrap_logger(structlog.PrintLogger(sys.stderr), processors=plain), level)
+        return getattr(structlog.wrap_logger(structlog.PrintLogger(stderr), processors=plain), level)
 
 
 log = _Log()

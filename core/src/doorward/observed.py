@@ -18,6 +18,8 @@ from functools import reduce
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from doorward import catalog_file
+from doorward.errors import StateError
 from doorward.logs import log
 from doorward.programs import digest
 from doorward.types import Function, Schema
@@ -44,6 +46,9 @@ LARGEST = 600
 
 EVERY = 10
 """A function's first results are all looked at, later only one in so many: they look like those before."""
+
+WAIT = 2.0
+"""Seconds to wait for another process that is writing."""
 
 MOST = 2000
 """Functions that a process remembers."""
@@ -113,7 +118,7 @@ class Observed:
         if not due:
             return
         try:
-            with contextlib.closing(sqlite3.connect(self._catalog.path, timeout=5)) as db, db:
+            with contextlib.closing(catalog_file.connect(self._catalog.path, WAIT)) as db, db:
                 db.execute("BEGIN IMMEDIATE")
                 for qualified, seen in due.items():
                     _store(db, qualified, seen)
@@ -129,7 +134,10 @@ class Observed:
             self._known.popitem(last=False)
 
     def _stored(self, function: Function, promise: str) -> Observation | None:
-        row = self._catalog.observation(function.server, function.name)
+        try:
+            row = self._catalog.observation(function.server, function.name)
+        except StateError:  # nobody's call fails for want of this
+            return None
         return Observation(promise, json.loads(row[1]), row[2], row[3]) if row and row[0] == promise else None
 
 

@@ -6,7 +6,7 @@ import difflib
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import cache
 from importlib.metadata import requires
 from pathlib import Path
@@ -18,6 +18,7 @@ from stevedore import DriverManager, NamedExtensionManager
 from doorward import PLUGIN_API, hookspecs
 from doorward.contexts import PluginContext
 from doorward.errors import ConfigError, MissingSecret, PluginError
+from doorward.hookspecs import OBSERVERS
 from doorward.index import GROUPS, Entry, Index
 from doorward.logs import log
 
@@ -77,6 +78,7 @@ class Plugins:
             try:
                 self.manager.register(make(name, loaded), name)
                 self.manager.check_pending()
+                self._isolate(name)
             except pluggy.PluginValidationError as error:
                 raise PluginError(f"plugin {name!r} of {entry.given_by} does not fit its hook: {error}") from None
 
@@ -129,6 +131,14 @@ class Plugins:
             raise MissingSecret(f"no plugin that is loaded knows ${{{scheme}:…}}", hint=hint)
         return found
 
+    def _isolate(self, name: str) -> None:
+        """Make the observers of a plugin fail for themselves: pluggy would leave out all that come after one that raises."""
+        for hook in OBSERVERS:
+            for found in getattr(self.manager.hook, hook).get_hookimpls():
+                if found.plugin_name == name:
+                    wraps = found.wrapper or found.hookwrapper
+                    found.function = (_isolated_wrapper if wraps else _isolated)(found.function, name, hook)
+
     def tell(self, hook: str, **told: Any) -> None:
         """Tell observers. One that fails is logged: what has happened has happened, and nobody may take it back."""
         try:
@@ -169,6 +179,43 @@ _MEMBERS = {
     "cache": ("Settings", "put", "get", "close"),
     "executor": ("Settings", "capabilities", "open", "close"),
 }
+
+
+def _isolated(observe: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
+    """An observer whose failure is logged, and nobody else's."""
+
+    def observed(*told: Any) -> None:
+        try:
+            observe(*told)
+        except Exception:
+            log.exception("observer_failed", plugin=plugin, hook=hook)
+
+    return observed
+
+
+def _isolated_wrapper(wrap: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
+    """The same of a hook wrapper: without it, what it wraps is told all the same."""
+
+    def wrapped(*told: Any) -> Generator[None, Any, Any]:
+        inside = None
+        try:
+            inside = wrap(*told)
+            next(inside)
+        except Exception:
+            log.exception("observer_failed", plugin=plugin, hook=hook)
+            inside = None
+        answers = yield
+        try:
+            if inside is not None:
+                inside.send(answers)
+                raise RuntimeError("a hook wrapper yields once")
+        except StopIteration as end:
+            return end.value
+        except Exception:
+            log.exception("observer_failed", plugin=plugin, hook=hook)
+        return answers
+
+    return wrapped
 
 
 def to_install(kind: str, name: str, installed: Sequence[str]) -> str:

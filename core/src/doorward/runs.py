@@ -57,7 +57,8 @@ class Runs:
         except DoorwardError as error:
             ended = Ended(error=failure(error))
         except asyncio.CancelledError:
-            gone = Outcome(False, error=Failure("limit", "Cancelled", "the client is gone"), calls=door.calls())
+            ms = round((time.perf_counter() - started) * 1000, 2)
+            gone = Outcome(False, error=Failure("limit", "Cancelled", "the client is gone"), calls=door.calls(), ms=ms)
             self._plugins.tell("run_finished", program=program, outcome=gone)
             raise
         except Exception as error:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-import sqlite3
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 from doorward.search_question import READS, Concept, Phrase, Question
 from doorward.search_words import FILLER, stem
@@ -55,6 +55,10 @@ _UNSAID |= {"put", "post", "delet", "remov", "set", "v1", "v2", "v3", "rest"}
 """What is in so many names that none of it has to be explained."""
 
 
+Rows = Callable[[str, Sequence[Any]], list[Any]]
+"""Reads the rows of a statement with its values."""
+
+
 class Words:
     """In how many functions each word is: of servers, names, summaries, routes and tags. `doing` are all that do what is asked, by
     kind, as far as that was asked."""
@@ -86,11 +90,11 @@ class Words:
 
 
 class Ranking:
-    """The functions that fit `question`, of those that fit the expression `only` (all, if it is empty) and are among `rows` (all, if
-    that is `None`)."""
+    """The functions that fit `question`, of those that fit the expression `only` (all, if it is empty) and are among `among`
+    (all, if that is `None`). `rows` reads the catalog."""
 
-    def __init__(self, db: sqlite3.Connection, words: Words, question: Question, only: str, rows: Collection[int] | None = None) -> None:
-        self._db, self._words, self._question, self._only, self._among = db, words, question, only, rows
+    def __init__(self, rows: Rows, words: Words, question: Question, only: str, among: Collection[int] | None = None) -> None:
+        self._read, self._words, self._question, self._only, self._among = rows, words, question, only, among
         concepts = [self._understood(c, after) for c, after in zip(question.concepts, [*question.concepts[1:], None], strict=True)]
         named = [c for c in concepts if c.phrase[0] in words.servers]
         self._servers = [c.phrase for c in named]
@@ -161,7 +165,7 @@ class Ranking:
         said = {word for concept in self._about for phrase in concept.phrases for word in phrase}
         verbs = [(c.phrase[0], self._share(c)) for c in self._about if c not in self._solid]
         marks = ",".join("?" * len(fits))
-        found = self._db.execute(f"SELECT rowid, name, noun, summary, facts FROM search WHERE rowid IN ({marks})", list(fits))  # noqa: S608
+        found = self._read(f"SELECT rowid, name, noun, summary, facts FROM search WHERE rowid IN ({marks})", list(fits))  # noqa: S608
         scored = []
         for row, name, noun, summary, facts in found:
             texts = ((NAME, name), (NOUN, noun), (SUMMARY, summary))
@@ -184,7 +188,7 @@ class Ranking:
         known = self._words.doing
         for kind in self._question.kinds - known.keys():
             match = f'facts : "kind_{kind}"'
-            known[kind] = frozenset(row for (row,) in self._db.execute("SELECT rowid FROM search WHERE search MATCH ?", [match]))
+            known[kind] = frozenset(row for (row,) in self._read("SELECT rowid FROM search WHERE search MATCH ?", [match]))
         return set().union(*(known[kind] for kind in self._question.kinds))
 
     def _fits(self, concept: Concept, most: float) -> dict[int, float]:
@@ -210,7 +214,7 @@ class Ranking:
         match = f"{{{columns}}} : ({_any(phrases)})"
         match = f"{self._only} AND ({match})" if self._only else match
         order = "" if best is None else "ORDER BY rank" if self._among else f"ORDER BY rank LIMIT {best}"
-        found = self._db.execute(f"SELECT rowid FROM search WHERE search MATCH ? {order}", [match])  # noqa: S608
+        found = self._read(f"SELECT rowid FROM search WHERE search MATCH ? {order}", [match])  # noqa: S608
         if self._among is None:
             return [row for (row,) in found]
         among = self._among

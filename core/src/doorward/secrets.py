@@ -129,7 +129,7 @@ class Secrets(Scrubber):
 
     def _dotenv_values(self) -> dict[str, str]:
         """`.env`, read again when it changes, so that rotated values are picked up."""
-        if self._dotenv is None or not self._dotenv.file.is_file():
+        if self._dotenv is None or not os.path.lexists(self._dotenv.file):
             return {}
         try:
             return self._dotenv.get()

@@ -15,13 +15,13 @@ from typing import Any, cast
 
 import anyio
 
-from doorward import suggested
+from doorward import suggested, upkeep
 from doorward.auths import Auths
 from doorward.catalog import Catalog
 from doorward.config import Loaded, Server, module_name, validate
 from doorward.contexts import ServerContext
 from doorward.drivers import Source
-from doorward.errors import ConfigError, DoorwardError, MissingSecret, ServerError, UnknownName
+from doorward.errors import ConfigError, DoorwardError, MissingSecret, ServerError, StateError, UnknownName
 from doorward.logs import log
 from doorward.names import Named, kept_names, some
 from doorward.narrowing import narrowed
@@ -201,8 +201,8 @@ class Servers:
 
         One server that fails is in `broken`, or goes on with its last compile; the others are not touched by it.
         """
-        if only is None and not dry_run:
-            self._catalog.drop(self._catalog.servers() - self.modules.keys())
+        if not dry_run:
+            await upkeep.look(self._catalog, self.modules if only is None else None)
         reports: dict[str, Report | None] = dict.fromkeys(n for n in self.configured if only is None or n in only)
         turn = anyio.Semaphore(AT_ONCE)
 
@@ -214,6 +214,8 @@ class Servers:
         async with anyio.create_task_group() as group:
             for name in reports:
                 group.start_soon(compile_one, name)
+        if not dry_run:
+            await upkeep.turn(self._catalog, self.modules)
         return {name: report for name, report in reports.items() if report is not None}
 
     async def compile_one(self, name: str, *, force: bool = False, dry_run: bool = False) -> Report | None:
@@ -229,8 +231,7 @@ class Servers:
         module, settings = module_name(name), self.fingerprint(name)
         self.behind.pop(name, None)
         async with self._locks.setdefault(name, anyio.Lock()):
-            self._catalog.refresh()
-            before = self._catalog.report(module)
+            before = self._last(module)
             reading = False
             try:
                 source = self.source(module)
@@ -238,7 +239,7 @@ class Servers:
                     self._auths.drivers(self.configured[name])  # one that cannot be had takes its server out of use, before any call
                 reading = True
                 fingerprint = await source.fingerprint()
-                if before and not force and (before.fingerprint, before.settings) == (fingerprint, settings):
+                if before and not force and not self._catalog.lost and (before.fingerprint, before.settings) == (fingerprint, settings):
                     self.broken.pop(name, None)
                     return before
                 started = time.perf_counter()
@@ -274,9 +275,22 @@ class Servers:
 
     def stale(self) -> list[str]:
         """Servers of which the catalog has no compile under the present configuration."""
-        compiled = self._catalog.settings()
+        compiled: Mapping[str, str] = {}
+        with suppress(StateError):
+            compiled = self._catalog.settings()
         usable = ((module, name) for module, name in self.modules.items() if name not in self.broken)
         return [name for module, name in usable if compiled.get(module) != self.fingerprint(name)]
+
+    def due(self, reports: Mapping[str, Report]) -> list[str]:
+        """Servers of which there is no compile under the present configuration among these."""
+        return [n for n in self.configured if (report := reports.get(module_name(n))) is None or report.settings != self.fingerprint(n)]
+
+    def _last(self, module: str) -> Report | None:
+        """The last compile of a server; none if the catalog cannot be read: then it is compiled."""
+        with suppress(StateError):
+            self._catalog.refresh()
+            return self._catalog.report(module)
+        return None
 
     def fingerprint(self, name: str) -> str:
         """A hash of the server's configuration (references unresolved) and of what compiles it."""
@@ -294,7 +308,10 @@ class Servers:
 
     def _with_kept_names(self, module: str, functions: Sequence[Function]) -> list[Function]:
         """What was in the catalog keeps its name, whatever an upstream adds."""
-        names = kept_names([Named(f.name, f.id, f.route) for f in functions], self._catalog.named(module))
+        before: list[Named] = []
+        with suppress(StateError):
+            before = [*self._catalog.named(module)]
+        names = kept_names([Named(f.name, f.id, f.route) for f in functions], before)
         return [f if f.name == name else replace(f, name=name) for f, name in zip(functions, names, strict=True)]
 
     async def close(self) -> None:

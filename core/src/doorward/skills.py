@@ -154,4 +154,4 @@ async def _download(url: str, file: Path) -> None:
         answered = getattr(error, "response", None)
         why = type(error).__name__ if answered is None else status(answered.status_code)
         raise ServerError(f"the guide {shown} cannot be had: {why}", hint="Check `skills` of the server.") from None
-    files.write(file, content)
+    files.write(file, content, private=True, follow=False)

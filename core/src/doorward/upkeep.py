@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import anyio
 
 from doorward.config import module_name
-from doorward.errors import ConfigError, DoorwardError
+from doorward.errors import ConfigError, DoorwardError, StateError
+from doorward.logs import log
 
 if TYPE_CHECKING:
     from doorward.catalog import Catalog
@@ -32,18 +34,48 @@ def given_up(servers: Servers) -> list[str]:
     return [name for name, error in servers.broken.items() if name in servers.configured and not isinstance(error, ConfigError)]
 
 
+def unstored(servers: Servers) -> list[str]:
+    """Servers of which a new compile could not be stored."""
+    return [name for name, error in servers.behind.items() if isinstance(error, StateError)]
+
+
 def recover(servers: Servers, catalog: Catalog) -> None:
     """Use those that were given up here and that another process (`doorward compile`, after a login) has compiled since."""
-    for name in given_up(servers):
-        if (report := catalog.report(module_name(name))) and report.settings == servers.fingerprint(name):
-            del servers.broken[name]
+    with suppress(StateError):
+        for name in given_up(servers):
+            if (report := catalog.report(module_name(name))) and report.settings == servers.fingerprint(name):
+                del servers.broken[name]
+
+
+async def look(catalog: Catalog, servers: Collection[str] | None) -> None:
+    """Before a compile: put the catalog aside if it is broken; forget all but these servers, if they are all that there are."""
+    try:
+        await anyio.to_thread.run_sync(catalog.check)
+        if servers is not None and (gone := catalog.reports().keys() - set(servers)):
+            await anyio.to_thread.run_sync(catalog.drop, gone)
+    except StateError as error:  # told again of each server that cannot be stored
+        log.warning("catalog_not_checked", why=str(error), hint=error.hint)
+
+
+async def turn(catalog: Catalog, servers: Collection[str]) -> bool:
+    """After a compile: read the file that is at its place, once it has all of these servers that the one that is read has.
+
+    Returns: whether it is read now."""
+    if catalog.lost:
+        try:
+            catalog.turn_to(await anyio.to_thread.run_sync(catalog.there), servers)
+        except StateError as error:
+            log.warning("catalog_not_read", why=str(error), hint=error.hint)
+    catalog.refresh()
+    return not catalog.lost
 
 
 class Upkeep:
     """Compiles the servers of one gateway in the background."""
 
-    def __init__(self, servers: Servers, refresh: float) -> None:
+    def __init__(self, servers: Servers, catalog: Catalog, refresh: float) -> None:
         self._servers = servers
+        self._catalog = catalog
         self._refresh = refresh or float("inf")
         self._changed: set[str] = set()
         self._told = anyio.Event()
@@ -63,6 +95,7 @@ class Upkeep:
             done()
         async with anyio.create_task_group() as group:
             group.start_soon(self._try_again)
+            group.start_soon(self._restore)
             await self._follow(stale)
 
     async def _try_again(self) -> None:
@@ -70,9 +103,39 @@ class Upkeep:
         pause = PAUSE
         while True:
             await anyio.sleep(pause)
-            failed = given_up(self._servers)
+            failed = [*given_up(self._servers), *unstored(self._servers)]
             pause = min(2 * pause, MOST_PAUSE) if failed else PAUSE
             await self._compile(failed)
+
+    async def _restore(self) -> None:
+        """A catalog that was removed, replaced or broken is made again without anybody's asking, and served as it was meanwhile."""
+        pause = ROUND
+        while True:
+            await anyio.sleep(pause)
+            try:
+                if self._catalog.touched():  # what is broken should not wait for whoever reads it
+                    await anyio.to_thread.run_sync(self._catalog.check)
+                if not self._catalog.lost:
+                    pause = ROUND
+                    continue
+                await self._compile_lost(patient=pause < PAUSE)
+            except (StateError, ConfigError, OSError) as error:
+                log.warning("catalog_not_made_anew", why=str(error), hint=getattr(error, "hint", None))
+            pause = min(2 * pause, MOST_PAUSE)
+
+    async def _compile_lost(self, *, patient: bool) -> None:
+        """Compile what the file lacks that is there now. `patient`: what cannot be compiled now is served as it was for a while yet."""
+        there = await anyio.to_thread.run_sync(self._catalog.there)
+        there.db.close()
+        lacking = self._servers.due(there.reports)
+        if lacking:
+            log.warning("catalog_made_anew", path=str(self._catalog.path), servers=len(lacking))
+        await self._compile(lacking)
+        if await turn(self._catalog, self._servers.modules if patient else ()):
+            reports = self._catalog.reports()
+            for name, error in [*self._servers.behind.items()]:
+                if module_name(name) not in reports:
+                    self._servers.drop(name, error)
 
     async def _follow(self, compiled: Sequence[str]) -> None:
         for name in self._servers.configured.keys() - set(compiled):

@@ -100,6 +100,27 @@ async def test_no_refresh_token(home: Doorward, provider: Provider, later: Any) 
             await client.get("/me")
 
 
+async def test_a_full_disk(home: Doorward, provider: Provider, small_disk: Any) -> None:
+    """A token that cannot be kept is used; its successor is got with it, and kept as soon as there is room."""
+    home.folder = small_disk.folder / "state"
+    provider.expires_in = 1
+    auth = home.auth()
+    await auth.login(Person())
+    async with home.http(auth) as client:
+        before = [file.read_text() for file in home.files()]
+        with small_disk.full():
+            for _ in range(3):
+                await anyio.sleep(1.1)
+                assert (await client.get("/me")).status_code == 200
+            assert await refreshes(provider) == 3
+            assert [file.read_text() for file in home.files()] == before
+        await anyio.sleep(1.1)
+        assert (await client.get("/me")).status_code == 200
+    async with home.http(home.auth()) as client:
+        provider.expires_in = 3600
+        assert (await client.get("/me")).status_code == 200
+
+
 async def test_the_provider_is_down(home: Doorward, provider: Provider, later: Any) -> None:
     """Calls go on while the token lives, then fail clearly, and work again as soon as the provider does. CONTRACT: AUT-10."""
     provider.expires_in = 100

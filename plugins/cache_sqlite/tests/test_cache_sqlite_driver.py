@@ -13,10 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import anyio
+import doorward_cache_sqlite
 import pytest
 import structlog
 from doorward import CachedProgram, ConfigError, PluginContext
-from doorward_cache_sqlite import SqliteCache
+from doorward_cache_sqlite import AGAIN, SqliteCache
 
 pytestmark = pytest.mark.anyio
 
@@ -246,7 +248,7 @@ async def test_a_place_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     """Where no file can be made, the error says which path and why; nothing is moved."""
     folder = tmp_path / "programs.db"
     folder.mkdir()
-    with pytest.raises(ConfigError, match=r"programs\.db: the program cache cannot be used"):
+    with pytest.raises(ConfigError, match=r"programs\.db: is no regular file"):
         await cache(tmp_path).get("one", "ann")
     assert folder.is_dir()
     with pytest.raises(ConfigError, match="cannot be used"):
@@ -267,6 +269,121 @@ async def test_a_busy_file_is_waited_for_and_never_moved(tmp_path: Path, monkeyp
     assert await second.get("one", "ann")
     assert not list(tmp_path.glob("*.broken-*"))
     await second.close()
+
+
+async def test_who_only_reads_waits_for_nobody(tmp_path: Path) -> None:
+    """A kept program is got while another process writes, or holds the file; a reader that is new, too."""
+    old, new = cache(tmp_path), cache(tmp_path)
+    await old.put(program("one"))
+    holder = sqlite3.connect(tmp_path / "programs.db", isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    began = time.monotonic()
+    assert await old.get("one", "ann")
+    assert await new.get("one", "ann")
+    assert time.monotonic() - began < doorward_cache_sqlite.WAIT
+    holder.close()
+    await old.close()
+    await new.close()
+
+
+async def test_who_waits_to_write_keeps_no_reader(tmp_path: Path) -> None:
+    """Programs are got while others of the same process wait for a file that is held."""
+    kept = cache(tmp_path)
+    await kept.put(program("one"))
+    holder = sqlite3.connect(tmp_path / "programs.db", isolation_level=None, check_same_thread=False)
+    holder.execute("BEGIN EXCLUSIVE")
+    waiting = True
+
+    async def put() -> None:
+        nonlocal waiting
+        with pytest.raises(ConfigError, match="locked"):
+            await kept.put(program("two"))
+        waiting = False
+
+    got = 0
+    async with anyio.create_task_group() as group:
+        for _ in range(4):
+            group.start_soon(put)
+        await anyio.sleep(AGAIN)
+        while waiting and got < 5:
+            assert await kept.get("one", "ann")
+            got += 1
+        assert got == 5
+    holder.close()
+    await kept.close()
+
+
+async def test_who_waits_does_not_wait_for_the_others_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many that ask for a file that is locked wait side by side, not one after the other."""
+    monkeypatch.setattr(doorward_cache_sqlite, "WAIT", 0.5)
+    kept = cache(tmp_path)
+    await kept.put(program("one"))
+    holder = sqlite3.connect(tmp_path / "programs.db", isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    failed = []
+
+    async def put(number: int) -> None:
+        with pytest.raises(ConfigError, match=r"locked|busy"):
+            await kept.put(program(f"p{number}"))
+        failed.append(number)
+
+    began = time.monotonic()
+    async with anyio.create_task_group() as group:
+        for number in range(16):
+            group.start_soon(put, number)
+    assert len(failed) == 16
+    assert time.monotonic() - began < 16 * 0.5 / 2
+    holder.close()
+    assert await kept.put(program("two")) == "two"
+    await kept.close()
+
+
+@pytest.mark.parametrize("harm", ["removed", "emptied", "cleaned"])
+async def test_a_file_that_is_taken_away_while_in_use(tmp_path: Path, harm: str) -> None:
+    """Programs are kept again after the file is gone; an old log beside it is not taken for that of the new one."""
+    kept, path = cache(tmp_path), tmp_path / "programs.db"
+    await kept.put(program("one"))
+    if harm == "emptied":
+        path.write_bytes(b"")
+    for file in [*tmp_path.glob("programs.db*")] if harm == "cleaned" else [path] if harm == "removed" else []:
+        file.unlink()
+    assert await kept.put(program("two")) == "two"
+    assert await kept.get("two", "ann")
+    other = cache(tmp_path)
+    assert await other.get("two", "ann")
+    await kept.close()
+    await other.close()
+    assert sqlite3.connect(path).execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+@pytest.mark.parametrize(
+    "text", ["no JSON", "[]", "{}", '{"code": 5, "description": "", "params": {}, "functions": null, "uses": {}, "created": 1}']
+)
+async def test_what_somebody_edited_is_no_program(tmp_path: Path, text: str) -> None:
+    """A row that is none of ours is as good as none, for its principal."""
+    kept = cache(tmp_path)
+    await kept.put(program("one"))
+    with sqlite3.connect(tmp_path / "programs.db") as db:
+        db.execute("UPDATE programs SET program = ?", [text])
+    db.close()
+    assert await kept.get("one", "ann") is None
+    await kept.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links and owners of POSIX")
+@pytest.mark.parametrize("name", ["programs.db", "programs.db-wal", "programs.db-journal"])
+async def test_no_link_is_followed(tmp_path: Path, name: str) -> None:
+    """Where somebody has put a link to another file, that file is not touched, and the error says why."""
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"")
+    state = tmp_path / "state"
+    state.mkdir(mode=0o700)
+    (state / name).symlink_to(victim)
+    if name != "programs.db":
+        (state / "programs.db").touch()
+    with pytest.raises(ConfigError, match="is a link"):
+        await cache(state).put(program("one"))
+    assert victim.read_bytes() == b""
 
 
 WRITER = """

@@ -214,6 +214,24 @@ def test_openapi_a_document_cannot_lead_credentials_away(tmp_path, auth, setting
             made._base({"base": "http://evil.example"})
 
 
+@pytest.mark.parametrize(
+    ("server", "base"),
+    [
+        ({"url": "https://api.example.org/v1"}, "https://api.example.org/v1"),
+        ({"url": "https://{r}.example.org", "variables": {"r": {"default": "eu"}}}, "https://eu.example.org"),
+    ],
+)
+async def test_openapi_a_changed_catalog_cannot_lead_credentials_away(tmp_path, server, base):
+    """Without `base_url` credentials go where the document says, read anew, and not where only what was compiled of it says."""
+    made = {"openapi": "3.1.0", "info": {}, "servers": [server], "paths": {"/x": {"get": {"responses": {}}}}}
+    (tmp_path / "api.json").write_text(json.dumps(made))
+    bearer = source(tmp_path, Bearer(), spec="api.json")
+    await bearer._vouch(base)
+    with pytest.raises(ServerError, match=r"does not name https://evil\.example"):
+        await bearer._vouch("https://evil.example")
+    await source(tmp_path, None, spec="api.json")._vouch("https://evil.example")  # there is nothing to be led away
+
+
 def answer(upstream, path, document, **headers):
     upstream.answers[path] = (200, {k.replace("_", "-"): v for k, v in headers.items()}, json.dumps(document).encode())
 

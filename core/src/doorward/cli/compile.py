@@ -51,10 +51,11 @@ def compile(project: Project, servers: tuple[str, ...], dry_run: bool, force: bo
 def clean(project: Project, again: bool) -> int:
     """Remove the catalog: everything that was compiled."""
 
+    from doorward import catalog_file, files
+
     catalog = project.load().state_folder() / "catalog.db"
-    removed = [str(file) for file in (catalog, *(catalog.with_name(f"catalog.db-{end}") for end in ("wal", "shm"))) if file.exists()]
-    for file in removed:
-        Path(file).unlink()
+    with files.alone(catalog):
+        removed = [str(file) for file in catalog_file.remove(catalog)]
     if again:
         return compile_now(project, ())
     if project.json:

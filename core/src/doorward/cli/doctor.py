@@ -63,7 +63,7 @@ async def _all(project: Project) -> list[Check]:
             checks += [check async for check in _executors(gate)]
             checks.append(await _cache(gate))
             checks += [Check(f"plugin {name}", True) for name in gate.config.plugins if gate.plugins.manager.has_plugin(name)]
-            checks += [Check(*given) for plugin in gate.plugins.hook.doctor_checks() for given in plugin or ()]
+            checks += [Check(*given) for _, found in gate.plugins.each("doctor_checks", lambda found: [*(found or ())]) for given in found]
     except DoorwardError as error:  # what stops the start: the configuration, or a hook plugin
         checks.append(_wrong(f"configuration {project.config}", error))
     return checks
@@ -222,8 +222,11 @@ def _templates(value: Any) -> Iterator[Any]:
 async def _executors(gate: Gateway) -> AsyncIterator[Check]:
     """Each executor runs a program; then probes try to get out of its sandboxes."""
     from doorward.cli.sandbox import uses
+    from doorward.sandbox import devices
     from doorward.sandbox.probes import probe, summary
 
+    if wrong := devices.trouble():
+        yield Check(wrong[0], False, wrong[1])
     if not gate.executors.names:
         yield Check("no executor", False, gate.executors.advice())
     for name in list(gate.executors.names):

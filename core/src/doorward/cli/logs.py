@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from doorward.cli.common import debugging
-from doorward.logs import Bounded, log
+from doorward.logs import Bounded, log, stderr
 
 if TYPE_CHECKING:
     from doorward.config import Loaded
@@ -51,7 +51,7 @@ def configure(secrets: Secrets, level: str) -> None:
             scrub,  # the rendered line: values that are no strings are written out only now
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(stderr),
         cache_logger_on_first_use=False,
     )
     logging.basicConfig(handlers=[_ToStructlog()], level=level.upper(), force=True)

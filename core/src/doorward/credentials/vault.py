@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from doorward import files
 from doorward.errors import ConfigError, ServerError
 from doorward.logs import log
 
@@ -46,7 +47,8 @@ class Vault:
         """What is kept under a name, if anything is and it can be read. Raises: ConfigError."""
         with self._errors(name):
             try:
-                text = self._file(name).read_text(encoding="utf-8")
+                with open(files.own_file(self._file(name), os.O_RDONLY), encoding="utf-8") as file:
+                    text = file.read()
             except (FileNotFoundError, UnicodeDecodeError):
                 return None
         return self._opened(name, text)
@@ -57,12 +59,15 @@ class Vault:
         new = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
         with self._errors(name):
             self._make_folder()
-            new.unlink(missing_ok=True)
-            with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
-                out.write(self._sealed(name, text))
-                out.flush()
-                os.fsync(out.fileno())
-            new.replace(file)
+            try:
+                new.unlink(missing_ok=True)
+                with open(files.own_file(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="utf-8") as out:
+                    out.write(self._sealed(name, text))
+                    out.flush()
+                    os.fsync(out.fileno())
+                new.replace(file)
+            finally:
+                new.unlink(missing_ok=True)
         return file
 
     def forget(self, name: str) -> bool:
@@ -76,12 +81,14 @@ class Vault:
         """Tell whoever holds what was kept that it is out of date. Raises: ConfigError."""
         with self._errors(name):
             self._make_folder()
-            self._mark(name).touch(mode=0o600)
+            number = files.own_file(self._mark(name), os.O_WRONLY | os.O_CREAT)
+            os.close(number)
+            os.utime(self._mark(name))
 
     def marked(self, name: str) -> int:
         """Another number after each `mark`. It is cheap enough to be asked at each request."""
         try:
-            return self._mark(name).stat().st_mtime_ns
+            return self._mark(name).lstat().st_mtime_ns
         except OSError:
             return 0
 
@@ -90,9 +97,11 @@ class Vault:
         """Alone with an entry, of all processes: a refresh token may be used once only. Raises: ConfigError, ServerError."""
         from filelock import FileLock, Timeout
 
+        at = self._folder / f"{name}.lock"
         with self._errors(name):
             self._make_folder()
-        lock = FileLock(self._folder / f"{name}.lock", mode=0o600)
+            os.close(files.own_file(at, os.O_RDWR | os.O_CREAT))
+        lock = FileLock(at, mode=0o600)
         patience = anyio.current_time() + PATIENCE
         while True:
             try:
@@ -139,7 +148,7 @@ class Vault:
         return self._folder / f"{name}.changed"
 
     def _make_folder(self) -> None:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.own_folder(self._folder)
         self._folder.chmod(0o700)
 
     @contextlib.contextmanager

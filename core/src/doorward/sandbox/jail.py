@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from doorward.errors import ExecutorError
 from doorward.logs import log
-from doorward.sandbox import bootstrap, seccomp
+from doorward.sandbox import bootstrap, devices, seccomp
 from doorward.sandbox.inside.protocol import BadFrame, Frames, encode
 from doorward.sandbox.line import Line, LocalLine, RelayedLine
 from doorward.types import Limits
@@ -135,7 +135,8 @@ class Jail(asyncio.Protocol):
         except (OSError, TimeoutError, EOFError) as error:
             await jail.end()
             why = f"was not ready after {seconds:g} s" if isinstance(error, TimeoutError) else "ended at once"
-            raise ExecutorError(f"the sandbox's Python {why}", hint=isolated.said().strip()[-2000:] or None) from None
+            why, hint = devices.trouble() or (f"the sandbox's Python {why}", isolated.said().strip()[-2000:] or None)
+            raise ExecutorError(why, hint=hint) from None
         except BaseException:
             await jail.end()
             raise
@@ -184,7 +185,8 @@ class Jail(asyncio.Protocol):
                 line.account = self._isolated.account(line.pid)
         except (OSError, TimeoutError, EOFError) as error:
             await line.end()
-            raise ExecutorError(f"a sandbox did not start: {error or 'it was not ready in time'}", hint=self._said() or None) from None
+            why, hint = devices.trouble() or (error or "it was not ready in time", self._said() or None)
+            raise ExecutorError(f"a sandbox did not start: {why}", hint=hint) from None
         except BaseException:
             await line.end()
             raise

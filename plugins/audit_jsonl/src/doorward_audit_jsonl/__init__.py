@@ -1,19 +1,20 @@
 """An audit log: one JSON line for each run, each call and each choice of credentials. Hashes and sizes, never contents.
 
 A line is written by one `write` on a descriptor in append mode, so that the lines of several processes do not mix and
-a kill leaves at most the last one torn.
+a kill leaves at most the last one torn. Lines that cannot be written wait in memory, in their order, until they can.
 """
 
 from __future__ import annotations
 
+import atexit
+import errno
 import hashlib
 import hmac
 import json
 import os
 import secrets
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections import deque
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,13 @@ LONGEST = 200
 """Characters of a name in a line: an agent chooses the names of its exceptions, and could write a letter in one."""
 
 
+MOST_WAITING = 10_000
+"""Lines that wait in memory while none can be written; what comes then is lost."""
+
+PATIENCE = 5.0
+"""Seconds to wait for another process that is making the key."""
+
+
 class AuditSettings(Settings):
     """`[hooks.audit_jsonl]`"""
 
@@ -43,9 +51,9 @@ class AuditSettings(Settings):
 class AuditLog:
     """The observer. Making it opens the file: an audit that is configured must audit.
 
-    `lost` counts the lines that could not be written since the last one that could.
+    `lost` counts the lines that nobody will read, since the last one that could be written.
 
-    Raises: ConfigError if the file, or the key beside it, cannot be opened.
+    Raises: ConfigError if the file, or the key beside it, cannot be opened, or is not ours, or the key is broken.
     """
 
     Settings = AuditSettings
@@ -55,14 +63,19 @@ class AuditLog:
         self._path = (context.settings.path or context.state / "doorward.audit.jsonl").expanduser()
         self._lock = threading.Lock()
         self._file: int | None = None
+        self._waiting: deque[bytes] = deque()
         self.lost = 0
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._key_file = self._path.with_name(f"{self._path.name}.key")
-            self._key = _key(self._key_file)
+            self._key, new = _key(self._key_file)
             self._file = _open(self._path)
+            began = os.fstat(self._file).st_size
         except OSError as error:
             raise ConfigError(f"the audit log cannot be written: {error}", place=str(self._path)) from None
+        atexit.register(self._end)
+        if new and began:
+            self._write("key_made")  # from here on, hashes cannot be compared with those before
 
     @hookimpl
     def auth_chosen(self, server: str, auth: str) -> None:
@@ -106,44 +119,63 @@ class AuditLog:
         return hmac.new(self._key, text, hashlib.sha256).hexdigest()
 
     def _write(self, event: str, **fields: Any) -> None:
-        """Write one line. What fails is counted, said once in the log, and told by the next line that can be written."""
+        """Write one line, after those that wait. What fails is said once in the log; what is lost, by the next line that is not."""
         line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event, **fields}
         with self._lock:
-            try:
-                self._append(line | ({"lost": self.lost} if self.lost else {}))
-            except OSError as error:
-                self._close()
-                self.lost += 1
-                if self.lost == 1:
-                    _warn(
-                        "audit_not_written",
-                        path=str(self._path),
-                        why=str(error),
-                        hint="Runs go on unaudited until it can be written again.",
-                    )
-                return
+            if len(self._waiting) >= MOST_WAITING:
+                self._end_waiting()
+                if self._waiting:
+                    self.lost += 1
+                    return
+            first = not self._waiting
+            self._waiting.append(json.dumps(line | ({"lost": self.lost} if self.lost else {}), separators=(",", ":")).encode() + b"\n")
             self.lost = 0
-            try:
-                self._rotate()
-            except OSError as error:
-                _warn("audit_not_rotated", path=str(self._path), why=str(error))
+            if (error := self._end_waiting()) and first:
+                hint = f"Up to {MOST_WAITING} lines wait until it can be written again; more are lost."
+                _warn("audit_not_written", path=str(self._path), why=str(error), hint=hint)
+            elif not error:
+                try:
+                    self._rotate()
+                except (OSError, ConfigError) as failed:
+                    _warn("audit_not_rotated", path=str(self._path), why=str(failed))
 
-    def _append(self, line: Mapping[str, Any]) -> None:
+    def _end(self) -> None:
+        """The process ends: what still cannot be written is lost."""
+        with self._lock:
+            if self._waiting and (error := self._end_waiting()):
+                _warn("audit_lost", path=str(self._path), lines=len(self._waiting) + self.lost, why=str(error))
+
+    def _end_waiting(self) -> Exception | None:
+        """Write what waits. Returns: what went wrong, if not all of it could be."""
+        try:
+            while self._waiting:
+                self._append(self._waiting[0])
+                self._waiting.popleft()
+        except (OSError, ConfigError) as error:
+            self._close()
+            return error
+        return None
+
+    def _append(self, line: bytes) -> None:
         if self._file is not None and not _is_at(self._file, self._path):
             self._close()
         if self._file is None:
             self._file = _open(self._path)
-        data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
-        if os.write(self._file, data) != len(data):
-            raise OSError("only a part of the line was written")
+        if (written := os.write(self._file, line)) != len(line):
+            end = os.lseek(self._file, 0, os.SEEK_CUR)
+            if os.fstat(self._file).st_size == end:  # a full disk: nobody else has written since
+                os.ftruncate(self._file, end - written)
+            raise OSError(errno.ENOSPC, "only a part of the line could be written")
 
     def _rotate(self) -> None:
         """Once the file is full: `.1` becomes `.2` and so on, the file becomes `.1`. Processes take turns."""
         if self._file is None or os.fstat(self._file).st_size < self._settings.max_bytes:
             return
-        with _alone(self._key_file):
-            if self._path.stat().st_size < self._settings.max_bytes:
-                return
+        from doorward import flocked, own_file
+
+        with open(own_file(self._key_file, os.O_RDONLY), "rb") as turn:
+            if not flocked(turn.fileno()) or self._path.stat().st_size < self._settings.max_bytes:
+                return  # another process is at it, or has done it
             files = [self._path, *(Path(f"{self._path}.{n}") for n in range(1, self._settings.keep + 1))]
             self._close()
             for older, newer in zip(reversed(files), reversed(files[:-1]), strict=False):
@@ -176,10 +208,14 @@ def _canonical(value: Any) -> bytes:
 
 
 def _open(path: Path) -> int:
-    """The file for appending, readable by this user only. A line that a crash left torn is ended."""
-    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    """The file for appending, readable by this user only. A line that a crash left torn is ended.
+
+    Raises: ConfigError if it is not ours; OSError.
+    """
+    from doorward import own_file
+
+    file = own_file(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
-        path.chmod(0o600)
         size = os.fstat(file).st_size
         if size:
             os.lseek(file, size - 1, os.SEEK_SET)
@@ -194,36 +230,33 @@ def _open(path: Path) -> int:
 def _is_at(file: int, path: Path) -> bool:
     """Whether the path still leads to the open file: another process, or logrotate, may have moved it."""
     try:
-        return os.path.samestat(os.fstat(file), path.stat())
+        return os.path.samestat(os.fstat(file), path.lstat())
     except FileNotFoundError:
         return False
 
 
-def _key(path: Path) -> bytes:
-    """The key of the hashes, made by the first process that needs it."""
-    with _alone(path) as file:
-        key = os.read(file, KEY_BYTES)
-        if len(key) < KEY_BYTES:
-            key = secrets.token_bytes(KEY_BYTES)
-            os.lseek(file, 0, os.SEEK_SET)
-            os.write(file, key)
-        return key
+def _key(path: Path) -> tuple[bytes, bool]:
+    """The key of the hashes, made by the first process that needs it, and whether it was made now.
 
+    Raises: ConfigError if it is broken: with another one the log would prove nothing any more.
+    """
+    from doorward import alone, check_own, own_file
 
-@contextmanager
-def _alone(path: Path) -> Iterator[int]:
-    """The file, open and locked against other processes (where the system has `flock`)."""
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        try:
-            from fcntl import LOCK_EX, flock
-        except ImportError:
-            pass
-        else:
-            flock(file, LOCK_EX)
-        yield file
-    finally:
-        os.close(file)
+    with alone(path, PATIENCE):
+        if new := not check_own(path):
+            making = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+            try:
+                with open(own_file(making, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+                    file.write(secrets.token_bytes(KEY_BYTES))
+                making.replace(path)
+            finally:
+                making.unlink(missing_ok=True)
+    with open(own_file(path, os.O_RDONLY), "rb") as file:
+        key = file.read(KEY_BYTES + 1)
+    if len(key) != KEY_BYTES:
+        hint = "Put it back from a backup. If there is none, move log and key away: both are begun anew then."
+        raise ConfigError(f"the key of the audit log is broken: it has not {KEY_BYTES} bytes", place=str(path), hint=hint)
+    return key, new
 
 
 def _warn(event: str, **fields: Any) -> None:

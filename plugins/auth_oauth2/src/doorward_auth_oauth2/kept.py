@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
-from doorward import ConfigError
+from doorward import ConfigError, log
 from doorward.credentials import Vault
 
 if TYPE_CHECKING:
@@ -83,14 +83,26 @@ class Store:
     def __init__(self, vault: Vault, name: str, kind: Literal["auto", "keyring", "file"]) -> None:
         self._vault, self._name, self._kind = vault, name, kind
         self._seen = vault.marked(name)
+        self._unkept: Login | None = None
 
     async def load(self) -> Login | None:
-        """What is kept, if anything is. Raises: ConfigError."""
-        return await anyio.to_thread.run_sync(self._load)
+        """What is kept, if anything is; what could not be, where that is newer. Raises: ConfigError."""
+        found = [login for login in (await anyio.to_thread.run_sync(self._load), self._unkept) if login]
+        return max(found, key=lambda login: login.got, default=None)
 
     async def save(self, login: Login) -> str:
         """Keep a login in place of what was kept. Returns: where. Raises: ConfigError."""
-        return await anyio.to_thread.run_sync(self._save, login)
+        where = await anyio.to_thread.run_sync(self._save, login)
+        self._unkept = None
+        return where
+
+    async def keep(self, login: Login) -> None:
+        """Keep what was fetched; in memory alone, if there is no room for it: whoever waits for it does not wait for a disk."""
+        try:
+            await self.save(login)
+        except ConfigError as error:
+            self._unkept = login
+            log.warning("token_not_kept", why=str(error), hint="It is used all the same, until this process ends.")
 
     async def forget(self) -> bool:
         """Keep nothing. Returns: whether there was anything. Raises: ConfigError."""
@@ -103,6 +115,8 @@ class Store:
     def changed(self) -> bool:
         """Whether a person has, since this was asked last."""
         before, self._seen = self._seen, self._vault.marked(self._name)
+        if before != self._seen:
+            self._unkept = None
         return before != self._seen
 
     def lock(self) -> AbstractAsyncContextManager[None]:

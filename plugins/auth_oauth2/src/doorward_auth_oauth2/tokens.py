@@ -81,7 +81,7 @@ class Bearer(Fetched[Login]):
             if self._settings.scopes or not scopes:
                 raise ServerError(missing, hint=f"Set scope in the auth of {name}. {self._advice}")
             if login is not None and not set(scopes) <= set(login.wanted.split()):
-                await self._store.save(replace(login, wanted=" ".join(dict.fromkeys([*login.wanted.split(), *scopes]))))
+                await self._store.keep(replace(login, wanted=" ".join(dict.fromkeys([*login.wanted.split(), *scopes]))))
         raise ServerError(missing, hint=f"{self._advice}, which will ask for it.")
 
     async def _fetch(self, refused: Login | None) -> Login:
@@ -104,7 +104,7 @@ class Bearer(Fetched[Login]):
                 if usable:
                     return usable
                 raise
-            await self._store.save(login)
+            await self._store.keep(login)
         return login
 
     async def _of_a_person(self, kept: Login | None) -> Login:

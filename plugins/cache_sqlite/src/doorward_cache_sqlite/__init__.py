@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -47,8 +47,15 @@ CREATE TABLE programs (
 CREATE INDEX programs_used ON programs (used);
 """
 
-WAIT = 5.0
+BESIDE = ("-wal", "-shm", "-journal")
+"""What SQLite puts beside a file."""
+
+WAIT = 2.0
 """Seconds to wait for another process that is writing."""
+
+
+AGAIN = 0.02
+"""Seconds between two tries."""
 
 
 class SqliteSettings(Settings):
@@ -70,6 +77,7 @@ class SqliteCache:
         self._clock = clock
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
 
     async def put(self, program: CachedProgram) -> str:
         return await self._in_thread(lambda db: self._put(db, program))
@@ -78,7 +86,12 @@ class SqliteCache:
         return await self._in_thread(lambda db: self._get(db, cache_id, principal))
 
     async def close(self) -> None:
-        with self._lock:
+        from anyio import to_thread
+
+        await to_thread.run_sync(self._close)
+
+    def _close(self) -> None:
+        with self._lock:  # nobody holds it for long
             self._disconnect()
 
     def _put(self, db: sqlite3.Connection, program: CachedProgram) -> str:
@@ -101,14 +114,14 @@ class SqliteCache:
             return str(db.execute("SELECT cache_id FROM programs WHERE principal = ? AND digest = ?", this).fetchone()[0])
 
     def _get(self, db: sqlite3.Connection, cache_id: str, principal: str) -> CachedProgram | None:
-        now, this = self._clock(), (principal, cache_id)
-        with _transaction(db):
-            found = db.execute(
-                "SELECT digest, program FROM programs WHERE principal = ? AND cache_id = ? AND used > ?", (*this, now - self._settings.ttl)
-            ).fetchone()
-            if found is None:
-                return None
-            db.execute("UPDATE programs SET used = ? WHERE principal = ? AND cache_id = ?", (now, *this))
+        """Reading waits for nobody who writes; nor does it wait to note the time of use, which is left out then."""
+        now = self._clock()
+        this = (principal, cache_id, now - self._settings.ttl)
+        found = db.execute("SELECT digest, program FROM programs WHERE principal = ? AND cache_id = ? AND used > ?", this).fetchone()
+        if found is None:
+            return None
+        with suppress(sqlite3.OperationalError):
+            db.execute("UPDATE programs SET used = ? WHERE principal = ? AND cache_id = ? AND used > ?", (now, *this))
         return _program(principal, cache_id, *found)
 
     async def _in_thread(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -117,28 +130,44 @@ class SqliteCache:
         return await to_thread.run_sync(self._do, work)
 
     def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do `work` with the open file; if the file turns out to be broken, once more with a new one.
+        """Do `work` with the open file, as soon as no other process holds it. Who waits for that keeps nobody else from the connection.
 
         Raises: ConfigError if the file cannot be had, or is still broken.
         """
+        end = time.monotonic() + WAIT
+        while True:
+            try:
+                return self._try(work)
+            except (sqlite3.Error, OSError, _Foreign) as error:
+                busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+                if not busy or time.monotonic() > end:
+                    hint = "Another process holds it: try again." if busy else None
+                    raise ConfigError(f"the program cache cannot be used: {error}", place=str(self._path), hint=hint) from error
+            time.sleep(AGAIN)
+
+    def _try(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Once; and once more with a new file, if it turns out to be broken."""
         with self._lock:
             try:
-                try:
-                    return work(self._connect())
-                except (sqlite3.DatabaseError, _Foreign) as error:
-                    if not _broken(error):
-                        raise
-                    self._move_aside(error)
-                    return work(self._connect())
-            except (sqlite3.Error, OSError, _Foreign) as error:
-                self._disconnect()
-                raise ConfigError(f"the program cache cannot be used: {error}", place=str(self._path)) from error
+                return work(self._connect())
+            except (sqlite3.DatabaseError, _Foreign) as error:
+                if not _broken(error):
+                    raise
+                self._move_aside(error)
+                return work(self._connect())
 
     def _connect(self) -> sqlite3.Connection:
-        """The connection, opened when first needed."""
+        """The connection, opened when first needed, and anew when another file is at its place."""
+        if self._connection is not None and _place(self._path) != self._file:
+            self._disconnect()
         if self._connection is None:
             self._connection = _open(self._path)
-            _prepare(self._connection)
+            try:
+                _prepare(self._connection)
+            except BaseException:
+                self._disconnect()
+                raise
+            self._file = _place(self._path)
         return self._connection
 
     def _disconnect(self) -> None:
@@ -156,7 +185,7 @@ class SqliteCache:
         if _is_sound(self._path):
             return
         aside = self._path.with_name(f"{self._path.name}.broken-{time.strftime('%Y%m%dT%H%M%S', time.gmtime(self._clock()))}")
-        for suffix in ("-wal", "-shm", "-journal", ""):
+        for suffix in (*BESIDE, ""):
             file = Path(f"{self._path}{suffix}")
             if file.exists():
                 os.replace(file, f"{aside}{suffix}")
@@ -169,7 +198,7 @@ class _Foreign(Exception):
 
 @contextmanager
 def _transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """`BEGIN IMMEDIATE` … `COMMIT`: waits for other writers at its start, and never in its middle."""
+    """`BEGIN IMMEDIATE` … `COMMIT`: waits for other writers at its start, never in its middle."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -181,14 +210,23 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    """A connection to the file, which only this user can read, from its first moment on. For one thread at a time."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except FileExistsError:
-        # Not opened here: to close a second descriptor would drop the locks of a connection in this process.
-        path.chmod(0o600)
-    return sqlite3.connect(path, timeout=WAIT, isolation_level=None, check_same_thread=False)
+    """A connection to the file, which only this user can read, from its first moment on. For one thread at a time; it never waits.
+
+    Raises: ConfigError if it is not ours.
+    """
+    from doorward import alone, check_own, own_folder
+
+    own_folder(path.parent)
+    with alone(path, WAIT):
+        beside = [Path(f"{path}{suffix}") for suffix in BESIDE]
+        if not check_own(path):
+            for left in beside:  # SQLite would take an old log for one of the new file
+                left.unlink(missing_ok=True)
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        for each in beside:
+            check_own(each)
+    path.chmod(0o600)  # not opened: to close a second descriptor would drop the locks of a connection in this process
+    return sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
 
 
 def _prepare(db: sqlite3.Connection) -> None:
@@ -198,27 +236,34 @@ def _prepare(db: sqlite3.Connection) -> None:
 
     Raises: _Foreign.
     """
-    with _transaction(db):
-        ours = _value(db, "application_id"), _value(db, "user_version")
-        if ours == (0, 0) and db.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
-            for statement in TABLES.split(";"):
-                db.execute(statement)
-            db.execute(f"PRAGMA application_id = {APPLICATION}")
-            db.execute(f"PRAGMA user_version = {VERSION}")
-        elif ours != (APPLICATION, VERSION):
-            raise _Foreign(f"it is a database of application {ours[0]:#x}, version {ours[1]}, and not {APPLICATION:#x}, version {VERSION}")
+    if _ours(db) != (APPLICATION, VERSION):
+        with _transaction(db):
+            ours = _ours(db)
+            if ours == (0, 0) and db.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
+                for statement in (*TABLES.split(";"), f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {VERSION}"):
+                    db.execute(statement)
+            elif ours != (APPLICATION, VERSION):
+                raise _Foreign(f"it is a database of application {ours[0]:#x}, version {ours[1]}")
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
 
 
-def _value(db: sqlite3.Connection, pragma: str) -> int:
-    return int(db.execute(f"PRAGMA {pragma}").fetchone()[0])
+def _ours(db: sqlite3.Connection) -> tuple[int, int]:
+    return db.execute("PRAGMA application_id").fetchone()[0], db.execute("PRAGMA user_version").fetchone()[0]
 
 
 def _broken(error: Exception) -> bool:
     """Whether the file itself is bad; otherwise it is locked, read-only, or the disk is full."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return isinstance(error, _Foreign) or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    return isinstance(error, _Foreign) or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or "no such table" in str(error)
+
+
+def _place(path: Path) -> tuple[int, int] | None:
+    """Which file is there; `None` if there is none, or one of which all was taken away."""
+    with suppress(OSError):
+        found = path.stat()
+        return (found.st_dev, found.st_ino) if found.st_size else None
+    return None
 
 
 def _is_sound(path: Path) -> bool:

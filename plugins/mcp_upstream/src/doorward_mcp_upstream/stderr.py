@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from doorward import clean_text
+from doorward import ConfigError, clean_text, own_file, own_folder
 
 _KEPT = 200
 """Lines kept in memory."""
@@ -20,9 +20,6 @@ _OVERLAP = 1024
 """Characters of such a line that are looked at again with the next, as a secret may lie across."""
 _FILE = 2**20
 """Bytes of the file, after which it begins anew; the one before is kept as `stderr.log.1`."""
-
-_NO_TRAP = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-"""The server may have put a link, or a pipe that nobody reads, in the file's place."""
 
 
 class StderrLog:
@@ -56,7 +53,7 @@ class StderrLog:
         clean = [line for text in said.split("\n") if (line := text[:_LINE].strip())]
         if clean:
             self._lines.extend(clean)
-            with contextlib.suppress(OSError):  # a log that cannot be written must not stop a call
+            with contextlib.suppress(OSError, ConfigError):  # a log that cannot be written must not stop a call
                 self._write("".join(f"{line}\n" for line in clean).encode(errors="replace"))
 
     def tail(self, lines: int = 5, characters: int = 600) -> str:
@@ -71,12 +68,12 @@ class StderrLog:
 
     def _write(self, data: bytes) -> None:
         if self._size is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            own_folder(self._path.parent)
             self._size = self._path.stat().st_size if self._path.exists() else 0
         if self._size > _FILE:
             self._path.replace(self._path.with_name(f"{self._path.name}.1"))
             self._size = 0
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_TRAP, 0o600)
+        descriptor = own_file(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
             self._size += os.write(descriptor, data[-_FILE:])
         finally:

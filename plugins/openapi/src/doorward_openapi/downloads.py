@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import anyio
-from doorward import LoginRefused, MissingSecret, ServerError, status
+from doorward import ConfigError, LoginRefused, MissingSecret, ServerError, own_folder, status
 
 from doorward_openapi.document import MOST_BYTES
 from doorward_openapi.servers import among, same_origin, shown
@@ -135,13 +135,13 @@ class Kept:
             if not validators or "no-store" in headers.get("cache-control", "").lower():
                 file.unlink(missing_ok=True)
                 return
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            own_folder(self._folder)
             self._folder.chmod(0o700)
             sha256 = hashlib.sha256(body).hexdigest()
             head = {"url": _digest(url), "place": _digest(place), "validators": validators, "sha256": sha256}
             _write(file, json.dumps(head).encode() + b"\n" + body)
             self._prune()
-        except OSError:
+        except (OSError, ConfigError):
             pass  # it is only asked for in full again
 
     def _prune(self) -> None:

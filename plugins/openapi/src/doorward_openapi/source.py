@@ -136,6 +136,7 @@ class OpenAPI:
 
         function = call.function
         what = f"{function.qualified} ({function.route})"
+        await self._vouch(function.data.get("base"))
         prepared = request.build(self._base(function.data), function.data, call.arguments)
         await self._require_own(call, prepared.path)
         timeout = min(self._settings.timeout, call.time_left)
@@ -195,6 +196,28 @@ class OpenAPI:
             )
         self._known.add(named)
         return named
+
+    async def _vouch(self, named: str | None) -> None:
+        """See that a document of ours itself names the server to which credentials are to go. What was compiled of it may have been changed
+        where it is kept.
+
+        Raises: ServerError, ConfigError.
+        """
+        settings = self._settings
+        if not named or named in self._known or settings.base_url or settings.socket or _is_url(settings.spec):
+            return
+        if not (settings.headers or self._server.auth() is not None) or servers.among(named, settings.origins):
+            return
+        bundle, host = await self._fetch(), (urlsplit(named).hostname or "").encode()
+        texts = [*bundle.files.values(), *self._overlays.values()]
+        if not await anyio.to_thread.run_sync(lambda: any(host in text.lower() for text in texts)):  # made of variables, perhaps
+            self._bundle = bundle
+            if named not in {function.data.get("base") for function in (await self.compile()).functions}:
+                raise ServerError(
+                    f"the document of {self._server.name} does not name {servers.shown(named)}; credentials are not sent there",
+                    hint=f"Compile it again (doorward compile --force), or set base_url of [servers.{self._server.name}].",
+                )
+        self._known.add(named)
 
     def _client(self) -> Client:
         if self._opened is None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
-from doorward import Capabilities, ExecutorError, Limits, PluginContext, log
+from doorward import Capabilities, ExecutorError, Limits, PluginContext, log, own_folder
 from doorward.sandbox import Isolated, JailExecutor, JailSettings, docker_profile
 from pydantic import Field
 
@@ -163,7 +163,7 @@ class DockerExecutor(JailExecutor):
 
 def _written(file: Path, text: str) -> Path:
     """A file of ours with this text, whole at any time: in place of what somebody put there, a link too."""
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    own_folder(file.parent)
     new = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as opened:
         opened.write(text)

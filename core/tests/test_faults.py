@@ -1,0 +1,270 @@
+"""A catalog, cache or disk in trouble: nobody waits who does not need it, and what can be made anew is made anew."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+import structlog
+from doorward import CachedProgram, Compiled, Function, Settings, catalog_file
+from doorward.catalog import Catalog
+from doorward.errors import StateError
+
+from .conftest import InProcess, Weather
+
+pytestmark = pytest.mark.anyio
+
+CONFIG = """
+executor = "inprocess"
+cache = "none"
+plugins = []
+[servers.weather]
+source = "weather"
+"""
+CALL = "result = await weather.get_forecast(city='Oslo')"
+HIGH = {"city": "Oslo", "high": 20.5}
+EXCLUSIVE = "import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+HOLDERS = {
+    "a transaction": "db.execute('BEGIN EXCLUSIVE')",
+    "for itself": "db.execute('PRAGMA locking_mode = EXCLUSIVE')\ndb.execute('UPDATE compiles SET number = number')",
+}
+
+
+@pytest.fixture
+def weather(host: Any) -> Any:
+    host.install("source", "weather", Weather)
+    host.install("executor", "inprocess", InProcess)
+    return host
+
+
+@contextlib.contextmanager
+def locked(file: Path, how: str) -> Iterator[None]:
+    """Another process holds the file."""
+    code = f"{EXCLUSIVE}{how}\nprint('held', flush=True)\nsys.stdin.read()"
+    holder = subprocess.Popen([sys.executable, "-c", code, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert holder.stdout
+        assert holder.stdout.readline() == b"held\n"
+        yield
+    finally:
+        holder.communicate(b"")
+
+
+async def until(true: Callable[[], Any]) -> None:
+    with anyio.fail_after(30):
+        while not true():
+            await anyio.sleep(0.02)
+
+
+def broken_in_the_middle(file: Path) -> None:
+    """All but the first page, as a disk would do it."""
+    with sqlite3.connect(file) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    with file.open("r+b") as opened:
+        opened.seek(4096)
+        opened.write(os.urandom(file.stat().st_size - 4096))
+
+
+def removed(file: Path) -> None:
+    file.unlink()
+
+
+def cleaned(file: Path) -> None:
+    for each in file.parent.glob(f"{file.name}*"):
+        each.unlink()
+
+
+def emptied(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def replaced(file: Path) -> None:
+    """By another process that has not compiled yet."""
+    cleaned(file)
+    Catalog(file).close()
+
+
+@pytest.mark.parametrize("how", HOLDERS.values(), ids=HOLDERS)
+async def test_a_locked_catalog_keeps_nobody(weather: Any, how: str) -> None:
+    """While another process holds the catalog, programs run at once, with functions or without; and it is not deleted."""
+    async with weather.gateway(CONFIG) as gate:
+        assert (await gate.execute(CALL)).ok
+        code = how if "locking_mode" not in how else "db.execute('PRAGMA busy_timeout = 1')\ntry:\n    " + how.replace("\n", "\n    ")
+        with locked(gate.catalog.path, code + ("\nexcept sqlite3.OperationalError:\n    pass" if code != how else "")):
+            with anyio.fail_after(5):
+                assert (await gate.execute("1 + 1")).value == 2
+                assert (await gate.execute(CALL)).value == HIGH
+                assert (await gate.list_servers())["servers"][0]["functions"] == 8
+    assert (weather.folder / "state/catalog.db").exists()
+
+
+@pytest.mark.parametrize("how", HOLDERS.values(), ids=HOLDERS)
+async def test_a_catalog_that_is_locked_at_the_start(weather: Any, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gateway starts although the catalog is locked, runs what needs no function, and reads it as soon as it can be had."""
+    monkeypatch.setattr("doorward.catalog.OPEN_WAIT", 0.05)
+    monkeypatch.setattr("doorward.catalog_writer.WRITE_WAIT", 0.05)
+    monkeypatch.setattr("doorward.upkeep.PAUSE", 0.05)
+    monkeypatch.setattr("doorward.upkeep.ROUND", 0.02)
+    async with weather.gateway(CONFIG) as gate:
+        await gate.ready()
+        file = gate.catalog.path
+    with contextlib.ExitStack() as held:
+        held.enter_context(locked(file, how))
+        async with weather.gateway(CONFIG) as gate:
+            assert (await gate.execute("1 + 1")).value == 2
+            assert (await gate.execute(CALL)).value == HIGH, "it can be read, as it was"
+            held.close()
+            await until(lambda: not gate.catalog.lost)
+            await until(lambda: gate.catalog.refresh() or gate.catalog.names("weather"))
+            assert (await gate.execute(CALL)).value == HIGH
+
+
+@pytest.mark.parametrize("harm", [removed, cleaned, emptied, replaced, broken_in_the_middle])
+async def test_a_catalog_that_is_lost_while_it_serves(weather: Any, harm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A catalog that is removed, emptied, replaced or broken under a gateway is compiled again, with one line that says so."""
+    monkeypatch.setattr("doorward.upkeep.ROUND", 0.02)
+    async with weather.gateway(CONFIG) as gate:
+        assert (await gate.execute(CALL)).ok
+        file = gate.catalog.path
+        with structlog.testing.capture_logs() as logs:
+            harm(file)
+            assert (await gate.execute("1 + 1")).ok
+            if harm is broken_in_the_middle:
+                with contextlib.suppress(StateError):  # whatever page it falls on
+                    list(gate.catalog.functions("weather"))
+            await until(lambda: not gate.catalog.lost)
+        assert [e["servers"] for e in logs if e["event"] == "catalog_made_anew"] == [1]
+        gate.catalog.refresh()
+        assert (await gate.execute(CALL)).value == HIGH
+        assert len(list(gate.catalog.functions("weather"))) == 8
+    with contextlib.closing(sqlite3.connect(file)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert db.execute("SELECT count(*) FROM functions").fetchone() == (8,)
+
+
+@pytest.mark.parametrize("harm", [removed, cleaned, replaced])
+async def test_what_was_removed_is_served_as_it_was(weather: Any, harm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until the new catalog has what the old one had, everybody works with the old one."""
+    monkeypatch.setattr("doorward.upkeep.ROUND", 1000.0)
+    async with weather.gateway(CONFIG) as gate:
+        assert (await gate.execute(CALL)).ok
+        harm(gate.catalog.path)
+        assert (await gate.execute(CALL)).value == HIGH
+        assert (await gate.search_functions("forecast"))["total"] > 0
+        assert (await gate.list_servers())["servers"][0]["functions"] == 8
+        gate.servers.broken.clear()
+
+
+@pytest.mark.parametrize("harm", [removed, emptied, broken_in_the_middle])
+async def test_a_compile_heals(weather: Any, harm: Any) -> None:
+    """A compile makes a catalog that is broken anew, whatever has not changed; nothing needs to be deleted by hand."""
+    async with weather.gateway(CONFIG) as gate:
+        file = gate.catalog.path
+        await gate.ready()
+    harm(file)
+    async with weather.gateway(CONFIG, compile=False) as gate:
+        assert (await gate.compile())["weather"].functions == 8
+        assert not gate.servers.broken
+        assert (await gate.execute(CALL)).value == HIGH
+
+
+async def test_a_catalog_on_a_full_disk(weather: Any, small_disk: Any) -> None:
+    """What cannot be stored is blamed on the disk, not on the source; what was compiled before is served."""
+    state = small_disk.folder / "state"
+    async with weather.gateway(f'state = "{state}"\n{CONFIG}') as gate:
+        await gate.ready()
+    with small_disk.full():
+        async with weather.gateway(f'state = "{state}"\n{CONFIG}', compile=False) as gate:
+            await gate.compile(force=True)
+            assert "disk is full" in str(gate.servers.behind["weather"])
+            assert not gate.servers.broken
+            assert (await gate.execute(CALL)).value == HIGH
+    async with weather.gateway(f'state = "{state}"\n{CONFIG}', compile=False) as gate:
+        await gate.compile(force=True)
+        assert not gate.servers.behind
+
+
+async def test_a_disk_that_is_full_at_the_start(weather: Any, small_disk: Any) -> None:
+    """Programs that need no function run even if no catalog can be made."""
+    (small_disk.folder / "state").mkdir(mode=0o700)
+    with small_disk.full():
+        async with weather.gateway(f'state = "{small_disk.folder}/state"\n{CONFIG}') as gate:
+            assert (await gate.execute("1 + 1")).value == 2
+            assert "disk is full" in str(gate.servers.broken["weather"])
+
+
+class Stuck:
+    """A cache that does not come to an end."""
+
+    Settings = Settings
+    asked = 0
+
+    def __init__(self, context: Any) -> None:
+        self.free = anyio.Event()
+        type(self).here = self
+
+    here: Any = None
+
+    async def put(self, program: CachedProgram) -> str:
+        type(self).asked += 1
+        await self.free.wait()
+        return program.cache_id
+
+    async def get(self, cache_id: str, principal: str) -> CachedProgram | None:
+        raise RuntimeError("a defect")
+
+    async def close(self) -> None:
+        pass
+
+
+async def test_keeping_holds_no_answer(weather: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer does not wait for a cache that does not answer, and says that the program was not kept; the next ones do not even ask."""
+    monkeypatch.setattr("doorward.kept.KEEPING", 0.05)
+    weather.install("cache", "stuck", Stuck)
+    Stuck.asked = 0
+    async with weather.gateway(CONFIG.replace('"none"', '"stuck"')) as gate:
+        for _ in range(5):
+            with anyio.fail_after(5):
+                outcome = await gate.execute("1 + 1")
+            assert (outcome.value, outcome.cache_id) == (2, "")
+            assert "busy" in outcome.notes[-1]
+        assert Stuck.asked == 1
+        Stuck.here.free.set()
+        await until(lambda: not gate._kept._late)
+        assert (await gate.execute("1 + 1")).cache_id
+        error = (await gate.run_cached("x")).error
+        assert error.kind == "config"
+
+
+async def test_writers_make_no_file_in_passing(tmp_path: Path) -> None:
+    """What is learnt of results is not written into an empty file where a catalog was removed."""
+    catalog = Catalog(tmp_path / "state/catalog.db")
+    catalog.path.unlink()
+    with pytest.raises(sqlite3.OperationalError):
+        catalog_file.connect(catalog.path, 0)
+    assert not catalog.path.exists()
+    catalog.store("s", Compiled([Function("s", "f", "f")]), fingerprint="f", settings="c", ms=1)
+    assert catalog.lost
+    assert catalog.turn_to(catalog.there(), ["s"])
+    assert catalog.names("s") == ("f",)
+    catalog.close()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize("configured", [True, False])
+def test_a_log_that_cannot_be_written_stops_nothing(monkeypatch: pytest.MonkeyPatch, configured: bool) -> None:
+    """Where standard error is a file on a full disk, events are lost, and nothing else: an event is no reason to fail."""
+    first = "from doorward.cli import logs\nfrom doorward.secrets import Secrets\nlogs.configure(Secrets(environ={}), 'debug')\n"
+    code = (first if configured else "") + "from doorward import log\nfor _ in range(3):\n    log.warning('x' * 10000)\n"
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-c", f"{code}print('done')"], stderr=full, stdout=subprocess.PIPE, text=True, check=False)
+    assert done.stdout == "done\n"
