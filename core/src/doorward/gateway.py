@@ -25,7 +25,7 @@ from doorward.discovery import Discovery
 from doorward.distribution import find_index
 from doorward.door import RunDoor
 from doorward.drivers import Client
-from doorward.errors import ConfigError, DoorwardError, GuardRefused, InvalidArguments
+from doorward.errors import ConfigError, DoorwardError, InvalidArguments
 from doorward.executors import Executors
 from doorward.exposed import Exposed
 from doorward.index import Index
@@ -184,11 +184,7 @@ class Gateway:
         try:
             self._admit(principal)
             await self.ready()
-            if (size := len(code.encode(errors="surrogatepass"))) > self.limits.code:
-                hint = "Send less code; pass data as params."
-                raise GuardRefused(f"the program has {size} bytes, more than {self.limits.code}", hint=hint)
-            # lines and places are counted alike everywhere
-            code = code.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+            code = programs.received(code, self.limits.code)
             known = programs.parameters_if_readable(code)
             values = self._artefacts.in_params(params or {}, principal)
             programs.check({k: v for k, v in values.items() if k in known}, known)
@@ -253,7 +249,6 @@ class Gateway:
         await self._sessions.end(self._sessions.find(session_id, principal))
 
     def _admit(self, principal: str) -> None:
-        """Raises: LimitExceeded."""
         self._rate.admit(principal)
         self.broker.withholding.admit(principal)
 
@@ -281,8 +276,8 @@ class Gateway:
         if timeout is not None and not 0 < timeout <= self.limits.max_timeout:
             raise InvalidArguments(f"timeout is {timeout:g} s; at most {self.limits.max_timeout:g} s are allowed")
         limits = self.limits if timeout is None else replace(self.limits, timeout=float(timeout))
-        deadline = time.monotonic() + limits.timeout
-        return Program(code, params, description, narrowing(functions), principal, limits, tokens.token_hex(8), deadline)
+        run, deadline = tokens.token_hex(8), time.monotonic() + limits.timeout
+        return Program(code, params, description, narrowing(functions), principal, limits, run, deadline)
 
     # The background
 

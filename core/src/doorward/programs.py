@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from doorward.errors import InvalidProgram
+from doorward.errors import GuardRefused, InvalidProgram
 
 PARAMETER_PREFIX = "__param_"
 """What an overridden literal reads as in `bind`'s text; executors bind the value to this name."""
@@ -46,6 +46,13 @@ def parameters(code: str) -> dict[str, Any]:
     Raises: InvalidProgram.
     """
     return {name: value for name, (_, value) in _literals(parse(code)).items()}
+
+
+def received(code: str, most: int) -> str:
+    """A program as it came, with lines and places counted alike everywhere. Raises: GuardRefused if it has more than `most` bytes."""
+    if (size := len(code.encode(errors="surrogatepass"))) > most:
+        raise GuardRefused(f"the program has {size} bytes, more than {most}", hint="Send less code; pass data as params.")
+    return code.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def parameters_if_readable(code: str) -> dict[str, Any]:

@@ -45,6 +45,17 @@ class Runs:
     async def run(self, program: Program, door: RunDoor, session: Session | None = None) -> Outcome:
         """Guards, then the first executor that can run it, then the value made plain, scrubbed and cut."""
         started = time.perf_counter()
+        try:
+            outcome = await self._outcome(program, door, session, started)
+        except asyncio.CancelledError:
+            why = Failure("limit", "Cancelled", "the client is gone")
+            gone = Outcome(False, error=why, calls=door.calls(), ms=_ms_since(started))
+            self._plugins.tell("run_finished", program=program, outcome=gone)
+            raise
+        self._plugins.tell("run_finished", program=program, outcome=outcome)
+        return outcome
+
+    async def _outcome(self, program: Program, door: RunDoor, session: Session | None, started: float) -> Outcome:
         notes: list[str] = []
         executor = ""
         try:
@@ -56,11 +67,6 @@ class Runs:
                 executor, ended = await self._execute(program, door, session)
         except DoorwardError as error:
             ended = Ended(error=failure(error))
-        except asyncio.CancelledError:
-            ms = round((time.perf_counter() - started) * 1000, 2)
-            gone = Outcome(False, error=Failure("limit", "Cancelled", "the client is gone"), calls=door.calls(), ms=ms)
-            self._plugins.tell("run_finished", program=program, outcome=gone)
-            raise
         except Exception as error:
             log.exception("executor_defect", executor=executor)
             ended = Ended(
@@ -71,9 +77,7 @@ class Runs:
                     hint="Tell the operator: the log has the details.",
                 )
             )
-        outcome = await self._finish(program, door, ended, notes, executor, started)
-        self._plugins.tell("run_finished", program=program, outcome=outcome)
-        return outcome
+        return await self._finish(program, door, ended, notes, executor, started)
 
     def _guard(self, program: Program, notes: list[str]) -> Failure | None:
         findings = [f for found in self._plugins.hook.guard_program(program=program) for f in found or ()]

@@ -8,18 +8,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import asdict, replace
 from difflib import get_close_matches
-from functools import cache, partial
-from hashlib import sha256
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import anyio
 
-from doorward import suggested, upkeep
+from doorward import upkeep
 from doorward.auths import Auths
 from doorward.catalog import Catalog
-from doorward.config import Loaded, Server, module_name, validate
-from doorward.contexts import ServerContext
+from doorward.config import Loaded, Server, module_name
 from doorward.drivers import Source
 from doorward.errors import ConfigError, DoorwardError, MissingSecret, ServerError, StateError, UnknownName
 from doorward.logs import log
@@ -33,6 +31,7 @@ from doorward.records import Report
 from doorward.scrubber import answers_of
 from doorward.settings import ServerSettings
 from doorward.skills import Skills
+from doorward.source_maker import SourceMaker
 from doorward.sources import Sources
 from doorward.texts import clean_compile
 from doorward.types import LOCAL, Compiled, Function
@@ -53,8 +52,8 @@ class Servers:
         self._catalog = catalog
         self._skills = skills
         self._state = state
+        self._makers = SourceMaker(loaded, plugins, principals, self._auths, catalog, state)
         self._sources = Sources(self._make, self._auths.close)
-        self._options: dict[str, Any] = {}
         self._locks: dict[str, anyio.Lock] = {}
         self._writer = anyio.CapacityLimiter(1)  # of the catalog: SQLite lets those who wait try again, not queue
         self.changed: Callable[[str], None] = lambda name: None
@@ -115,33 +114,16 @@ class Servers:
         return self._sources.using(self.modules[module], principal if self.per_principal(module) else LOCAL)
 
     def _make(self, name: str, whose: str) -> Source:
-        server = self.configured[name]
-        settings = self._validated(server, whose)
-        state = self._state / "servers" / name
-        context = ServerContext(
-            module_name(name),
-            settings,
-            self._loaded.folder,
-            state if whose == LOCAL else state / "principals" / sha256(whose.encode(errors="surrogatepass")).hexdigest()[:16],
-            cache(lambda: self._auths.open(server, settings, whose)),
-            lambda: self.changed(name),
-            partial(self._loaded.secrets.scrub, scope=answers_of(module_name(name))),
-            lambda: suggested.hint(server, self._catalog.report(module_name(name))),
-            lambda definition: self._catalog.definition(module_name(name), definition),
-        )
-        return cast("Source", self._driver(server)(context))
+        return self._makers.make(self.configured[name], whose, lambda: self.changed(name))
 
     async def sweep(self) -> None:
         """Close principals' own sources that are not used any more."""
         await self._sources.sweep()
 
-    def _driver(self, server: Server) -> Any:
-        return self._plugins.driver("source", server.settings.source)
-
     def offered(self, module: str, name: str) -> Function | None:
         """The function of this name or id that every server of the source has, if this server's configuration leaves it."""
         server = self.configured[self.modules[module]]
-        for function in cast("Sequence[Function]", getattr(self._driver(server), "offers", ())):
+        for function in cast("Sequence[Function]", getattr(self._makers.driver(server), "offers", ())):
             if name in (function.name, function.id) and wanted(function, server.settings):
                 return replace(function, server=module)
         return None
@@ -150,26 +132,15 @@ class Servers:
         """The folder in which a server's process works, if its source's settings name one (`cwd`)."""
         server = self.configured[self.modules[module]]
         try:
-            cwd = getattr(self._validated(server, principal if server.settings.per_principal else LOCAL), "cwd", None)
+            cwd = getattr(self._makers.settings(server, principal if server.settings.per_principal else LOCAL), "cwd", None)
         except ConfigError:  # a call will tell
             return ""
         return str(self._loaded.folder / Path(cwd).expanduser()) if cwd else ""
 
-    def _validated(self, server: Server, principal: str = LOCAL) -> Any:
-        """The settings of a server's source. Raises: ConfigError, PluginError."""
-        if principal == LOCAL and server.name in self._options:
-            return self._options[server.name]
-        secrets = self._principals.secrets_of(server, principal)
-        model = self._driver(server).Settings
-        found = validate(model, dict(server.options), secrets=secrets, place=server.place, also=ServerSettings.model_fields)
-        if principal == LOCAL:
-            self._options[server.name] = found
-        return found
-
     def settings(self, name: str, principal: str = LOCAL) -> list[Any]:
         """The validated settings that a server has (its source's, its auth's), for `doctor`. Raises: ConfigError, PluginError."""
         server = self.configured[name]
-        return [self._validated(server, principal), *(settings for _, settings in self._auths.drivers(server, principal))]
+        return [self._makers.settings(server, principal), *(settings for _, settings in self._auths.drivers(server, principal))]
 
     def auths_of(self, name: str, principal: str = LOCAL) -> list[Any]:
         """New auths of a server, by its name or its module's, for its logins. Never empty.
@@ -184,7 +155,7 @@ class Servers:
             hint = f"Did you mean {' or '.join(near)}?" if near else f"Servers: {some(self.configured)}."
             raise UnknownName(f"there is no server {name!r}", hint=hint)
         server = self.configured[name]
-        made = self._auths.make(server, self._validated(server, principal), principal)
+        made = self._auths.make(server, self._makers.settings(server, principal), principal)
         if not made:
             raise ConfigError("has no auth", place=server.place, hint='A server with a login has, for example: auth = { type = "oauth2" }')
         return made

@@ -66,8 +66,10 @@ class Inbox:
             self._broken("the program sent more at once than can be read", _LESS)
 
     def close(self) -> None:
-        """Nothing more is read."""
+        """Nothing more is read, and nobody told: who was is let go, with the files that they hold."""
         self._is_open = False
+        self._heard = lambda message, blob: None
+        self._broken = lambda why, hint: None
         self._unread.clear()
 
     async def all_read(self) -> None:

@@ -118,6 +118,8 @@ class Line:
         if not self.gone.done():
             await self.jail.kill(self)
         self.jail.forget(self)
+        self.heard = lambda message, blob: None
+        self._inbox.close()
         if self.account is not None:
             account, self.account = self.account, None
             await account.close()

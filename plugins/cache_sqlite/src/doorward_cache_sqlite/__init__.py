@@ -6,20 +6,19 @@ first. The file is a cache: one that is broken, or of another program, is moved 
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import fields
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from doorward import CachedProgram, ConfigError, Settings
-from pydantic import Field, PositiveFloat, PositiveInt, TypeAdapter
+from pydantic import Field, PositiveFloat, PositiveInt
+
+from doorward_cache_sqlite.rows import program_of, text_of
 
 if TYPE_CHECKING:
     from doorward import PluginContext
@@ -102,7 +101,7 @@ class SqliteCache:
             db.execute(
                 "INSERT INTO programs (principal, cache_id, digest, used, program) VALUES (?, ?, ?, ?, ?)"
                 " ON CONFLICT (principal, digest) DO UPDATE SET used = excluded.used, program = excluded.program",
-                (program.principal, program.cache_id, program.digest, now, _text(program)),
+                (program.principal, program.cache_id, program.digest, now, text_of(program)),
             )
             db.execute(
                 "DELETE FROM programs WHERE rowid IN (SELECT id FROM (SELECT rowid AS id, used, principal = ? AND digest = ? AS this,"
@@ -122,7 +121,7 @@ class SqliteCache:
             return None
         with suppress(sqlite3.OperationalError):
             db.execute("UPDATE programs SET used = ? WHERE principal = ? AND cache_id = ? AND used > ?", (now, *this))
-        return _program(principal, cache_id, *found)
+        return program_of(principal, cache_id, *found)
 
     async def _in_thread(self, work: Callable[[sqlite3.Connection], T]) -> T:
         from anyio import to_thread
@@ -278,25 +277,3 @@ def _is_sound(path: Path) -> bool:
         raise
     finally:
         db.close()
-
-
-_FIELDS = [f.name for f in fields(CachedProgram) if f.name not in ("cache_id", "principal", "digest")]
-
-
-def _text(program: CachedProgram) -> str:
-    """What no column holds, as JSON in ASCII, which any text survives."""
-    return json.dumps({name: getattr(program, name) for name in _FIELDS}, default=dict)
-
-
-def _program(principal: str, cache_id: str, digest: str, text: str) -> CachedProgram | None:
-    """The program of a row; `None` if the row was written by somebody else than us."""
-    try:
-        data = {**json.loads(text), "principal": principal, "cache_id": cache_id, "digest": digest}
-        return _shape().validate_python(data)
-    except (ValueError, TypeError, RecursionError):
-        return None
-
-
-@cache
-def _shape() -> TypeAdapter[CachedProgram]:
-    return TypeAdapter(CachedProgram)
