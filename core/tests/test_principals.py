@@ -17,7 +17,7 @@ from doorward.rate import Rate
 from doorward.results import as_dict
 from doorward.settings import PrincipalSettings, ServerSettings
 from doorward.types import LOCAL, Outcome
-from doorward.values import dump
+from doorward.writing import dump
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -10,10 +10,7 @@ from doorward.errors import LimitExceeded
 from doorward.redaction import Redactor
 from doorward.types import File
 from doorward.values import plain
-from doorward.writing import dump, exceeds
-
-MOST_VALUES = 1_000_000
-"""In one answer of an upstream."""
+from doorward.writing import MOST_PARTS, dump, exceeds
 
 MOST_FILES = 100
 """Files that one run may leave, or one answer may hold."""
@@ -35,8 +32,8 @@ class Answer:
 
 def read(result: Any, function: str, most_bytes: int, redactor: Redactor) -> Answer:
     """What a program may see of a result. Raises: LimitExceeded."""
-    if exceeds(result, MOST_VALUES):
-        raise LimitExceeded(f"{function} answered more than {MOST_VALUES:,} values", hint="Ask for less: pages, filters.")
+    if exceeds(result, MOST_PARTS):
+        raise LimitExceeded(f"{function} answered more than {MOST_PARTS:,} values", hint="Ask for less: pages, filters.")
     answer = Answer()
 
     def held(file: File) -> dict[str, Any]:

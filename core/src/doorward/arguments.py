@@ -15,7 +15,8 @@ from doorward.mistakes import mistakes
 from doorward.schemas import unfolded
 from doorward.signatures import parameter_names, signature
 from doorward.types import Call, File, Function
-from doorward.values import DEEPEST, exceeds, plain
+from doorward.values import DEEPEST, plain
+from doorward.writing import exceeds
 
 if TYPE_CHECKING:
     from doorward.catalog import Catalog

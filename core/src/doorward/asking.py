@@ -13,7 +13,7 @@ from doorward.clock import Clock
 from doorward.drivers import Client
 from doorward.errors import LimitExceeded, ServerError
 from doorward.texts import clean_text
-from doorward.values import exceeds
+from doorward.writing import exceeds
 
 METHODS = ("elicitation/create", "sampling/createMessage")
 """What a client can be asked."""

@@ -17,11 +17,11 @@ from doorward.near import names_near
 from doorward.observed import Observed
 from doorward.offload import done, is_large
 from doorward.redaction import NO_SECRETS, Redactor
-from doorward.scrubber import Scope, answers_of, redact_error
+from doorward.scrubber import MOST_OF_MESSAGE, Scope, answers_of, redact_error
 from doorward.signatures import signature
 from doorward.types import Call, CallRecord, File, Function, Reply
-from doorward.values import dump
 from doorward.withholding import Withholding
+from doorward.writing import dump
 
 if TYPE_CHECKING:
     from doorward.catalog import Catalog
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from doorward.policy import Policy
     from doorward.secrets import Secrets
     from doorward.servers import Servers
-
-TOLD = 1000
-"""Characters of an error's message. Cut only once it is scrubbed: half a secret would not be found."""
 
 _HELPED = 20
 """Failed calls of a run after which unknown names are not explained any more."""
@@ -84,6 +81,7 @@ class Broker:
         allows = partial(self._allows, run, function.server)
         call = Call(function, {}, run.program.run, run.program.principal, run.program.deadline, client, run.clock, allows)
         error: BaseException | None = None
+        said: DoorwardError | None = None
         sent = received = 0
         try:
             self._same(function, run)
@@ -98,7 +96,8 @@ class Broker:
             try:
                 result = await self._perform(call)
             except Exception as raised:
-                raise await self._told(call, raised, scope) from None
+                said = await self._told(call, raised, scope)
+                raise said from None
             reply = result if isinstance(result, Reply) else Reply(result)
             value, received = await self._checked(call, reply, run, scope)
             if function.returns is None and not self._servers.per_principal(function.server):  # what one sees is nobody else's
@@ -106,8 +105,8 @@ class Broker:
             return replace(reply, value=value)
         except BaseException as raised:
             error = raised if isinstance(raised, DoorwardError) or not isinstance(raised, Exception) else self._defect(function, raised)
-            if isinstance(error, DoorwardError):
-                redact_error(error, NO_SECRETS)  # what an API said is without them; the rest is the program's own words, to be cut
+            if isinstance(error, DoorwardError) and error is not said:
+                redact_error(error, NO_SECRETS)  # it is the program's own words, to be cut
             raise error from None
         finally:
             ms = (time.perf_counter() - started) * 1000
@@ -216,7 +215,7 @@ class Broker:
 
     def _defect(self, function: Function, error: Exception) -> ServerError:
         """A source raised what it should not: the call fails, nothing else does."""
-        log.error("source_defect", function=function.qualified, error=self._secrets.scrub(repr(error))[:TOLD])
+        log.error("source_defect", function=function.qualified, error=self._secrets.scrub(repr(error))[:MOST_OF_MESSAGE])
         return ServerError(
             f"{function.qualified} failed inside Doorward: {type(error).__name__}", hint="Tell the operator: the log has the details."
         )

@@ -12,7 +12,7 @@ from doorward.artefacts import base_name
 from doorward.clock import Clock
 from doorward.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName
 from doorward.types import Artefact, File, Program, Reply
-from doorward.values import exceeds
+from doorward.writing import exceeds
 
 if TYPE_CHECKING:
     from doorward.aliases import Aliases

@@ -42,7 +42,7 @@ from doorward.sessions import Session, Sessions
 from doorward.skills import Skills
 from doorward.types import LOCAL, File, Limits, Outcome, Program
 from doorward.upkeep import Upkeep, recover
-from doorward.values import dump
+from doorward.writing import dump
 
 PATIENCE = 10.0
 """Seconds that a caller waits for servers that have never been compiled."""

@@ -11,12 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from doorward import config, programs, values
+from doorward import config, programs
 from doorward.contexts import PluginContext
 from doorward.drivers import Cache
 from doorward.errors import ConfigError, DoorwardError, InvalidProgram, UnknownName
 from doorward.logs import log
 from doorward.types import CachedProgram, Outcome, Program
+from doorward.writing import dump
 
 if TYPE_CHECKING:
     from doorward.catalog import Catalog
@@ -49,7 +50,7 @@ class Kept:
             if self._plugins.hook.keep_program(program=program, outcome=outcome) is False:
                 return outcome
             cache = self._made()
-            if cache is None or len(values.dump(dict(known))) > LARGEST:
+            if cache is None or len(dump(dict(known))) > LARGEST:
                 return outcome
             kept = CachedProgram(
                 cache_id=secrets.token_urlsafe(9),
@@ -75,12 +76,15 @@ class Kept:
         if self._late:
             return None
         putting = asyncio.ensure_future(cache.put(kept))
-        done, _ = await asyncio.wait({putting}, timeout=KEEPING)
-        if done:
+        try:
+            await asyncio.wait({putting}, timeout=KEEPING)
+        finally:
+            if not putting.done():  # nobody waits for it any more, but it is not lost
+                self._late.add(putting)
+                putting.add_done_callback(self._done)
+        if putting.done():
             return putting.result()
         log.warning("cache_busy", hint="Programs are not kept until it is done.")
-        self._late.add(putting)
-        putting.add_done_callback(self._done)
         return None
 
     def _done(self, putting: asyncio.Future[str]) -> None:
@@ -136,5 +140,5 @@ class Kept:
 
 def again(cache_id: str, params: Mapping[str, Any]) -> str:
     """The exact call to make next time. Large parameters are left out: they keep their values."""
-    shown = {k: v for k, v in list(params.items())[:10] if len(values.dump(v)) <= 200}
+    shown = {k: v for k, v in list(params.items())[:10] if len(dump(v)) <= 200}
     return f"run_cached_code({json.dumps(cache_id)}, {json.dumps(shown, ensure_ascii=False)})"

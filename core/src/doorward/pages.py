@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import to_json
 
 from doorward.errors import InvalidArguments
-from doorward.values import dump
+from doorward.writing import dump
 
 if TYPE_CHECKING:
     from doorward.door import RunDoor

@@ -9,7 +9,8 @@ from typing import Any
 from pydantic_core import from_json
 
 from doorward.types import Function
-from doorward.values import DEEPEST, dump, plain
+from doorward.values import DEEPEST, plain
+from doorward.writing import dump
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from doorward.scrubber import made_by
 from doorward.sessions import gone
 from doorward.types import Ended, Failure, Outcome, Program
 from doorward.variants import as_bytes
+from doorward.writing import MOST_PARTS, dump, exceeds
 
 if TYPE_CHECKING:
     from doorward.executors import Executors
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from doorward.secrets import Secrets
     from doorward.sessions import Session
 
-
-MOST_PARTS = 1_000_000
-"""Of a program's value: what is larger is no answer, and would keep the host busy for seconds."""
 
 _SEARCHED = 2**20
 """Characters of an error that are searched for credentials; less of it is shown."""
@@ -49,8 +47,8 @@ class Runs:
             outcome = await self._outcome(program, door, session, started)
         except asyncio.CancelledError:
             why = Failure("limit", "Cancelled", "the client is gone")
-            gone = Outcome(False, error=why, calls=door.calls(), ms=_ms_since(started))
-            self._plugins.tell("run_finished", program=program, outcome=gone)
+            cancelled = Outcome(False, error=why, calls=door.calls(), ms=_ms_since(started))
+            self._plugins.tell("run_finished", program=program, outcome=cancelled)
             raise
         self._plugins.tell("run_finished", program=program, outcome=outcome)
         return outcome
@@ -174,11 +172,11 @@ class _Value:
 
 def _read(value: Any, redactor: Redactor) -> _Value:
     """Raises: LimitExceeded."""
-    if values.exceeds(value, MOST_PARTS):
+    if exceeds(value, MOST_PARTS):
         hint = "Filter or aggregate in the program, and return what you need."
         raise LimitExceeded(f"the value has more than {MOST_PARTS:,} parts", hint=hint)
     made_plain = values.plain(value)
-    dumped = values.dump(made_plain)
+    dumped = dump(made_plain)
     return _Value(made_plain, dumped, redactor.found(dumped))
 
 

@@ -249,12 +249,11 @@ class Servers:
         compiled: Mapping[str, str] = {}
         with suppress(StateError):
             compiled = self._catalog.settings()
-        usable = ((module, name) for module, name in self.modules.items() if name not in self.broken)
-        return [name for module, name in usable if compiled.get(module) != self.fingerprint(name)]
+        return [name for name in self.due(compiled) if name not in self.broken]
 
-    def due(self, reports: Mapping[str, Report]) -> list[str]:
-        """Servers of which there is no compile under the present configuration among these."""
-        return [n for n in self.configured if (report := reports.get(module_name(n))) is None or report.settings != self.fingerprint(n)]
+    def due(self, compiled: Mapping[str, str]) -> list[str]:
+        """Servers of which there is no compile under the present configuration among these: the `settings` of compiles by module."""
+        return [name for module, name in self.modules.items() if compiled.get(module) != self.fingerprint(name)]
 
     def _last(self, module: str) -> Report | None:
         """The last compile of a server; none if the catalog cannot be read: then it is compiled."""

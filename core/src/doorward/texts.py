@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from doorward.types import Compiled, Function, Skipped
-from doorward.values import dump
+from doorward.writing import dump
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-_])")
 """What a terminal takes for a command (ECMA-48)."""

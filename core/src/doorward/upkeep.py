@@ -127,7 +127,7 @@ class Upkeep:
         """Compile what the file lacks that is there now. `patient`: what cannot be compiled now is served as it was for a while yet."""
         there = await anyio.to_thread.run_sync(self._catalog.there)
         there.db.close()
-        lacking = self._servers.due(there.reports)
+        lacking = self._servers.due({module: report.settings for module, report in there.reports.items()})
         if lacking:
             log.warning("catalog_made_anew", path=str(self._catalog.path), servers=len(lacking))
         await self._compile(lacking)

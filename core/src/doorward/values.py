@@ -9,8 +9,6 @@ from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from doorward.types import File
-from doorward.writing import dump as dump
-from doorward.writing import exceeds as exceeds
 
 _PIECE_CHARACTERS = 2**20
 _HALF = re.compile("[\ud800-\udfff]")

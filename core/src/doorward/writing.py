@@ -14,6 +14,9 @@ from pydantic_core import to_json
 
 from doorward.types import File
 
+MOST_PARTS = 1_000_000
+"""Of one value that a program returns or is answered: what is larger is no answer, and would keep the host busy for seconds."""
+
 PIECE_BYTES = 2**20
 PIECE_PARTS = 10_000
 

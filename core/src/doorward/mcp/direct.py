@@ -16,7 +16,8 @@ from doorward.schemas import BYTES, Definitions, kinds, table
 from doorward.signatures import prose
 from doorward.texts import shown_schema
 from doorward.types import Function, Outcome, Schema
-from doorward.values import dump, plain
+from doorward.values import plain
+from doorward.writing import dump
 
 _LARGEST = 32 * 2**10
 """Bytes of the schema of what a tool takes, without definitions."""

@@ -15,9 +15,7 @@ from doorward.offload import off_loop
 from doorward.reading import read_json
 from doorward.sandbox.inside.protocol import MOST_UNREAD, BadFrame, Frames, Message, decode
 from doorward.sandbox.inside.results import BYTES
-
-MOST_PARTS = 1_000_000
-"""Commas and brackets in what one run sends: more would keep this process, and with it every other client, busy for seconds."""
+from doorward.writing import MOST_PARTS
 
 _BYTES = json.dumps(BYTES).encode()
 
@@ -114,7 +112,7 @@ class Inbox:
 
     def _loads(self, text: bytes) -> Any:
         self._parts += text.count(b",") + text.count(b"[") + text.count(b"{")
-        if self._parts > MOST_PARTS:
+        if self._parts > MOST_PARTS:  # commas and brackets in all that a run sends
             raise TooMuch(f"what the program sent has more than {MOST_PARTS:,} parts")
         value = from_json(text) if len(text) <= _LARGE_BYTES else read_json(text, constant=float)
         return _with_bytes(value) if _BYTES in text else value
