@@ -196,19 +196,36 @@ def test_scopes_hold_what_can_have_reached_a_program() -> None:
     assert left == ["token-of-bob-at-weather-7", "token-of-another-server", "token-of-nobody-at-all-3"]
 
 
-@pytest.mark.parametrize("known", [1, 1000])
-def test_a_text_that_nearly_fits_costs_what_any_text_costs(monkeypatch: pytest.MonkeyPatch, known: int) -> None:
-    """No letter of a credential is compared before a whole window of it is there, so no time tells that some are right."""
-    secret = tokens.token_urlsafe(24)
+@pytest.mark.parametrize("known", [1, 300])
+@pytest.mark.parametrize("length", [8, 12, 24, 60])
+def test_a_text_that_nearly_fits_costs_what_any_text_costs(monkeypatch: pytest.MonkeyPatch, known: int, length: int) -> None:
+    """Of no form is a letter compared before its first and its last window are there, which are all of it: no time tells that some
+    letters are right."""
+    secret = tokens.token_urlsafe(length)
     search = Needles([Forms(forms(secret)), *(Forms([tokens.token_bytes(24)]) for _ in range(known))])
     compared: list[bytes] = []
     real = needles_module._digest
     monkeypatch.setattr(needles_module, "_digest", lambda form: compared.append(form) or real(form))
-    near = [secret[:-1], secret[:16], secret[-15:], "a" + secret[-15:], secret[:-2] + "!" + secret[-1], secret[-16:-1] + "!"]
-    assert search.find((" ".join(near) * 50).encode()) == []
+    for form in set(forms(secret)):
+        near = [form[:-1], form[1:], b"!" + form[1:], form[:-1] + b"!", form[-16:], form[:16], form[len(form) // 2 :]]
+        text = b"~~".join(part for part in near * 20 if not any(other in part for other in forms(secret) if len(other) >= 6))
+        assert list(search.find(text)) == []
     assert not compared
     assert [match.secret for match in search.find(secret.encode())]
     assert compared
+
+
+def test_a_flood_of_secrets_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An API that repeats what it was sent without end costs no gigabytes, and shows nothing."""
+    from doorward import redaction
+    from doorward.redaction import Redactor
+
+    monkeypatch.setattr(redaction, "_MOST_MATCHES", 100)
+    redactor = Redactor(Needles([Forms([b"abcdefgh"])]))
+    assert redactor.text("abcdefgh" * 50 + "x") == "[secret]" * 50 + "x"
+    assert redactor.text("abcdefgh" * 200 + "x") == "[secret]"
+    assert redactor.value(["abcdefgh" * 200, 1]) == "[secret]"
+    assert redactor.found(b"abcdefgh" * 200) == {0}
 
 
 def test_needles_are_found_across_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,7 +251,7 @@ def remember():
 threads = [threading.Thread(target=remember) for _ in range(8)]
 [t.start() for t in threads]
 [t.join() for t in threads]
-assert all(needles.Needles([forms]).find(b"<a-secret-of-many-letters>") for forms in found)
+assert all(list(needles.Needles([forms]).find(b"<a-secret-of-many-letters>")) for forms in found)
 """
     for _ in range(5):
         subprocess.run([sys.executable, "-c", code], check=True, timeout=100)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence, Set
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from typing import Any
 
 from doorward.needles import Match, Needles
 from doorward.variants import as_bytes
 
 REDACTED = "[secret]"
+
+_MOST_MATCHES = 50_000
+"""Secrets in one text; of one with more nothing is left, for to note them all would take gigabytes."""
 
 _BETWEEN = b"\xff"
 """Between the texts of a value that are searched as one: UTF-8 never has it, so nothing is found across two of them."""
@@ -29,20 +32,32 @@ class Redactor:
 
     def found(self, content: bytes) -> set[int]:
         """The secrets that stand in a text, by their numbers."""
-        return {match.secret for match in self._needles.find(content)}
+        found: set[int] = set()
+        for match in islice(self._needles.find(content), _MOST_MATCHES):
+            found.add(match.secret)
+            if len(found) == self._needles.secrets:
+                break
+        return found
 
     def text(self, text: str) -> str:
         """The text without secrets."""
         if not self._needles:
             return text
         content = as_bytes(text)
-        spans = _merged(self._needles.find(content))
-        return _replaced(content, spans).decode(errors="surrogatepass") if spans else text
+        clean = self.content(content)
+        return text if clean is content else clean.decode(errors="surrogatepass")
 
     def content(self, content: bytes) -> bytes:
-        """A file's content without secrets."""
-        spans = _merged(self._needles.find(content))
+        """A file's content without secrets; the same object if there are none."""
+        spans = self._spans(content)
+        if spans is None:
+            return REDACTED.encode()
         return _replaced(content, spans) if spans else content
+
+    def _spans(self, content: bytes) -> list[tuple[int, int]] | None:
+        """Where secrets stand in a text, those that overlap as one; `None` if they are almost everywhere."""
+        matches = list(islice(self._needles.find(content), _MOST_MATCHES))
+        return None if len(matches) == _MOST_MATCHES else _merged(matches)
 
     def value(self, value: Any, dumped: bytes | None = None) -> Any:
         """A JSON value (or bytes) without secrets in keys, strings and numbers; the same object if there are none. `dumped`, its
@@ -53,10 +68,12 @@ class Redactor:
             return self.content(value)
         if isinstance(value, str):
             return self.text(value)
-        if dumped is not None and not self._needles.find(dumped):
+        if dumped is not None and not self.found(dumped):
             return value
         texts = [as_bytes(text) for text in _texts(value)]
-        spans = _merged(self._needles.find(_BETWEEN.join(texts)))
+        spans = self._spans(_BETWEEN.join(texts))
+        if spans is None:
+            return REDACTED
         if not spans:
             return value
         clean: dict[int, list[tuple[int, int]]] = {}
@@ -72,9 +89,8 @@ NO_SECRETS = Redactor(Needles(()))
 
 
 def _merged(matches: Sequence[Match]) -> list[tuple[int, int]]:
-    """Where they stand; those that overlap are one."""
     spans: list[tuple[int, int]] = []
-    for match in matches:
+    for match in sorted(matches, key=lambda match: match.end):
         start = match.start
         while spans and start < spans[-1][1]:
             start = min(start, spans.pop()[0])
