@@ -16,9 +16,12 @@ from doorward.mcp.clients import PRINCIPAL
 from doorward.mcp.connections import Connection, Connections, of_address
 from doorward.mcp.http_sessions import HttpSessions, Refused
 from doorward.mcp.requests import LARGE, Requests
+from doorward.mcp.transports import serve_http
 from doorward.settings import HttpSettings, origin_of
 from starlette.applications import Starlette
 from starlette.routing import Route
+
+from .conftest import CONFIG
 
 pytestmark = pytest.mark.anyio
 PATIENCE = 20.0
@@ -290,6 +293,32 @@ async def test_nothing_is_read_of_a_client_that_is_gone(monkeypatch: pytest.Monk
     for _ in range(5):
         await asyncio.sleep(0)
     assert asked == []
+
+
+async def test_a_server_that_does_not_get_ready_leaves_nothing(doorward_host: Any) -> None:
+    """No task of it goes on: neither when nobody can be told its URL, nor when it is cancelled as it starts."""
+
+    def nobody(url: str) -> None:
+        raise BrokenPipeError
+
+    def tasks() -> set[str]:
+        return {name for task in asyncio.all_tasks() if not (name := f"{task.get_name()} {task.get_coro()}").startswith("doorward.upkeep")}
+
+    async with doorward_host.gateway(CONFIG) as gate:
+        before = tasks()
+        with pytest.raises(BrokenPipeError):
+            await serve_http(gate, "127.0.0.1", 0, ready=nobody)
+        await asyncio.sleep(0)
+        assert tasks() <= before
+        for turns in range(1, 12):
+            serving = asyncio.ensure_future(serve_http(gate, "127.0.0.1", 0))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            serving.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await serving
+            await asyncio.sleep(0)
+            assert tasks() <= before
 
 
 async def test_large_requests_wait_for_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
