@@ -16,7 +16,12 @@ from doorward.mcp.clients import PRINCIPAL
 from doorward.mcp.connections import Connection, Connections, of_address
 from doorward.mcp.http_sessions import HttpSessions, Refused
 from doorward.mcp.requests import LARGE, Requests
+from doorward.mcp.transports import serve_http
 from doorward.settings import HttpSettings, origin_of
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from .conftest import CONFIG
 
 pytestmark = pytest.mark.anyio
 PATIENCE = 20.0
@@ -177,7 +182,8 @@ class Sdk:
 
 
 def scope(principal: str, session: str = "") -> dict[str, Any]:
-    return {"type": "http", "method": "POST", "headers": [(b"mcp-session-id", session.encode())] if session else [], PRINCIPAL: principal}
+    headers = [(b"mcp-session-id", session.encode())] if session else []
+    return {"type": "http", "method": "POST", "path": "/mcp", "headers": headers, PRINCIPAL: principal}
 
 
 async def nothing() -> Any:
@@ -221,6 +227,98 @@ async def test_sessions_are_bounded_in_all() -> None:
     with sessions.used(scope("alice", "21")), sessions.used(scope("alice", "22")), pytest.raises(Refused) as refused:
         await sessions.open(scope("alice"), nothing, nowhere)
     assert refused.value.status == 503
+
+
+async def test_an_answer_without_an_id_opens_no_session() -> None:
+    """A redirect, say: its client gets it, and nothing is kept."""
+    statuses: list[int] = []
+
+    async def redirects(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 307, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def send(message: Any) -> None:
+        statuses.append(message.get("status", 0))
+
+    sessions = HttpSessions(redirects, 2, lambda _: None)
+    await sessions.open(scope("alice"), nothing, send)
+    assert statuses == [307, 0]
+    assert not sessions._all
+    assert not sessions._by_id
+
+
+async def test_only_what_opens_a_session_makes_room_for_it() -> None:
+    """A request to another path ends none; one to a path that is taken for ours is one of ours."""
+    sdk, statuses = Sdk(), list[int]()
+    behind = Requests(Starlette(routes=[Route("/mcp", sdk)]), HttpSettings(sessions=1), lambda _: None)
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    async def ask(path: str) -> None:
+        await behind({**scope("alice"), "path": path, "query_string": b"", "server": ("127.0.0.1", 80)}, nothing, send)
+
+    for path in ("/mcp", "/x", "/mcp/"):
+        await ask(path)
+    assert (statuses, sdk.ended) == ([200, 404, 307], [])
+    await ask("/mcp\n")
+    assert (statuses[-1], sdk.ended) == (200, ["1"])
+
+
+async def test_nothing_is_read_of_a_client_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor what it sent before and was not parsed yet: its request would be served for nobody."""
+    monkeypatch.setattr(connections, "PIECE", 16)
+    asked: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        asked.append(scope["path"])
+
+    class Gone(asyncio.Transport):
+        def is_closing(self) -> bool:
+            return False
+
+        def pause_reading(self) -> None:
+            pass
+
+        def close(self) -> None:
+            pass
+
+    settings = uvicorn.Config(app, log_config=None, lifespan="off", ws="none")
+    settings.load()
+    connection = Connection(settings, uvicorn.server.ServerState(), {}, http=HttpSettings())
+    connection.connection_made(Gone())
+    connection.data_received(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    connection.connection_lost(None)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert asked == []
+
+
+async def test_a_server_that_does_not_get_ready_leaves_nothing(doorward_host: Any) -> None:
+    """No task of it goes on: neither when nobody can be told its URL, nor when it is cancelled as it starts."""
+
+    def nobody(url: str) -> None:
+        raise BrokenPipeError
+
+    def tasks() -> set[str]:
+        return {name for task in asyncio.all_tasks() if not (name := f"{task.get_name()} {task.get_coro()}").startswith("doorward.upkeep")}
+
+    async with doorward_host.gateway(CONFIG) as gate:
+        before = tasks()
+        with pytest.raises(BrokenPipeError):
+            await serve_http(gate, "127.0.0.1", 0, ready=nobody)
+        await asyncio.sleep(0)
+        assert tasks() <= before
+        for turns in range(1, 12):
+            serving = asyncio.ensure_future(serve_http(gate, "127.0.0.1", 0))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            serving.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await serving
+            await asyncio.sleep(0)
+            assert tasks() <= before
 
 
 async def test_large_requests_wait_for_one_another(monkeypatch: pytest.MonkeyPatch) -> None:

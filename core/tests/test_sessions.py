@@ -120,6 +120,38 @@ async def test_a_session_is_closed_from_outside(mortal: Any, until: Any) -> None
             await gate.close_session(session)
 
 
+async def test_a_session_that_is_closed_while_it_opens_runs_nothing(mortal: Any) -> None:
+    """Its sandbox is ended, and has its place no more."""
+    opening, go_on, closed = asyncio.Event(), asyncio.Event(), list[Any]()
+
+    class Slow(Mortal):
+        async def open(self, program: Any, *, session: bool = False) -> Any:
+            opening.set()
+            await go_on.wait()
+            sandbox = await super().open(program)
+            close = sandbox.close
+
+            async def noted() -> None:
+                closed.append(sandbox)
+                await close()
+
+            sandbox.close = noted
+            return sandbox
+
+    mortal.install("executor", "slow", Slow)
+    async with mortal.gateway(MORTAL.replace('"mortal"', '"slow"')) as gate:
+        running = asyncio.ensure_future(gate.execute("print('ran')\nx = 1", session_id="new"))
+        await opening.wait()
+        [session] = gate._sessions._open
+        await gate.close_session(session)
+        go_on.set()
+        outcome = await running
+        assert (outcome.error.type, outcome.error.message, outcome.printed) == ("UnknownName", "the session has ended", "")
+        assert outcome.session_id == ""
+        assert len(closed) == 1
+        assert not gate.executors._slots["slow"]._held
+
+
 async def test_idle_time_begins_with_the_end_of_a_run(mortal: Any) -> None:
     """A session in which a program runs for longer than the idle time is there afterwards, and ends when nobody uses it."""
     async with mortal.gateway(MORTAL + "[limits]\nsession_idle = 60\n") as gate:

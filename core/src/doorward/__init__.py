@@ -15,7 +15,7 @@ PLUGIN_API = 1
 __version__ = "0.1.0"
 
 _EXPORTS = {
-    "addresses": ("not_public", "not_public_name", "resolved"),
+    "addresses": ("PRIVATE_ADDRESS", "not_public", "not_public_name", "resolved"),
     "aliases": ("Aliases",),
     "config": ("module_name",),
     "contexts": ("PluginContext", "ServerContext"),
@@ -66,6 +66,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from doorward.addresses import PRIVATE_ADDRESS as PRIVATE_ADDRESS
     from doorward.addresses import not_public as not_public
     from doorward.addresses import not_public_name as not_public_name
     from doorward.addresses import resolved as resolved

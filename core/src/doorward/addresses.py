@@ -5,6 +5,12 @@ from __future__ import annotations
 import ipaddress
 import socket
 
+from doorward.loopback import is_loopback
+
+LOOPBACK_ADDRESS = "a loopback"
+PRIVATE_ADDRESS = "a private or reserved"
+"""What `not_public` says of these, in words that go before "address"."""
+
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _SPECIAL = [
     ipaddress.ip_network(text)
@@ -33,7 +39,7 @@ async def resolved(host: str, port: int) -> list[str]:
 
 
 def not_public(address: str) -> str:
-    """What an IP address is that is not public: "a loopback", "a private" …; "" for a public one.
+    """What an IP address is that is not public: `LOOPBACK_ADDRESS`, "a link-local" …; "" for a public one.
 
     One that carries another (IPv4-mapped, NAT64, 6to4) is what that one is.
     """
@@ -46,7 +52,7 @@ def not_public(address: str) -> str:
         if inner is not None:
             return not_public(str(inner))
     if ip.is_loopback:
-        return "a loopback"
+        return LOOPBACK_ADDRESS
     if ip.is_link_local:
         return "a link-local"
     if ip.is_multicast:
@@ -54,14 +60,15 @@ def not_public(address: str) -> str:
     if ip.is_unspecified:
         return "the unspecified"
     if not ip.is_global or ip.is_reserved or any(ip in network for network in _SPECIAL):
-        return "a private or reserved"
+        return PRIVATE_ADDRESS
     return ""
 
 
 def not_public_name(host: str) -> str:
-    """The same of a host of a URL, as far as it can be told without asking for its addresses: of addresses, and of `localhost`."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return "a loopback"
+    """The same of a host of a URL, as far as it can be told without asking for its addresses: of addresses, and of `localhost`. Names
+    below that one lead here as a rule: they are not public, but not every machine keeps to it, so `is_loopback` does not trust them."""
+    if is_loopback(host) or host.endswith(".localhost"):
+        return LOOPBACK_ADDRESS
     try:
         return not_public(str(ipaddress.ip_address(host)))
     except ValueError:

@@ -57,6 +57,8 @@ class Session:
                     raise Unsupported("it keeps no sessions")
                 self._sandbox, self.executor = await executors.open(name, program, session=True), name
             try:
+                if self.dead:  # it was closed while its sandbox opened
+                    raise UnknownName("the session has ended", hint=ANEW)
                 ended = await self._sandbox.run(program, door)
                 self.used_before = True
                 return ended

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import hmac
 import json
@@ -9,7 +10,8 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -192,6 +194,60 @@ def test_lines_wait_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.Monkey
     assert lines(tmp_path)[-1]["lost"] == 3
     log.auth_chosen("7", "jwt")
     assert "lost" not in lines(tmp_path)[-1]
+
+
+def gone(log: Callable[[], AuditLog | None]) -> bool:
+    gc.collect()
+    return log() is None
+
+
+def test_a_log_that_nobody_uses_goes_with_its_file(tmp_path: Path) -> None:
+    """A process may open many gateways, one after the other."""
+    log = audit(tmp_path)
+    log.auth_chosen("0", "jwt")
+    file, there = log._file, weakref.ref(log)
+    assert file is not None
+    del log
+    assert gone(there)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(file)
+
+
+@POSIX
+def test_a_log_stays_while_lines_wait(tmp_path: Path) -> None:
+    """They are written when the process ends, if not before."""
+    log = audit(tmp_path)
+    there = weakref.ref(log)
+    with structlog.testing.capture_logs(), full(tmp_path / "doorward.audit.jsonl", 20):
+        log.auth_chosen("0", "jwt")
+        log.auth_chosen("1", "jwt")
+    del log
+    assert not gone(there)
+    there().auth_chosen("2", "jwt")  # type: ignore[union-attr]
+    assert [line["server"] for line in lines(tmp_path)] == ["0", "1", "2"]
+    assert gone(there)
+
+
+LEFT = """
+import gc, resource, signal, sys
+from pathlib import Path
+from doorward import PluginContext
+from doorward_audit_jsonl import AuditLog
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+log = AuditLog(PluginContext("audit_jsonl", AuditLog.Settings(), Path(sys.argv[1])))
+resource.setrlimit(resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+log.auth_chosen("waits", "jwt")
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+del log
+gc.collect()
+"""
+
+
+@POSIX
+def test_lines_that_wait_are_written_at_the_end(tmp_path: Path) -> None:
+    """Also those of a log that nobody has any more."""
+    subprocess.run([sys.executable, "-c", LEFT, str(tmp_path)], check=True, capture_output=True)
+    assert [line["server"] for line in lines(tmp_path)] == ["waits"]
 
 
 @pytest.mark.parametrize("key", [b"", b"short", b"x" * 33])

@@ -17,7 +17,8 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-from doorward import ApiError, Call, ServerError, not_public
+from doorward import PRIVATE_ADDRESS, ApiError, Call, ServerError, not_public, not_public_name
+from doorward.credentials import is_loopback
 from doorward_openapi.redirects import Hop, following
 
 pytestmark = pytest.mark.anyio
@@ -102,6 +103,17 @@ def test_openapi_addresses_that_are_not_public(address: str) -> None:
 @pytest.mark.parametrize("address", ["1.1.1.1", "8.8.8.8", "140.82.112.5", "2606:4700::1111", "64:ff9b::808:808", "::ffff:8.8.8.8"])
 def test_openapi_addresses_that_are_public(address: str) -> None:
     assert not not_public(address)
+
+
+def test_openapi_what_is_this_machine_is_not_public() -> None:
+    """By whatever name it is taken for ours; names that only look like it are others'."""
+    for host in ("localhost", "127.9.9.9", "::1"):
+        assert is_loopback(host)
+        assert not_public_name(host) == "a loopback"
+    assert not_public_name("api.localhost") == "a loopback"
+    assert not is_loopback("api.localhost"), "a resolver may send it anywhere"
+    assert not_public_name("localhost.example.com") == ""
+    assert not_public_name("10.0.0.1") == PRIVATE_ADDRESS
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,7 @@ class Connection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        self._rest = b""
         self.lost.set()
 
     def resume_writing(self) -> None:
@@ -63,6 +64,8 @@ class Connection(H11Protocol):
             self._parse()
 
     def _parse(self) -> None:
+        if not self._rest:  # the connection was lost meanwhile
+            return
         piece, self._rest = self._rest[:PIECE], self._rest[PIECE:]
         super().data_received(piece)
         if self.transport.is_closing():

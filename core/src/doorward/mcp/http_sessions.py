@@ -74,8 +74,9 @@ class HttpSessions:
 
         async def noted(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] < 400:
-                session.id = Headers(raw=message["headers"])[ID]
-                self._by_id[session.id] = session
+                session.id = Headers(raw=message["headers"]).get(ID, "")
+                if session.id:  # a redirect has none
+                    self._by_id[session.id] = session
             await send(message)
 
         session.under_way = 1

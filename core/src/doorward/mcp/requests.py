@@ -46,7 +46,7 @@ class Requests:
     """The SDK's application behind it. `forget` is told the id of each session that has ended."""
 
     def __init__(self, app: ASGIApp, http: HttpSettings, forget: Callable[[str], None]) -> None:
-        self._app, self._most = app, http.requests
+        self._app, self._path, self._most = app, http.path, http.requests
         self.sessions = HttpSessions(app, http.sessions, forget)
         self._under_way: Counter[str] = Counter()
         self._streams: Counter[str] = Counter()
@@ -92,7 +92,8 @@ class Requests:
     async def _post(self, scope: Scope, receive: Receive, send: Send, places: AsyncExitStack) -> None:
         headers = Headers(scope=scope)
         older = headers.get("mcp-protocol-version") in (None, *HANDSHAKE_PROTOCOL_VERSIONS)
-        opening = older and ID not in headers
+        ours = scope["path"].removesuffix("\n") == self._path  # Starlette's routes let such an end pass
+        opening = ours and older and ID not in headers
         calls = older or headers.get("mcp-method") == "tools/call"
         body = await self._body(scope, receive, OPENING if opening else LARGEST if calls else LARGE, places)
         if body is None:

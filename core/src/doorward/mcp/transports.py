@@ -62,12 +62,13 @@ async def serve_http(gate: Gateway, host: str, port: int, *, ready: Callable[[st
             web = uvicorn.Server(settings)
             web.capture_signals = contextlib.nullcontext  # type: ignore  # signals are our caller's, who cancels us
             connections = Connections(lambda: Connection(settings, web.server_state, web.lifespan.state, http=http), http, tls)
+            beside: list[asyncio.Future[None]] = []
             running = asyncio.ensure_future(web.serve(sockets=[]))  # we let them in ourselves
-            while not (web.started or running.done()):  # noqa: ASYNC110  # it has no event for that
-                await asyncio.sleep(0)
-            beside = [asyncio.ensure_future(connections.accept(listener)), asyncio.ensure_future(requests.sessions.watch())]
-            ready(endpoint.local if endpoint.local == endpoint.url else f"{endpoint.local} (for clients: {endpoint.url})")
             try:
+                while not (web.started or running.done()):  # noqa: ASYNC110  # it has no event for that
+                    await asyncio.sleep(0)
+                beside += asyncio.ensure_future(connections.accept(listener)), asyncio.ensure_future(requests.sessions.watch())
+                ready(endpoint.local if endpoint.local == endpoint.url else f"{endpoint.local} (for clients: {endpoint.url})")
                 await asyncio.shield(running)
             finally:
                 with anyio.CancelScope(shield=True):

@@ -58,11 +58,12 @@ class AuditLog:
 
     Settings = AuditSettings
 
+    _file: int | None = None
+
     def __init__(self, context: PluginContext) -> None:
         self._settings = context.settings
         self._path = (context.settings.path or context.state / "doorward.audit.jsonl").expanduser()
         self._lock = threading.Lock()
-        self._file: int | None = None
         self._waiting: deque[bytes] = deque()
         self.lost = 0
         try:
@@ -73,7 +74,6 @@ class AuditLog:
             began = os.fstat(self._file).st_size
         except OSError as error:
             raise ConfigError(f"the audit log cannot be written: {error}", place=str(self._path)) from None
-        atexit.register(self._end)
         if new and began:
             self._write("key_made")  # from here on, hashes cannot be compared with those before
 
@@ -133,6 +133,7 @@ class AuditLog:
             if (error := self._end_waiting()) and first:
                 hint = f"Up to {MOST_WAITING} lines wait until it can be written again; more are lost."
                 _warn("audit_not_written", path=str(self._path), why=str(error), hint=hint)
+                atexit.register(self._end)  # which keeps this log, while lines wait
             elif not error:
                 try:
                     self._rotate()
@@ -154,6 +155,7 @@ class AuditLog:
         except (OSError, ConfigError) as error:
             self._close()
             return error
+        atexit.unregister(self._end)
         return None
 
     def _append(self, line: bytes) -> None:
@@ -189,6 +191,9 @@ class AuditLog:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+    def __del__(self) -> None:
+        self._close()
 
 
 def _of_run(program: Program) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 
 import anyio
 import httpx2
-from doorward import GuardedTransport, LoginRefused, ServerError, not_public, not_public_name, quoted, resolved
+from doorward import PRIVATE_ADDRESS, GuardedTransport, LoginRefused, ServerError, not_public, not_public_name, quoted, resolved
 from doorward.credentials import PATIENCE, exchange, is_loopback, parsed, place
 
 MOST_REDIRECTS = 4
@@ -41,7 +41,7 @@ class Places:
         self._kinds = {"", *(not_public_name(url.host) for url in urls)}
         self.loopback = any(is_loopback(url.host) for url in urls)
         if self.loopback:
-            self._kinds.add(not_public("10.0.0.1"))  # who works on this machine may log in at their organisation's
+            self._kinds.add(PRIVATE_ADDRESS)  # who works on this machine may log in at their organisation's
 
     async def addresses(self, host: str, port: int) -> list[str]:
         """The addresses of a host. Raises: ServerError if requests may not go there; OSError if the name cannot be resolved."""
