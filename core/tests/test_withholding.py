@@ -14,7 +14,7 @@ from doorward import ApiError, Call, Compiled, Function, ServerContext, withhold
 from doorward import needles as needles_module
 from doorward.needles import Forms, Needles
 from doorward.results import as_dict
-from doorward.scrubber import LEAST_BITS, Owner, bits, made_by
+from doorward.scrubber import LEAST_BITS, Owner, answers_of, bits, made_by
 from doorward.variants import forms
 from doorward.withholding import MOST_WITHHELD, Withholding
 
@@ -100,6 +100,26 @@ async def test_nothing_is_told_of_credentials_that_cannot_have_reached_a_program
         assert (await gate.execute(USES + "result = 'another-credential-7Hq2'", principal="alice")).ok  # of the other server
 
 
+async def test_what_another_server_was_sent_is_taken_out_of_answers(opened: Any) -> None:
+    """A server may have read it in a file. A guard's words about an answer are treated alike."""
+    from doorward import hookimpl
+
+    class Quoting:
+        @hookimpl
+        def guard_result(self, call: Call, result: Any) -> str | None:
+            return f"it holds {result}" if "refuse" in str(result) else None
+
+    async with opened(STRONG, "another-credential-7Hq2") as gate:
+        gate.plugins.manager.register(Quoting())
+        assert (await gate.execute("await other.quiet()", principal="local")).ok
+        gate.secrets.remember("another-credential-7Hq2", whose=Owner("other"))
+        told = gate.secrets.redactor(answers_of("weather", "alice")).text(f"x another-credential-7Hq2 {STRONG}")
+        assert told.startswith("x [secret]")
+        refused = await gate.execute("await weather.echo(text='refuse')", principal="alice")
+    assert "it holds" in refused.error.message
+    assert STRONG not in refused.error.message
+
+
 @pytest.mark.parametrize("word", [WEAK, "postgres", "Summer2026", "correct horse"])
 async def test_a_credential_that_can_be_guessed_is_not_searched_for_in_what_programs_make(opened: Any, word: str) -> None:
     """A program that writes all numbers of eight digits sees all of them again. From answers it is taken out all the same."""
@@ -165,6 +185,57 @@ async def test_after_a_few_such_answers_a_principals_programs_are_refused(opened
     out, err = capfd.readouterr()
     assert (out + err).count("secret_withheld") == MOST_WITHHELD
     assert STRONG not in out + err
+
+
+async def test_a_run_that_was_withheld_an_answer_is_over(opened: Any) -> None:
+    """A program that goes on, and guesses on, is shown nothing, and asks nothing more."""
+    code = f"""
+try:
+    await weather.echo(text={STRONG!r})
+except Exception as error:
+    print(error)
+found = []
+for guess in range(20):
+    try:
+        await weather.echo(text=str(guess))
+        found.append(guess)
+    except Exception as error:
+        found.append(str(error))
+result = found
+"""
+    async with opened(STRONG) as gate:
+        outcome = await gate.execute(code, principal="alice")
+    assert (outcome.ok, outcome.error.type) == (False, "SecretWithheld")
+    assert outcome.value is None
+    assert not outcome.printed
+    assert sum(call["count"] for call in outcome.calls if call["ok"]) == 0
+
+
+async def test_runs_at_once_are_counted_together(opened: Any) -> None:
+    """Those that were begun before the last of a few answers was withheld are refused as well, whatever they hold."""
+    import asyncio
+
+    async with opened(STRONG) as gate:
+        slow = [gate.execute(USES + f"import asyncio\nawait asyncio.sleep(0.2)\nresult = {value!r}", principal="alice")
+                for value in [STRONG] * MOST_WITHHELD + ["innocent"] * 5]  # fmt: skip
+        outcomes = await asyncio.gather(*slow)
+    assert [outcome.error and outcome.error.type for outcome in outcomes].count("SecretWithheld") == MOST_WITHHELD
+    assert not any(outcome.ok for outcome in outcomes[MOST_WITHHELD:])
+
+
+async def test_a_file_has_a_name_to_guess_with(opened: Any) -> None:
+    """Neither the name of a file argument nor that of one in an answer shows a right guess."""
+    from doorward import File
+    from doorward.answers import read, secrets_in
+    from doorward.secrets import Secrets
+
+    secrets = Secrets(environ={})
+    secrets.remember(STRONG, whose=Owner("weather"))
+    redactor = secrets.redactor()
+    assert secrets_in({"file": File(b"", "", f"x {STRONG}")}, redactor)
+    answer = read(File(b"x", "text/plain", f"{STRONG}.txt"), "f", 1000, redactor)
+    assert answer.secrets
+    assert answer.files[0][1].name == "[secret].txt"
 
 
 def test_a_day_lifts_the_refusal() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from doorward import offload, writing
 from doorward.offload import done, is_large
-from doorward.values import plain
+from doorward.values import cut, plain
 from doorward.writing import dump
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -33,7 +33,7 @@ def test_what_is_written_in_pieces_is_the_json(value: Any) -> None:
     assert dump(value) == to_json(value)
 
 
-@pytest.mark.parametrize("value", [b"\x00" * 10**6, ["x" * 10**6, {"y": 'é\ud83d\ude00"\\' * 10**5}]])
+@pytest.mark.parametrize("value", [b"\x00\xff\xfe" * 10**6, ["x" * 10**6, {"y": 'é\ud83d\ude00"\\' * 10**5}]])
 def test_long_texts_and_bytes(value: Any) -> None:
     value = plain(value, keep=(bytes,))
     assert dump(value) == to_json(value, bytes_mode="base64")
@@ -45,7 +45,9 @@ def test_halves_of_pairs_in_long_texts() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(("value", "there"), [([0] * 10, False), ("x" * 1000, False), ([0] * 1000, True), ("x" * 10**6, True)])
+@pytest.mark.parametrize(
+    ("value", "there"), [([0] * 10, False), ("x" * 1000, False), ([0] * 1000, True), ("x" * 10**6, True), ({"k" * 10**6: 1}, True)]
+)
 async def test_work_on_large_values_is_done_in_a_thread(value: Any, there: bool) -> None:
     used = await done(threading.get_ident, large=is_large(value))
     assert (used != threading.get_ident()) is there
@@ -61,3 +63,8 @@ async def test_whoever_gives_up_does_not_wait_for_the_thread() -> None:
         await offload.off_loop(go_on.wait)
     assert scope.cancelled_caught
     go_on.set()
+
+
+def test_long_names_are_cut_as_values_are() -> None:
+    """What is shown of a value is small, whatever in it is large."""
+    assert len(dump(cut({"k" * 10**6: {"l" * 10**6: "m" * 10**6}}, 1000))) < 2000

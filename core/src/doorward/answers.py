@@ -10,6 +10,7 @@ from doorward.errors import LimitExceeded
 from doorward.redaction import Redactor
 from doorward.types import File
 from doorward.values import plain
+from doorward.variants import as_bytes
 from doorward.writing import MOST_PARTS, dump, exceeds
 
 MOST_FILES = 100
@@ -54,7 +55,7 @@ def read(result: Any, function: str, most_bytes: int, redactor: Redactor) -> Ans
         answer.value = redactor.value(answer.value)
     for number, (place, file) in enumerate(answer.files):
         found = redactor.found(file.content)
-        answer.secrets |= found
+        answer.secrets |= found | _in_name(file, redactor)
         answer.files[number] = (
             place,
             replace(
@@ -74,6 +75,10 @@ def _check_size(function: str, size: int, most: int) -> None:
 
 def secrets_in(arguments: Any, redactor: Redactor) -> set[int]:
     """The credentials that stand in the arguments of a call, files included, by their numbers."""
-    contents: list[bytes] = []
-    written = dump(plain(arguments, held=lambda file: contents.append(file.content)))
-    return redactor.found(written).union(*map(redactor.found, contents))
+    files: list[File] = []
+    written = dump(plain(arguments, held=files.append))
+    return redactor.found(written).union(*(redactor.found(file.content) | _in_name(file, redactor) for file in files))
+
+
+def _in_name(file: File, redactor: Redactor) -> set[int]:
+    return redactor.found(as_bytes(f"{file.type} {file.name}"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward import answers, arguments
 from doorward.config import module_name
-from doorward.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, ServerError, UnknownName
+from doorward.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, SecretWithheld, ServerError, UnknownName
 from doorward.logs import log
 from doorward.names import qualified
 from doorward.near import names_near
@@ -84,8 +84,11 @@ class Broker:
         said: DoorwardError | None = None
         sent = received = 0
         try:
+            if run.withheld:
+                raise run.withheld
+            self.withholding.admit(call.principal)
             self._same(function, run)
-            bound = arguments.bind(function, args, kwargs, self._catalog)
+            bound = await done(arguments.bind, function, args, kwargs, self._catalog, large=is_large(args, kwargs))
             call = replace(call, arguments=bound)
             sent = len(await done(dump, bound, large=is_large(bound)))
             if sent > run.program.limits.result:
@@ -95,11 +98,14 @@ class Broker:
             self._reached.setdefault(call.principal, set()).add(function.server)
             try:
                 result = await self._perform(call)
+                reply = result if isinstance(result, Reply) else Reply(result)
+                value, received = await self._checked(call, reply, run, scope)
+            except SecretWithheld as withheld:
+                run.withheld = said = withheld
+                raise
             except Exception as raised:
                 said = await self._told(call, raised, scope)
                 raise said from None
-            reply = result if isinstance(result, Reply) else Reply(result)
-            value, received = await self._checked(call, reply, run, scope)
             if function.returns is None and not self._servers.per_principal(function.server):  # what one sees is nobody else's
                 self.observed.learn(function, value)
             return replace(reply, value=value)

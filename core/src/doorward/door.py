@@ -10,7 +10,7 @@ from doorward.answers import MOST_FILES
 from doorward.arguments import MOST_PARTS
 from doorward.artefacts import base_name
 from doorward.clock import Clock
-from doorward.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName
+from doorward.errors import DoorwardError, InvalidArguments, LimitExceeded, SecretWithheld, UnknownName
 from doorward.types import Artefact, File, Program, Reply
 from doorward.writing import exceeds
 
@@ -54,6 +54,7 @@ class RunDoor:
         self.failures: dict[str, DoorwardError] = {}
         self.artefacts: list[Artefact] = []
         self.notes: list[str] = []
+        self.withheld: SecretWithheld | None = None
         self._broker = broker
         self._discovery = discovery
         self._store = artefacts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ _SMALL_BYTES = 2**16
 THREADS = 2
 """For such work at once, of all runs: they share one interpreter, and each takes time from all others."""
 
-_limiter: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("doorward_large_values")
+_limiter: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("large values")
 
 
 def is_large(*values: Any) -> bool:
@@ -30,13 +31,24 @@ def is_large(*values: Any) -> bool:
 
 
 async def off_loop(function: Callable[..., Result], *arguments: Any) -> Result:
-    """What the function answers, from a thread. Whoever is cancelled meanwhile goes at once; the thread goes on to its end."""
+    """What the function answers, from a thread. Whoever is cancelled meanwhile goes at once; the thread goes on to its end, and counts
+    as one of those until then."""
     try:
         limiter = _limiter.get()
     except LookupError:
         limiter = anyio.CapacityLimiter(THREADS)
         _limiter.set(limiter)
-    return await anyio.to_thread.run_sync(function, *arguments, abandon_on_cancel=True, limiter=limiter)
+    place = object()
+    await limiter.acquire_on_behalf_of(place)
+    work = asyncio.ensure_future(anyio.to_thread.run_sync(function, *arguments))
+
+    def end(work: asyncio.Future[Result]) -> None:
+        limiter.release_on_behalf_of(place)
+        if not work.cancelled():
+            work.exception()  # perhaps nobody asks for it any more
+
+    work.add_done_callback(end)
+    return await asyncio.shield(work)
 
 
 async def aside(work: Callable[[], Result], size: int) -> Result:

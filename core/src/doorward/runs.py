@@ -133,9 +133,8 @@ class Runs:
         common: dict[str, Any] = {"calls": door.calls(), "executor": executor}
         redactor = self._secrets.redactor(made_by(program.principal, door.reached))
         printed, error, read = door.printed, ended.error, _Value()
-        found = redactor.found(as_bytes(printed)) | redactor.found(
-            as_bytes(f"{error.message[:_SEARCHED]} {error.hint or ''}" if error else "")
-        )
+        said = f"{error.message[:_SEARCHED]} {error.hint or ''}" if error else ""
+        found = await done(redactor.found, as_bytes(f"{printed} {said}"), large=is_large(printed, said))
         if error is None:
             try:
                 with door.clock.until(program.deadline) as scope:
@@ -144,9 +143,8 @@ class Runs:
                     error = failure(_late(program), type="TimeoutError")
             except LimitExceeded as exceeded:
                 error = failure(exceeded)
-        if found | read.secrets:
-            withheld = door.withholding.withheld(program.principal, "what the program made", ", ".join(sorted(door.reached)[:5]))
-            return Outcome(False, error=failure(withheld), ms=_ms_since(started), **common)
+        if refusal := self._withheld(program, door, found | read.secrets):
+            return Outcome(False, error=failure(refusal), ms=_ms_since(started), **common)
         if len(printed) > program.limits.inline:
             whole = door.hold(printed, "text/plain")
             printed = f"{printed[: program.limits.inline]}\n… {len(printed) - program.limits.inline} more characters: {whole.uri}"
@@ -159,6 +157,17 @@ class Runs:
         error = replace(error, message=error.message[:8000], hint=(error.hint or "")[:4000] or None)
         error = hints.complete(error, door, program, self._executors, executor)
         return Outcome(False, error=error, artefacts=tuple(door.artefacts), ms=_ms_since(started), **common)
+
+    def _withheld(self, program: Program, door: RunDoor, found: set[int]) -> DoorwardError | None:
+        """Why nothing is shown of a run: it holds a credential, or was answered one that it had written, or too many of the principal's
+        did so, also meanwhile."""
+        try:
+            door.withholding.admit(program.principal)
+        except LimitExceeded as refused:
+            return door.withheld or refused
+        if door.withheld is None and found:
+            return door.withholding.withheld(program.principal, "what the program made", ", ".join(sorted(door.reached)[:5]))
+        return door.withheld
 
 
 @dataclass(slots=True)

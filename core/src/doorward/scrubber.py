@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from doorward.errors import DoorwardError
+from doorward.hiding import is_random
 from doorward.needles import Forms, Needles
 from doorward.redaction import Redactor
 from doorward.values import cut, plain
@@ -27,7 +28,7 @@ MOST_FETCHED = 32
 """Values of one reference, or fetched ones (tokens) of one auth, that are scrubbed: the latest. Those that went before have long ended."""
 MOST_OF_ALL = 1000
 """The same of all principals together: each has a few, and adds them again with each request."""
-LEAST_BITS = 40
+LEAST_BITS = 50
 """Of a secret that is searched for in what programs make themselves. One that can be guessed would be found there by guessing: a
 program may write a million passwords, and see which is taken out."""
 _MOST_REDACTORS = 256
@@ -60,10 +61,11 @@ class Scope(NamedTuple):
     """Whether a program wrote the text: then no secret of other principals has reached it, and none that can be guessed is searched for."""
 
     def covers(self, known: _Known) -> bool:
-        """Whether it is one of them."""
-        if self.made_by_program and known.bits < LEAST_BITS:
-            return False
-        return any(self._has(owner) for owner in known.owners)
+        """Whether it is one of them. A server may read what was sent to another, in a file perhaps: credentials of all that cannot be
+        guessed are among those of its answers."""
+        if known.bits < LEAST_BITS:
+            return not self.made_by_program and any(self._has(owner) for owner in known.owners)
+        return any((owner.is_credential and not self.made_by_program) or self._has(owner) for owner in known.owners)
 
     def _has(self, owner: Owner) -> bool:
         if self.made_by_program and not owner.is_credential:
@@ -74,7 +76,7 @@ class Scope(NamedTuple):
 
 
 def answers_of(server: str, principal: str = "") -> Scope:
-    """What may stand in what a server says to a principal: all secrets that it was sent, whoever's."""
+    """What may stand in what a server says to a principal: all secrets that it was sent, whoever's, and what others were sent."""
     return Scope(frozenset({server}), principal)
 
 
@@ -115,12 +117,13 @@ class Scrubber:
 
     def concealer(self, most: int = MOST_FETCHED) -> Conceal:
         """A `remember` for what is fetched again and again: the `most` values that it was told last are scrubbed, but for ordinary words.
-        For as long as there is the scrubber: make few of them."""
+        What does not look drawn by a machine (`application/json` in a cookie) programs may know. For as long as there is the scrubber:
+        make few of them."""
         latest = self._window(most)
 
         def conceal(value: str, whose: Owner = NOBODYS) -> None:
             if not _ORDINARY.fullmatch(value):
-                latest(value, whose)
+                latest(value, whose._replace(is_credential=is_random(value)))
 
         return conceal
 

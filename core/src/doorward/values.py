@@ -96,7 +96,8 @@ def _cut(value: Any, budget: int) -> tuple[Any, int]:
                 if budget <= 0:
                     fields["…"] = f"{len(value) - len(fields)} more"
                     break
-                fields[key], budget = _cut(item, budget - len(key) - 4)
+                name = _cut(key, max(budget, 0))[0]
+                fields[name], budget = _cut(item, budget - len(name) - 4)
             return fields, budget
         case _:
             return value, budget - 6

@@ -39,7 +39,7 @@ class Withholding:
 
     def withheld(self, principal: str, what: str, servers: str) -> SecretWithheld:
         """The error in the place of an answer; counted, and told to the operator."""
-        self._times.setdefault(principal, deque(maxlen=MOST_WITHHELD)).append(self._clock())
+        self._times.setdefault(principal, deque(maxlen=100)).append(self._clock())
         log.warning("secret_withheld", principal=principal, what=what, servers=servers, count=len(self._times[principal]))
         hint = f"Programs are never given credentials, and need none. After {MOST_WITHHELD} such answers no more programs are run."
         return SecretWithheld(f"{what} held a credential of {servers}, and is withheld", hint=hint)

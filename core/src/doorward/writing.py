@@ -30,10 +30,12 @@ def exceeds(value: Any, most: int) -> bool:
         if isinstance(node, (str, bytes)):
             parts += len(node) // 1000
         elif isinstance(node, File):
-            parts += len(node.content) // 1000
+            parts += (len(node.content) + len(node.name)) // 1000
         elif isinstance(node, Mapping):
             parts += len(node)
-            todo.extend(node.values() if parts <= most else ())
+            if parts <= most:
+                todo.extend(node.values())
+                todo.extend(key for key in node if isinstance(key, str) and len(key) > 1000)
         elif isinstance(node, (list, tuple, set, frozenset)):
             parts += len(node)
             todo.extend(node if parts <= most else ())
@@ -59,7 +61,7 @@ def _written(value: Any) -> Iterator[bytes]:
             yield b'"'
         case bytes() if len(value) > PIECE_BYTES:
             yield b'"'
-            yield from (base64.b64encode(value[at : at + 3 * 2**18]) for at in range(0, len(value), 3 * 2**18))
+            yield from (base64.urlsafe_b64encode(value[at : at + 3 * 2**18]) for at in range(0, len(value), 3 * 2**18))
             yield b'"'
         case list() | tuple():
             yield b"["
