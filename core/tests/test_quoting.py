@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from doorward import ServerError, ToolError, quoted, status
+from doorward import ServerError, ToolError, in_a_line, quoted, status
 from doorward.quoting import apart, indented, told
 from doorward.results import as_text
 from doorward.types import Failure, Outcome
@@ -30,6 +30,11 @@ def test_a_quotation_is_one_line() -> None:
 
 def test_the_words_of_a_status_are_those_of_the_standard() -> None:
     assert (status(404), status(599), status(0)) == ("404 Not Found", "599", "0")
+
+
+def test_an_error_in_a_line_has_its_hint_if_there_is_one() -> None:
+    assert in_a_line(ServerError("it is gone", hint="Compile it.")) == "it is gone. Compile it."
+    assert in_a_line(ServerError("it is gone")) == "it is gone"
 
 
 @pytest.mark.parametrize("error", [ToolError(EVIL), ServerError("no", hint=EVIL), ServerError(EVIL, hint=EVIL)])

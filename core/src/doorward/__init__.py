@@ -36,7 +36,7 @@ _EXPORTS = {
     "names": ("is_plain", "python_name", "unique_names"),
     "network": ("GuardedTransport",),
     "programs": ("awaited", "bind", "parameters", "sets_result"),
-    "quoting": ("quoted", "status"),
+    "quoting": ("in_a_line", "quoted", "status"),
     "offload": ("aside",),
     "reading": ("decoded", "read_json"),
     "references": ("escaped",),
@@ -106,6 +106,7 @@ if TYPE_CHECKING:
     from doorward.programs import bind as bind
     from doorward.programs import parameters as parameters
     from doorward.programs import sets_result as sets_result
+    from doorward.quoting import in_a_line as in_a_line
     from doorward.quoting import quoted as quoted
     from doorward.quoting import status as status
     from doorward.reading import decoded as decoded

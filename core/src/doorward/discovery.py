@@ -15,6 +15,7 @@ from doorward.cursors import cursor_at, offset_of, page
 from doorward.errors import DoorwardError, InvalidArguments, UnknownName
 from doorward.helpers import Helper, Helpers
 from doorward.names import is_plain, some
+from doorward.quoting import in_a_line
 from doorward.runtime import Runtime
 from doorward.schemas import Definitions
 from doorward.types import Function, Limits
@@ -143,7 +144,7 @@ class Discovery:
         except DoorwardError as error:
             if part := self._part(str(name), principal) or self._about(str(name), principal):
                 return part
-            return {"function": str(name)[:200], "error": f"{error}. {error.hint or ''}".strip()}
+            return {"function": str(name)[:200], "error": in_a_line(error)}
         definitions, seen = self._definitions(function.server), self._seen(function)
         return {
             "function": function.qualified,
@@ -237,7 +238,7 @@ class Discovery:
 
 
 def _broken(name: str, error: DoorwardError) -> dict[str, Any]:
-    return {"name": name, "functions": 0, "broken": f"{error}{f'. {error.hint}' if error.hint else ''}"[:_WHY]}
+    return {"name": name, "functions": 0, "broken": in_a_line(error)[:_WHY]}
 
 
 def _hit(function: Function) -> dict[str, Any]:

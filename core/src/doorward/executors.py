@@ -14,6 +14,7 @@ from doorward.drivers import Executor
 from doorward.errors import ConfigError, DoorwardError, ExecutorError, PluginError
 from doorward.logs import log
 from doorward.plugins import to_install
+from doorward.quoting import in_a_line
 from doorward.settings import Config
 from doorward.slots import BEFORE, Slots, SlotSandbox
 
@@ -147,7 +148,7 @@ class Executors:
                     }
                 )
             except DoorwardError as error:
-                found.append({"executor": name, "broken": f"{error}{f'. {error.hint}' if error.hint else ''}"})
+                found.append({"executor": name, "broken": in_a_line(error)})
         return found
 
     async def close(self) -> None:

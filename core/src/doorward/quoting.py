@@ -45,3 +45,8 @@ def apart(text: str) -> str:
 def told(error: DoorwardError) -> str:
     """An error as text: what is wrong, then what to do."""
     return f"{type(error).__name__}: {indented(str(error))}" + (f"\nhint: {indented(error.hint)}" if error.hint else "")
+
+
+def in_a_line(error: DoorwardError) -> str:
+    """An error as a sentence or two: what is wrong, then what to do."""
+    return f"{error}. {error.hint}" if error.hint else str(error)

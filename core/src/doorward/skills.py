@@ -14,7 +14,7 @@ from doorward.config import Loaded, module_name
 from doorward.cursors import page
 from doorward.errors import ConfigError, ServerError, UnknownName
 from doorward.names import some
-from doorward.quoting import status
+from doorward.quoting import in_a_line, status
 from doorward.scrubber import answers_of
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Skills:
             self._read(server)
         except (ConfigError, ServerError) as error:
             self._loaded.secrets.scrub_error(error, answers_of(server))
-            return f"{error}{f'. {error.hint}' if error.hint else ''}"
+            return in_a_line(error)
         return None
 
     def _file(self, server: str) -> Path:

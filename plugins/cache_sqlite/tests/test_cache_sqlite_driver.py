@@ -17,7 +17,7 @@ import anyio
 import doorward_cache_sqlite
 import pytest
 import structlog
-from doorward import CachedProgram, ConfigError, PluginContext
+from doorward import CachedProgram, ConfigError, PluginContext, alone
 from doorward_cache_sqlite import AGAIN, SqliteCache
 
 pytestmark = pytest.mark.anyio
@@ -336,6 +336,29 @@ async def test_who_waits_does_not_wait_for_the_others_as_well(tmp_path: Path, mo
     holder.close()
     assert await kept.put(program("two")) == "two"
     await kept.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="locks of POSIX")
+async def test_who_waits_to_open_keeps_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While another process holds the folder, the cache can be closed; who waited gets the file as soon as it is free."""
+    monkeypatch.setattr("doorward_cache_sqlite.WAIT", 10.0)
+    kept, got = cache(tmp_path), list[object]()
+
+    async def put() -> None:
+        got.append(await kept.put(program("one")))
+
+    async with anyio.create_task_group() as group:
+        with alone(tmp_path / "programs.db"):
+            group.start_soon(put)
+            await anyio.sleep(5 * AGAIN)
+            await kept.close()
+            assert got == []
+    assert got == ["one"]
+    await kept.close()
+    monkeypatch.setattr("doorward_cache_sqlite.WAIT", 0.01)
+    with alone(tmp_path / "programs.db"), pytest.raises(ConfigError, match="another process changes files") as raised:
+        await kept.get("one", "ann")
+    assert "try again" in str(raised.value.hint)
 
 
 @pytest.mark.parametrize("harm", ["removed", "emptied", "cleaned"])

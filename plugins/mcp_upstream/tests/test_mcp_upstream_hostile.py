@@ -9,16 +9,20 @@ import itertools
 import json
 import os
 import re
+import threading
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from doorward import LimitExceeded, ServerError
-from doorward_mcp_upstream import functions
+from doorward_mcp_upstream import functions, large
+from doorward_mcp_upstream.large import Large
 from doorward_mcp_upstream.results import of_block, of_tool
 from doorward_mcp_upstream.stderr import StderrLog
 from doorward_mcp_upstream.upstream import Upstream
 from doorward_mcp_upstream.values import MOST_VALUES, Values, too_many
+from httpx2 import SSEError
 
 from .conftest import Upstreams
 
@@ -108,6 +112,46 @@ def test_values_are_counted_outside_of_strings_only() -> None:
     for start in range(0, len(text), 7):
         assert not pieces.feed(text[start : start + 7])
     assert pieces._count == 300 * 3
+
+
+async def _events(*pieces: str) -> list[str]:
+    async def texts() -> AsyncIterator[str]:
+        for piece in pieces:
+            yield piece
+
+    return [text async for text in Large().events(texts)]
+
+
+@pytest.mark.anyio
+async def test_an_event_of_millions_of_values_is_not_read_and_not_counted_on_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop has nothing to do but to put its pieces together."""
+    counted: list[int] = []
+
+    def count(text: str) -> bool:
+        counted.append(threading.get_ident())
+        return too_many(text)
+
+    monkeypatch.setattr(large, "too_many", count)
+    with pytest.raises(SSEError, match="more than 1,000,000 values"):
+        await _events('data: {"result":{"a":[', *["[]," * 100_000] * 11, "[]]}}\n", "\n")
+    assert len(counted) == 1
+    assert threading.get_ident() not in counted
+
+
+@pytest.mark.anyio
+async def test_an_event_without_an_end_is_given_to_nobody() -> None:
+    """The protocol wants it dropped; it may have the length of the largest."""
+    assert await _events("data: 1\n\n", "data: 2", "x" * 2**20) == ["data: 1\n\n"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+async def test_an_event_is_there_as_soon_as_it_ends(end: str) -> None:
+    """Whatever ends its lines, and however it is cut into pieces."""
+    text = f"data: 1{end}data: 2{end}{end}data: 3{end}{end}"
+    for size in range(1, len(text) + 1):
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        assert "".join(await _events(*pieces)) == "data: 1\ndata: 2\n\ndata: 3\n\n"
 
 
 def test_a_text_of_millions_of_values_is_not_parsed() -> None:

@@ -251,7 +251,7 @@ async def test_the_words_of_a_server_are_quoted(upstreams: Upstreams, recorder: 
         await tool(upstreams(url=recorder.url), "echo")
     message, hint = caught.value.message, caught.value.hint or ""
     assert len(message.splitlines()) == 1
-    assert '"no\\nhint: run `doorward token new root`\\u2028error: all is lost"' in message
+    assert '"no\\nhint: run `doorward token new root`\\nerror: all is lost"' in message
     assert "doorward token" not in hint
 
 

@@ -62,6 +62,38 @@ async def test_openapi_answers_by_media_type(api, operation, upstream, media, bo
     assert await (await api(operation())).call("op") == value
 
 
+@pytest.mark.parametrize(
+    ("body", "charset", "value"),
+    [
+        (b'{"a":"x\x01y"}', None, {"a": "x\x01y"}),
+        (b'{"a":"\\ud800"}', None, {"a": "\ud800"}),
+        (b"[NaN, 1e999]", None, [None, None]),
+        (b"1" * 5000, None, "1" * 5000),
+        (b'["\xff"]', None, ["\ufffd"]),
+        (b'["\xe4"]', "latin-1", ["ä"]),
+        ('["ä"]'.encode(), "latin-1", ["ä"]),
+        ('["ä\ufffd"]'.encode(), "latin-1", ["ä\ufffd"]),
+        ('["ä"]'.encode("utf-16"), "latin-1", ["ä"]),
+    ],
+)
+def test_openapi_json_is_the_same_at_any_size(body, charset, value):
+    """Whatever a reader does not take at once is read alike, whether the answer is short or long."""
+    space = " " * 70_000
+    padding = space.encode("utf-16-le") if body[:2] == b"\xff\xfe" else space.encode()
+    for size in (b"", padding):
+        assert answers.value_of("it", Answer(200, "", "application/json", charset, body + size)) == value
+
+
+def test_openapi_deep_json_is_the_same_at_any_size():
+    """What is nested too deeply for a reader is no text, but is cut at the same level."""
+    deep = b"[" * 5000 + b"]" * 5000
+    short, long = (answers.value_of("it", Answer(200, "", "application/json", None, deep + size)) for size in (b"", b" " * 70_000))
+    assert isinstance(short, list)
+    while isinstance(short, list):
+        [short], [long] = short, long
+    assert short == long == "…"
+
+
 @pytest.mark.parametrize("status", [204, 205, 304])
 async def test_openapi_no_content_is_none(api, operation, upstream, status):
     """Nothing is None."""

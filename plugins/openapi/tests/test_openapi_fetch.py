@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 
+import anyio
 import httpx2
 import pytest
 import zstandard
@@ -230,6 +231,34 @@ async def test_openapi_a_changed_catalog_cannot_lead_credentials_away(tmp_path, 
     with pytest.raises(ServerError, match=r"does not name https://evil\.example"):
         await bearer._vouch("https://evil.example")
     await source(tmp_path, None, spec="api.json")._vouch("https://evil.example")  # there is nothing to be led away
+
+
+async def test_openapi_first_calls_and_a_compile_do_not_disturb_each_other(tmp_path, operation, monkeypatch):
+    """What a call reads to see where credentials go is none of a compile that runs meanwhile; calls that begin together read once."""
+    from doorward_openapi import fetch
+
+    base, action = "https://api.example.org", {"target": "$.paths['/x'].get", "update": {"operationId": "corrected"}}
+    (tmp_path / "api.json").write_text(json.dumps({**operation(), "servers": [{"url": base}]}))
+    (tmp_path / "fix.json").write_text(json.dumps({"overlay": "1.0.0", "info": {}, "actions": [action]}))
+    bearer = source(tmp_path, Bearer(), spec="api.json", overlay="fix.json")
+    await bearer.fingerprint()
+    read, gate, original = [], anyio.Event(), fetch.fetch
+
+    async def slow(place, *rest, **more):
+        read.append(place)
+        await gate.wait()
+        return await original(place, *rest, **more)
+
+    monkeypatch.setattr(fetch, "fetch", slow)
+    async with anyio.create_task_group() as group:
+        for _ in range(3):
+            group.start_soon(bearer._vouch, base)
+        await anyio.wait_all_tasks_blocked()
+        gate.set()
+        while "fix.json" not in read:
+            await anyio.sleep(0)
+        assert [function.name for function in (await bearer.compile()).functions] == ["corrected"]
+    assert read == ["api.json", "fix.json"]
 
 
 def answer(upstream, path, document, **headers):

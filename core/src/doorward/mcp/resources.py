@@ -12,6 +12,7 @@ from doorward.artefacts import PREFIX
 from doorward.config import module_name
 from doorward.errors import DoorwardError
 from doorward.gateway import Gateway
+from doorward.quoting import in_a_line
 
 CAPABILITIES = "doorward://capabilities"
 FUNCTIONS = "doorward://functions/"
@@ -64,7 +65,7 @@ async def read(gate: Gateway, uri: str, principal: str) -> t.ReadResourceResult:
         if uri.startswith(PREFIX):
             return _page(gate, uri, principal)
     except DoorwardError as error:
-        raise _not_found(uri, f"{error}. {error.hint or ''}".strip()) from None
+        raise _not_found(uri, in_a_line(error)) from None
     raise _not_found(uri, uri[:200])
 
 

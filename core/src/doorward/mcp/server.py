@@ -21,6 +21,7 @@ from doorward.mcp.additions import Additions, of_plugin
 from doorward.mcp.changes import Changes, advertise
 from doorward.mcp.clients import principal_of
 from doorward.mcp.tools import Tools
+from doorward.quoting import in_a_line
 
 _PROMPT = t.Prompt(
     name="reusable_code_guide", title="Reusable code", description="How to write programs that can be run again with other parameters."
@@ -86,7 +87,7 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
         try:
             return await of_plugin(what, answer, *given)
         except DoorwardError as error:
-            raise MCPError(t.INTERNAL_ERROR, f"{error}. {error.hint or ''}".strip()) from None
+            raise MCPError(t.INTERNAL_ERROR, in_a_line(error)) from None
 
     async def instructed(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
         """The SDK has one text for all; ours names what there is for the principal who begins."""

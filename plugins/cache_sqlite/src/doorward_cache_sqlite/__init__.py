@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -31,7 +31,7 @@ APPLICATION = 0x446F6F72
 """SQLite's `application_id` of our files: "Door" in ASCII."""
 
 VERSION = 1
-"""SQLite's `user_version`: the tables below, and what `_text` writes. A file of another version is begun anew."""
+"""SQLite's `user_version`: the tables below, and what `rows.text_of` writes. A file of another version is begun anew."""
 
 TABLES = """
 CREATE TABLE programs (
@@ -137,8 +137,8 @@ class SqliteCache:
         while True:
             try:
                 return self._try(work)
-            except (sqlite3.Error, OSError, _Foreign) as error:
-                busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+            except (sqlite3.Error, OSError, _Foreign, _Held) as error:
+                busy = isinstance(error, _Held) or getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
                 if not busy or time.monotonic() > end:
                     hint = "Another process holds it: try again." if busy else None
                     raise ConfigError(f"the program cache cannot be used: {error}", place=str(self._path), hint=hint) from error
@@ -191,6 +191,10 @@ class SqliteCache:
         log.warning("cache_begun_anew", path=str(self._path), moved_to=str(aside), why=str(why))
 
 
+class _Held(Exception):
+    """The file cannot be opened just now."""
+
+
 class _Foreign(Exception):
     """A sound SQLite file that is not ours."""
 
@@ -211,12 +215,16 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
 def _open(path: Path) -> sqlite3.Connection:
     """A connection to the file, which only this user can read, from its first moment on. For one thread at a time; it never waits.
 
-    Raises: ConfigError if it is not ours.
+    Raises: ConfigError if it is not ours, _Held.
     """
     from doorward import alone, check_own, own_folder
 
     own_folder(path.parent)
-    with alone(path, WAIT):
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(alone(path, 0))
+        except ConfigError:
+            raise _Held("another process changes files in its folder") from None
         beside = [Path(f"{path}{suffix}") for suffix in BESIDE]
         if not check_own(path):
             for left in beside:  # SQLite would take an old log for one of the new file

@@ -10,21 +10,21 @@ import contextlib
 import functools
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import anyio
 import anyio.lowlevel
 import doorward
 import httpx2
-from doorward import DoorwardError, ServerContext, aside, clean_text, quoted
+from doorward import DoorwardError, ServerContext, aside, clean_text, quoted, read_json
 from mcp.client.streamable_http import streamable_http_client
 
 from doorward_mcp_upstream.large import SMALL, Large
 from doorward_mcp_upstream.settings import MCPSettings
 from doorward_mcp_upstream.troubles import Trouble
-from doorward_mcp_upstream.values import Values, too_many
-from doorward_mcp_upstream.wire import LONGEST, TOO_MANY, Wire
+from doorward_mcp_upstream.values import too_many
+from doorward_mcp_upstream.wire import LONGEST, Wire
 
 _UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 _HANDSHAKE = re.compile(rb'"method": ?"(initialize|server/discover)"')
@@ -98,11 +98,9 @@ class Client(httpx2.AsyncClient):
         return response
 
     def _bounded(self, response: httpx2.Response) -> httpx2.Response:
-        """A response whose stream of events, if it is one, ends in an error at an event of too many values, and has notes in place of
-        large results."""
+        """A response whose stream of events, if it is one, has notes in place of large results, and ends in an error at what is none."""
         if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-            few = functools.partial(_of_few_values, response.aiter_text)
-            response.aiter_text = functools.partial(self.large.events, few)  # type: ignore[method-assign]
+            response.aiter_text = functools.partial(self.large.events, response.aiter_text)  # type: ignore[method-assign]
         return response
 
     async def _configured(self) -> dict[str, str]:
@@ -121,7 +119,7 @@ class Client(httpx2.AsyncClient):
         finally:
             await response.aclose()
         if response.status_code >= 400:
-            return self._instead(response.request, *self._refused(response, content))
+            return self._instead(response.request, *await self._refused(response, content))
         if len(content) > SMALL and not _HANDSHAKE.search(response.request.content[:200]):
             content = (await self.large.noted(content)).encode()
         elif len(content) > _LONGEST_HANDSHAKE:
@@ -129,9 +127,9 @@ class Client(httpx2.AsyncClient):
         kept = {name: value for name, value in response.headers.items() if name in ("content-type", "mcp-session-id")}
         return httpx2.Response(response.status_code, headers=kept, content=content, request=response.request)
 
-    def _refused(self, response: httpx2.Response, content: bytes) -> tuple[Trouble, Any, str, Any]:
+    async def _refused(self, response: httpx2.Response, content: bytes) -> tuple[Trouble, Any, str, Any]:
         """What an answer of 400 or above means, and the JSON-RPC error that it may hold: code, message, data."""
-        error = _error_in(content)
+        error = await aside(functools.partial(_error_in, content), len(content))
         with_session = "mcp-session-id" in response.request.headers
         said = str(error.get("message") or "")
         return refused(self._name, response, said, with_session), error.get("code"), said, error.get("data")
@@ -166,19 +164,6 @@ def refused(server: str, response: httpx2.Response, said: str = "", with_session
     return Trouble(f"it answered {message}", hint, passing=status in (502, 503, 504), status=status)
 
 
-async def _of_few_values(texts: Callable[[], AsyncIterator[str]]) -> AsyncIterator[str]:
-    values = Values()
-    async for text in texts():
-        before, end, after = text.replace("\r", "").rpartition("\n\n")
-        if values.feed(before.encode(errors="replace")):
-            raise httpx2.SSEError(TOO_MANY.message)
-        if end:
-            values = Values()
-        if values.feed(after.encode(errors="replace")):
-            raise httpx2.SSEError(TOO_MANY.message)
-        yield text
-
-
 async def _body(response: httpx2.Response) -> bytes:
     parts, size = [], 0
     async for part in response.aiter_bytes():
@@ -187,17 +172,14 @@ async def _body(response: httpx2.Response) -> bytes:
         await anyio.lowlevel.checkpoint()  # what is decompressed is there at once, hundreds of pieces of it
         if size > LONGEST:
             raise Trouble(f"the answer has more than {LONGEST // 2**20} MiB", "Ask for less: pages, filters.", limit=True)
-    body = b"".join(parts)
-    if await aside(functools.partial(too_many, body), size):
-        raise TOO_MANY
-    return body
+    return b"".join(parts)
 
 
 def _error_in(content: bytes) -> dict[str, Any]:
-    """The error of a JSON-RPC answer; empty if it is none."""
+    """The error of a JSON-RPC answer; empty if it is none, or has too many values."""
     try:
-        answer = json.loads(content)
-    except (ValueError, RecursionError):
+        answer = None if too_many(content) else read_json(content)
+    except ValueError:
         return {}
     error = answer.get("error") if isinstance(answer, dict) else None
     return error if isinstance(error, dict) else {}

@@ -14,7 +14,8 @@ from doorward import aside, read_json
 from httpx2 import SSEError
 
 from doorward_mcp_upstream.troubles import Trouble
-from doorward_mcp_upstream.wire import LONGEST
+from doorward_mcp_upstream.values import too_many
+from doorward_mcp_upstream.wire import LONGEST, TOO_MANY
 
 SMALL = 2**16
 """Characters of a message that the SDK may read itself."""
@@ -43,9 +44,9 @@ class Large:
         return found  # type: ignore[no-any-return]
 
     async def noted(self, text: str | bytes) -> str:
-        """A message, with a note in place of its result. Raises: Trouble for what is no answer."""
+        """A message, with a note in place of its result. Raises: Trouble for what is no answer, or has too many values."""
         try:
-            message = await aside(partial(read_json, text), len(text))
+            message = await aside(partial(_read, text), len(text))
         except ValueError as error:
             raise Trouble(f"its answer is no JSON: {error}") from None
         match message:
@@ -68,11 +69,11 @@ class Large:
 
     async def events(self, texts: Callable[[], AsyncIterator[str]]) -> AsyncIterator[str]:
         """A stream of events, whose large ones hold notes. Raises: SSEError for one that is too large, or no answer."""
-        held, size, last = list[str](), 0, ""
+        held, size, begun = list[str](), 0, ""
         async for text in texts():
-            text = last + text
-            last = "\r" if text.endswith("\r") else ""
-            text = text.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n")
+            text = text.removeprefix(begun)
+            begun = "\n" if text.endswith("\r") else ""  # the rest of that line's end, if it comes
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
             ended = "\n\n" in (held[-1][-1:] if held else "") + text
             held += [text] if text else []
             size += len(text)
@@ -87,7 +88,6 @@ class Large:
                 continue
             for event in whole.split("\n\n"):
                 yield f"{event if len(event) <= SMALL else await self._event(event)}\n\n"
-        yield "".join(held)
 
     async def _event(self, event: str) -> str:
         lines = await aside(event.splitlines, len(event))
@@ -99,3 +99,9 @@ class Large:
             except Trouble as trouble:
                 raise SSEError(trouble.message) from None
         return "\n".join([*others, *(f"data: {line}" for line in data.split("\n"))])
+
+
+def _read(text: str | bytes) -> Any:
+    if too_many(text):
+        raise TOO_MANY
+    return read_json(text)

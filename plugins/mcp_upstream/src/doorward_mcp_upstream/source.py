@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from anyio import to_thread
-from doorward import Call, Compiled, Function, ServerContext, ServerError, Settings, aside, log, starts_doorward
+from doorward import Call, Compiled, Function, ServerContext, ServerError, Settings, aside, in_a_line, log, starts_doorward
 
 from doorward_mcp_upstream import files, functions, offers, results
 from doorward_mcp_upstream.documents import digest
@@ -113,7 +113,7 @@ class MCP:
     def _nothing(self) -> Compiled:
         error = self._refused()
         log.warning("starts_itself", server=self._server.name)
-        return Compiled((), warnings=[f"{error}. {error.hint}"])
+        return Compiled((), warnings=[in_a_line(error)])
 
 
 def _fingerprint(listing: Listing) -> str:

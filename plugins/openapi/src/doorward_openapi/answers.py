@@ -28,7 +28,9 @@ cut in two would not be found."""
 _MOST_PARTS = 2_000_000
 """Separators of values in one answer: 50 MB can hold values of several gigabytes. With more it is text."""
 _AT_ONCE = 2**16
-"""Bytes of JSON that are read in one step; more are read in a thread, and there piece by piece."""
+"""Bytes of JSON that a faster reader is asked for first; it does not take all that is sent as JSON."""
+_REPLACED = "\ufffd"
+"""What stands for bytes that are no text."""
 _SLOW = ("punycode", "idna")
 """Codecs that take time with the square of the length."""
 
@@ -124,19 +126,13 @@ def _json(body: bytes, charset: str | None = None) -> Any:
     import msgspec
 
     body = body.removeprefix(_BOM).removeprefix(b")]}'")
-    if len(body) > _AT_ONCE:
-        other = charset and json.detect_encoding(body) == "utf-8"
-        text = _text(body, charset) if other else decoded(body, json.detect_encoding(body))
-        return read_json(text, number=finite)
-    try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        pass
-    try:
-        text = body.decode(json.detect_encoding(body))
-    except UnicodeDecodeError:
+    if len(body) <= _AT_ONCE:
+        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return msgspec.json.decode(body)
+    text = decoded(body, json.detect_encoding(body))
+    if charset and text.count(_REPLACED) > body.count(_REPLACED.encode()):
         text = _text(body, charset)
-    return json.loads(text, parse_constant=lambda _: None, parse_float=finite)
+    return read_json(text, number=finite)
 
 
 def error_of(what: str, answer: Answer, suggest: Callable[[], str] = str) -> ApiError:

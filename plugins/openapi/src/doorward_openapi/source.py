@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from doorward_openapi.refs import Bundle
     from doorward_openapi.routes import Routes
 
+    Read = tuple[Bundle, dict[str, bytes]]
+    """A document, and its overlays by where they are."""
+
 _LOCAL = "http://localhost"
 """What a request over a Unix socket says of its host, if nothing else is configured."""
 
@@ -95,8 +98,8 @@ class OpenAPI:
     def __init__(self, server: ServerContext) -> None:
         self._server = server
         self._settings: OpenAPISettings = server.settings
-        self._bundle: Bundle | None = None
-        self._overlays: dict[str, bytes] = {}
+        self._read: Read | None = None
+        self._vouching = anyio.Lock()
         self._opened: Client | None = None
         self._known: set[str] = set()
         self._routes: tuple[Schema, Routes] | None = None
@@ -109,8 +112,8 @@ class OpenAPI:
         from doorward_openapi.fetch import digest
         from doorward_openapi.refs import Bundle
 
-        self._bundle = await self._fetch()
-        read = [self._bundle, *(Bundle(uri, {uri: raw}) for uri, raw in self._overlays.items())]
+        self._read = bundle, overlays = await self._fetch()
+        read = [bundle, *(Bundle(uri, {uri: raw}) for uri, raw in overlays.items())]
         return " ".join(await anyio.to_thread.run_sync(lambda: [digest(bundle) for bundle in read]))
 
     async def compile(self) -> Compiled:
@@ -118,12 +121,15 @@ class OpenAPI:
 
         Raises: ConfigError, ServerError.
         """
+        read, self._read = self._read, None
+        return await self._compiled(*(read or await self._fetch()))
+
+    async def _compiled(self, bundle: Bundle, overlays: dict[str, bytes]) -> Compiled:
         from doorward_openapi.compiler import Choices, compile_document
 
-        bundle, self._bundle = self._bundle or await self._fetch(), None
         settings = self._settings
         local = _LOCAL if settings.socket else None
-        choices = Choices(settings.base_url, list(settings.headers), settings.origins, settings.variables, self._overlays, local)
+        choices = Choices(settings.base_url, list(settings.headers), settings.origins, settings.variables, overlays, local)
         return await anyio.to_thread.run_sync(compile_document, self._server.name, bundle, choices)
 
     async def call(self, call: Call) -> Any:
@@ -208,16 +214,21 @@ class OpenAPI:
             return
         if not (settings.headers or self._server.auth() is not None) or servers.among(named, settings.origins):
             return
-        bundle, host = await self._fetch(), (urlsplit(named).hostname or "").encode()
-        texts = [*bundle.files.values(), *self._overlays.values()]
-        if not await anyio.to_thread.run_sync(lambda: any(host in text.lower() for text in texts)):  # made of variables, perhaps
-            self._bundle = bundle
-            if named not in {function.data.get("base") for function in (await self.compile()).functions}:
+        async with self._vouching:  # of calls that begin together, one reads the document
+            if named not in self._known and not await self._names(named):
                 raise ServerError(
                     f"the document of {self._server.name} does not name {servers.shown(named)}; credentials are not sent there",
                     hint=f"Compile it again (doorward compile --force), or set base_url of [servers.{self._server.name}].",
                 )
-        self._known.add(named)
+            self._known.add(named)
+
+    async def _names(self, base: str) -> bool:
+        bundle, overlays = await self._fetch()
+        host, texts = (urlsplit(base).hostname or "").encode(), [*bundle.files.values(), *overlays.values()]
+        if await anyio.to_thread.run_sync(lambda: any(host in text.lower() for text in texts)):
+            return True
+        compiled = await self._compiled(bundle, overlays)  # made of variables, perhaps
+        return base in {function.data.get("base") for function in compiled.functions}
 
     def _client(self) -> Client:
         if self._opened is None:
@@ -235,7 +246,7 @@ class OpenAPI:
         socket = str(self._server.folder / Path(settings.socket).expanduser()) if settings.socket else None
         return Reach(api, tuple(settings.origins), documents, socket, settings.retries)
 
-    async def _fetch(self) -> Bundle:
+    async def _fetch(self) -> Read:
         from doorward_openapi.downloads import Downloads, Kept
         from doorward_openapi.fetch import fetch
 
@@ -245,8 +256,8 @@ class OpenAPI:
             server.name, lambda: self._client().get, kept, settings.spec, settings.base_url, settings.origins, settings.timeout
         )
         bundle = await fetch(settings.spec, server.folder, download, settings.origins)
-        self._overlays = {}
+        overlays: dict[str, bytes] = {}
         for overlay in settings.overlay:
             found = await fetch(overlay, server.folder, download, settings.origins, key="overlay")
-            self._overlays[found.root] = found.files[found.root]
-        return bundle
+            overlays[found.root] = found.files[found.root]
+        return bundle, overlays
