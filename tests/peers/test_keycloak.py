@@ -148,7 +148,7 @@ async def test_a_service_account_of_a_realm(tmp_path: Path, keycloak: Keycloak, 
             assert "Invalid client or Invalid client credentials" in answer["error"]["message"]
         assert len(keycloak.events("CLIENT_LOGIN_ERROR")) == 1
         answer = await agent.run("import lost\nlost.me()")
-        assert "/realms/nowhere has no metadata: Realm does not exist" in answer["error"]["message"]
+        assert '/realms/nowhere has no metadata: "Realm does not exist' in answer["error"]["message"]
     assert leaks({"secret": SECRET, "wrong": place.env["WRONG"]}, written(place, agent)) == []
 
 
