@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from doorward.sandbox import docker_profile, kafel_policy
+from doorward.sandbox.inbox import Inbox
 from doorward.sandbox.inside.channel import Channel
 from doorward.sandbox.inside.protocol import BadFrame, Frames, encode
 from doorward.sandbox.seccomp import ARCHITECTURES, bpf, calls
@@ -55,6 +56,32 @@ def test_what_is_no_object_is_refused(body: bytes) -> None:
 def test_a_frame_that_is_too_large_is_refused_before_it_is_there() -> None:
     with pytest.raises(BadFrame, match="more than 100"):
         list(Frames(100).feed(struct.pack(">I", 101)))
+
+
+def _deep(levels: int, characters: int) -> bytes:
+    nested = b"[" * (levels - 1) + b"]" * (levels - 1)
+    return encode({"text": "x" * characters, "value": 0}).replace(b'"value":0', b'"value":' + nested)[4:]
+
+
+async def _heard(body: bytes) -> list[Any]:
+    """What comes of a frame: its message, or why it is none."""
+    heard: list[Any] = []
+    inbox = Inbox(2**24, lambda message, blob: heard.append(message), lambda why, hint: heard.append(why))
+    inbox.feed(struct.pack(">I", len(body)) + body)
+    await inbox.all_read()
+    return heard
+
+
+@pytest.mark.parametrize("characters", [1, 2**19], ids=["small", "large"])
+@pytest.mark.parametrize("levels", [199, 200, 202, 700, 200_000])
+def test_what_is_nested_too_deep_is_no_frame(levels: int, characters: int) -> None:
+    """A frame that is read in a thread may be as deep as one that is read at once, and nothing of one that is deeper is heard."""
+    (heard,) = asyncio.run(_heard(_deep(levels, characters)))
+    if levels <= 200:
+        assert isinstance(heard, dict)
+        assert len(heard["text"]) == characters
+    else:
+        assert str(heard).startswith("it sent no JSON: ")
 
 
 async def _told_of_nothing() -> None:

@@ -26,6 +26,9 @@ _LARGE_BYTES = 2**18
 
 _PIECE_CHARACTERS = 2**20
 
+_MOST_LEVELS = 200
+"""Of nesting: more is no frame. What reads small frames takes no more either."""
+
 
 class TooMuch(BadFrame):
     """One run has sent more than it may."""
@@ -114,8 +117,19 @@ class Inbox:
         self._parts += text.count(b",") + text.count(b"[") + text.count(b"{")
         if self._parts > MOST_PARTS:  # commas and brackets in all that a run sends
             raise TooMuch(f"what the program sent has more than {MOST_PARTS:,} parts")
-        value = from_json(text) if len(text) <= _LARGE_BYTES else read_json(text, constant=float)
+        value = from_json(text) if len(text) <= _LARGE_BYTES else _not_deep(read_json(text, constant=float))
         return _with_bytes(value) if _BYTES in text else value
+
+
+def _not_deep(value: Any) -> Any:
+    """The value, level by level. Raises: ValueError if there are too many."""
+    level: list[Any] = [[value]]
+    for _ in range(_MOST_LEVELS + 1):
+        parts = (node.values() if isinstance(node, dict) else node for node in level)
+        level = [part for among in parts for part in among if isinstance(part, (dict, list))]
+        if not level:
+            return value
+    raise ValueError(f"more than {_MOST_LEVELS} levels")
 
 
 def _with_bytes(value: Any) -> Any:
