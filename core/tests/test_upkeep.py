@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from typing import Any
 
 import anyio
 import pytest
+import structlog
 from doorward import Call, Client, Compiled, DoorwardError, Function, ServerContext, ServerError, UnknownName
 from doorward.testing import Host
 
@@ -186,3 +188,25 @@ async def test_a_source_may_ask_who_asked(host: Host, telling: type[Telling]) ->
         answer = await gate.answer("weather.add_station", {"city": "?"}, client=person)
         assert answer.value["content"] == {"city": "Oslo"}
         assert answer.value["method"] == "elicitation/create"
+
+
+async def test_what_fails_in_the_background_is_done_the_next_time(
+    host: Host, telling: type[Telling], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no file can be opened, the first import of a module fails, and much else: the gateway serves on."""
+    rounds = []
+
+    def fail_at_first() -> None:
+        rounds.append(1)
+        if len(rounds) < 3:
+            raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("doorward.needles.warm_up", fail_at_first)
+    monkeypatch.setattr("doorward.upkeep.SWEEP", 0.01)
+    with structlog.testing.capture_logs() as logs:
+        async with host.gateway(CONFIG) as gate:
+            with anyio.fail_after(60):
+                while len(rounds) < 5:
+                    await anyio.sleep(0.01)
+            assert "forecast" in gate.catalog.names("weather")
+    assert [e["why"] for e in logs if e["event"] == "sweep_failed"] == ["OSError: [Errno 24] Too many open files"] * 2

@@ -41,7 +41,7 @@ from doorward.servers import Servers
 from doorward.sessions import Session, Sessions
 from doorward.skills import Skills
 from doorward.types import LOCAL, File, Limits, Outcome, Program
-from doorward.upkeep import Upkeep, recover
+from doorward.upkeep import Upkeep, recover, steadily
 from doorward.writing import dump
 
 PATIENCE = 10.0
@@ -104,7 +104,7 @@ class Gateway:
             async with anyio.create_task_group() as background:
                 if compile:
                     background.start_soon(Upkeep(gate.servers, gate.catalog, gate.config.refresh).run, gate._compiled.set)
-                    background.start_soon(gate._sweep)
+                    background.start_soon(steadily, gate._sweep)
                     background.start_soon(anyio.to_thread.run_sync, gate.principals.warn)
                 else:
                     gate._compiled.set()
@@ -293,8 +293,6 @@ class Gateway:
     async def _sweep(self) -> None:
         await self._compiled.wait()
         await anyio.to_thread.run_sync(needles.warm_up)
-        while True:
-            await anyio.sleep(30)
-            await self._sessions.sweep()
-            await self.servers.sweep()
-            await anyio.to_thread.run_sync(self.broker.observed.flush)
+        await self._sessions.sweep()
+        await self.servers.sweep()
+        await anyio.to_thread.run_sync(self.broker.observed.flush)

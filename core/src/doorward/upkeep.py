@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,9 @@ PAUSE = 5.0
 """Seconds until servers that could not be compiled are tried again; twice as many after each time."""
 
 MOST_PAUSE = 600.0
+
+SWEEP = 30.0
+"""Seconds between two rounds of what is done now and then."""
 
 AT_ONCE = 32
 """Servers that are compiled at once, each of which may be a process: more than `doorward compile` takes, for one that does not answer
@@ -68,6 +71,16 @@ async def turn(catalog: Catalog, servers: Collection[str]) -> bool:
             log.warning("catalog_not_read", why=str(error), hint=error.hint)
     catalog.refresh()
     return not catalog.lost
+
+
+async def steadily(work: Callable[[], Awaitable[None]]) -> None:
+    """Do it now and then. What fails, for want of a file that can be opened perhaps, ends nobody's server, and is done the next time."""
+    while True:
+        try:
+            await work()
+        except Exception as error:
+            log.warning("sweep_failed", why=f"{type(error).__name__}: {error}")
+        await anyio.sleep(SWEEP)
 
 
 class Upkeep:
