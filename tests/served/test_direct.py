@@ -7,6 +7,7 @@ import contextlib
 import http.server
 import json
 import re
+import sqlite3
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from .conftest import LIMITS, SHELF, WAYS
-from .product import Agent, Api, Project, web_of
+from .product import Agent, Api, Project, until, web_of
 
 pytestmark = pytest.mark.anyio
 
@@ -177,13 +178,27 @@ async def _client(project: Project, transport: str, era: str, hear: Any) -> Asyn
 
 
 async def test_a_catalog_that_is_made_anew_is_served(project: Project) -> None:
-    """`doorward clean` takes the file away from under a server, which goes on with the new one."""
+    """`doorward clean` takes the file away from under a server: it serves what was there until it has made a new one, and then that."""
+    call = "import shelf\nresult = shelf.get_item(id=1)['id']"
+    file = project.state / "catalog.db"
+
+    def compiled() -> list[tuple[str]]:
+        with contextlib.suppress(sqlite3.OperationalError), contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as db:
+            return db.execute("SELECT name FROM functions WHERE name = 'get_item'").fetchall()
+        return []
+
     async with project.stdio() as agent:
-        assert await agent.value("import shelf\nresult = shelf.get_item(id=1)['id']") == 1
+        assert await agent.value(call) == 1
         assert (await asyncio.to_thread(project.run, "clean")).returncode == 0
-        assert not (await agent.run("import shelf\nresult = shelf.get_item(id=1)['id']"))["ok"]
+        assert await agent.value(call) == 1
+        assert await asyncio.to_thread(until, compiled), "without anybody's asking"
+        assert await agent.value(call) == 1
+        project.change('source = "openapi"', 'source = "openapi"\nexclude = ["getItem"]')
         assert (await asyncio.to_thread(project.run, "compile")).returncode == 0
-        assert await agent.value("import shelf\nresult = shelf.get_item(id=1)['id']") == 1
+        async with asyncio.timeout(100):
+            while (answer := await agent.run(call))["ok"]:
+                await asyncio.sleep(0.1)
+        assert "get_item" in answer["error"]["message"], "the new file is read"
 
 
 async def test_a_document_that_changes_while_it_is_served_is_compiled_again(project: Project, api: Api) -> None:
