@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import random
+import uuid
+from collections.abc import Callable
+
 import pytest
 from doorward import references
 from doorward.errors import MissingSecret
-from doorward.hiding import hide, hide_arguments
+from doorward.hiding import hide, hide_arguments, is_drawn
 from doorward.references import Reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -91,3 +96,38 @@ def test_what_looks_like_a_reference_is_not_plain(text: str) -> None:
     assert not references.is_plain(text)
     with pytest.raises(MissingSecret):
         [*references.find(text)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "application/json; charset=utf-8",
+        "2026-11-22T10:00:00.000+01:00",
+        "session-of-alice-at-host-7",
+        "theme=dark; lang=en; zone=+02",
+        "GA1.2.1234567890.1700000000",
+        "größe-größer-am-größten",
+        "大きさ" * 10,
+        "k7Qz-91xLw",
+    ],
+)
+def test_what_nobody_drew(value: str) -> None:
+    """Words, dates and numbers that a server sets as a cookie are no credentials; neither is what is short."""
+    assert not is_drawn(value)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda random: str(uuid.UUID(int=random.getrandbits(128), version=4)),
+        lambda random: base64.urlsafe_b64encode(random.randbytes(16)).decode().rstrip("="),
+        lambda random: base64.urlsafe_b64encode(random.randbytes(32)).decode().rstrip("="),
+        lambda random: random.randbytes(16).hex(),
+        lambda random: "".join(random.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=32)),
+    ],
+    ids=["UUID", "base64url of 16", "base64url of 32", "hex", "letters and digits"],
+)
+def test_what_was_drawn(draw: Callable[[random.Random], str]) -> None:
+    """Of a thousand session ids as frameworks draw them, 990 are recognised."""
+    source = random.Random(7)
+    assert sum(is_drawn(draw(source)) for _ in range(1000)) >= 990

@@ -52,6 +52,11 @@ _TOKEN = re.compile(rf"(?<![\w$-])\$*(?:{_KNOWN})(?![\w-])")
 _CHUNK = re.compile(r"(?<![\w+:@/.=$-])\$*[\w+=-]{20,}+(?![/.:@])|(?<=/)[A-Za-z0-9]{20,}+(?=[/?#]|$)")
 """With the `$` before them, which would escape the reference that takes their place."""
 
+_BETWEEN = re.compile(r"[\W_]+")
+_RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
+_LONGEST_RUNS = 4
+"""Characters of a kind in a row, on average, in what a machine has drawn; words and dates have more."""
+
 _SCHEME = re.compile(r"((?:Bearer|Basic|Token|ApiKey)\s+)(.+)", re.IGNORECASE | re.DOTALL)
 
 
@@ -69,6 +74,12 @@ def is_random(text: str) -> bool:
         if entropy >= 3.2 and digits >= 2 and digits < len(chunk):
             return True
     return False
+
+
+def is_drawn(text: str) -> bool:
+    """Whether a value that was fetched looks drawn by a machine, also in pieces: of a UUID or base64url the runs are short, too."""
+    runs = _RUN.findall(_BETWEEN.sub("", text))
+    return is_random(text) or (text.isascii() and len(text) >= 20 and 0 < sum(map(len, runs)) <= _LONGEST_RUNS * len(runs))
 
 
 def hide_whole(text: str, keep: Keep, *, name: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from doorward.errors import DoorwardError
-from doorward.hiding import is_random
+from doorward.hiding import is_drawn
 from doorward.needles import Forms, Needles
 from doorward.redaction import Redactor
 from doorward.values import cut, plain
@@ -123,7 +123,7 @@ class Scrubber:
 
         def conceal(value: str, whose: Owner = NOBODYS) -> None:
             if not _ORDINARY.fullmatch(value):
-                latest(value, whose._replace(is_credential=is_random(value)))
+                latest(value, whose._replace(is_credential=is_drawn(value)))
 
         return conceal
 

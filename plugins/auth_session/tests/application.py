@@ -45,7 +45,7 @@ class Application:
         return made
 
     def secret(self, kind: str) -> str:
-        made = f"{kind}-{secrets.token_urlsafe(16)}"
+        made = f"{kind}-{secrets.token_urlsafe(24)}"
         self.given.append(made)
         return made
 
