@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 import structlog
-from doorward import Call, Client, Compiled, DoorwardError, Function, ServerContext, ServerError, UnknownName
+from doorward import Call, Client, Compiled, DoorwardError, Function, ServerContext, ServerError, UnknownName, upkeep
 from doorward.testing import Host
 
 from .conftest import Weather
@@ -210,3 +210,23 @@ async def test_what_fails_in_the_background_is_done_the_next_time(
                     await anyio.sleep(0.01)
             assert (await gate.list_servers())["servers"][0]["name"] == "weather"
     assert [e["why"] for e in logs if e["event"] == "sweep_failed"] == ["OSError: [Errno 24] Too many open files"] * 2
+
+
+async def test_what_fails_while_servers_are_kept_up_ends_nobodys_server(
+    host: Host, telling: type[Telling], monkeypatch: pytest.MonkeyPatch, until: Any
+) -> None:
+    """As when no file can be opened any more: the gateway answers, and looks after its servers again when it can."""
+    rounds: list[str] = []
+    real = upkeep.Upkeep._try_again
+
+    async def failing(self: Any) -> None:
+        rounds.append("tried")
+        if len(rounds) < 3:
+            raise OSError(24, "Too many open files")
+        await real(self)
+
+    monkeypatch.setattr(upkeep.Upkeep, "_try_again", failing)
+    monkeypatch.setattr(upkeep, "PAUSE", 0.01)
+    async with host.gateway(CONFIG) as gate:
+        await until(lambda: len(rounds) == 3)
+        assert (await gate.list_servers())["servers"][0]["name"] == "weather"

@@ -100,6 +100,8 @@ class Skills:
         except (ConfigError, ServerError) as error:
             self._loaded.secrets.scrub_error(error, answers_of(server))
             return in_a_line(error)
+        except OSError as error:
+            return f"the guide cannot be kept: {error.strerror}"
         return None
 
     def _file(self, server: str) -> Path:

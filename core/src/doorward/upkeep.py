@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -107,9 +108,17 @@ class Upkeep:
         finally:
             done()
         async with anyio.create_task_group() as group:
-            group.start_soon(self._try_again)
-            group.start_soon(self._restore)
-            await self._follow(stale)
+            for work in (self._try_again, self._restore, partial(self._follow, stale)):
+                group.start_soon(self._go_on, work)
+
+    async def _go_on(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do what has no end. What fails, for want of a file that can be opened perhaps, ends nobody's server, and is begun again."""
+        while True:
+            try:
+                return await work()
+            except Exception as error:
+                log.warning("upkeep_failed", why=f"{type(error).__name__}: {error}")
+            await anyio.sleep(PAUSE)
 
     async def _try_again(self) -> None:
         """A server that was not there when it was asked for may come up later."""
