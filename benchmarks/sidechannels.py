@@ -22,6 +22,12 @@ from doorward.variants import forms
 
 MEBI = 2**20
 SECRET = "q7Xw2Lk9Vb4Nz8Tt"
+ESCAPES: dict[str, Callable[[str], str]] = {
+    "hex": lambda c: f"{ord(c):02x}",
+    "\\u": lambda c: f"\\u{ord(c):04x}",
+    "&#": lambda c: f"&#{ord(c)};",
+}
+"""Ways to write a letter that take several bytes: a few of them fill a window."""
 ROUNDS = 40
 
 VALUES: dict[str, tuple[str, Callable[[], Any]]] = {
@@ -46,6 +52,8 @@ def _search_times() -> None:
     texts: dict[str, bytes] = {f"only {letter!r}": letter.encode() * 4 * MEBI for letter in "3q7aZ"}
     texts |= {f"its first {n} letters": _repeated(SECRET[:n]) for n in (1, 4, 8, 12, 15)}
     texts |= {f"its last {n} letters": _repeated(SECRET[-n:]) for n in (4, 8, 12, 15)}
+    for name, write in ESCAPES.items():
+        texts |= {f"its last {n} letters as {name}": _repeated("".join(map(write, SECRET[-n:]))) for n in (3, 8)}
     texts |= {f"{n} letters that are not in it": _repeated("".join(random.choices(string.ascii_letters, k=n))) for n in (4, 8, 15)}
     took: dict[str, list[float]] = {name: [] for name in texts}
     for _ in range(ROUNDS):
