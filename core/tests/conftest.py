@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from doorward import (
     ApiError,
+    CachedProgram,
     Call,
     Capabilities,
     Compiled,
@@ -173,6 +174,26 @@ def _line(trace: Any) -> int | None:
             line = trace.tb_lineno
         trace = trace.tb_next
     return line
+
+
+class MemoryCache:
+    """A cache for core's tests."""
+
+    Settings = Settings
+
+    def __init__(self, context: Any) -> None:
+        self.kept: dict[str, CachedProgram] = {}
+
+    async def put(self, program: CachedProgram) -> str:
+        self.kept[program.cache_id] = program
+        return program.cache_id
+
+    async def get(self, cache_id: str, principal: str) -> CachedProgram | None:
+        found = self.kept.get(cache_id)
+        return found if found and found.principal == principal else None
+
+    async def close(self) -> None:
+        pass
 
 
 CONFIG = """

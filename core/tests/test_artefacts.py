@@ -14,8 +14,7 @@ from doorward.mcp.server import build
 from doorward.results import as_dict, as_text
 from mcp.client.client import Client
 
-from .conftest import CONFIG, InProcess
-from .test_gateway import MemoryCache
+from .conftest import CONFIG, InProcess, MemoryCache
 
 pytestmark = pytest.mark.anyio
 

@@ -11,32 +11,11 @@ import pytest
 from doorward import ConfigError, Finding, Outcome, PluginError, UnknownName, hookimpl
 from doorward.gateway import Gateway
 from doorward.results import as_dict, as_text
-from doorward.types import CachedProgram
 
-from .conftest import CONFIG, InProcess, Weather
+from .conftest import CONFIG, InProcess, MemoryCache, Weather
 
 pytestmark = pytest.mark.anyio
 CALL = "result = await weather.get_forecast(city='Oslo')"
-
-
-class MemoryCache:
-    """A cache for core's tests."""
-
-    from doorward import Settings
-
-    def __init__(self, context: Any) -> None:
-        self.kept: dict[str, CachedProgram] = {}
-
-    async def put(self, program: CachedProgram) -> str:
-        self.kept[program.cache_id] = program
-        return program.cache_id
-
-    async def get(self, cache_id: str, principal: str) -> CachedProgram | None:
-        found = self.kept.get(cache_id)
-        return found if found and found.principal == principal else None
-
-    async def close(self) -> None:
-        pass
 
 
 async def test_discover_and_run(doorward_host: Any) -> None:

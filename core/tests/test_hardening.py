@@ -19,8 +19,7 @@ from doorward.programs import awaited, parameters
 from doorward.results import as_text
 from doorward.scrubber import MOST_OF_BODY
 
-from .conftest import CONFIG, InProcess, Weather
-from .test_gateway import MemoryCache
+from .conftest import CONFIG, InProcess, MemoryCache, Weather
 
 pytestmark = pytest.mark.anyio
 CANARY = "canary-in-a-document-4711"

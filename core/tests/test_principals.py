@@ -21,9 +21,8 @@ from doorward.writing import dump
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .conftest import Weather
+from .conftest import MemoryCache, Weather
 from .test_cli import Cli, cli  # noqa: F401
-from .test_gateway import MemoryCache
 
 pytestmark = pytest.mark.anyio
 
@@ -451,7 +450,8 @@ async def test_who_comes_while_theirs_is_closed_has_a_new_one(own: Any, monkeypa
 
     own.install("auth", "noting", Noting)
     config = OWN.replace("[principals", 'auth = { type = "noting", user = "u" }\n[principals', 1)
-    async with own.gateway(config) as gate:
+    async with own.gateway(config, compile=False) as gate:  # nothing else closes what is idle
+        await gate.compile()
         await gate.call("own.raw", principal="alice")
         slow = own.own.made[-1]
         began, go_on = asyncio.Event(), asyncio.Event()
