@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from doorward import aside, decoded, read_json, reading
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 JSON = st.recursive(
@@ -36,6 +36,7 @@ def test_it_reads_what_json_reads(value: Any, ascii: bool, indent: int | None) -
     assert read_json(text) == read_json(text.encode()) == value
 
 
+@example('"\\1"')
 @given(st.text(st.sampled_from('[]{}",:1e.-\\utnf "a'), max_size=120))
 def test_it_refuses_what_json_refuses(text: str) -> None:
     try:

@@ -166,7 +166,10 @@ class _Reader:
                 end, part = end - 6, part[:-6]
             if not closed and (end == at or window == whole):
                 raise self._wrong("a text without end")
-            parts.append(self._characters(f'{part}"', 0, False)[0])
+            try:
+                parts.append(self._characters(f'{part}"', 0, False)[0])
+            except JSONDecodeError as error:
+                raise self._wrong(f"a text with a broken escape ({error.msg})") from None
             if closed:
                 self._at = end + 1
                 return "".join(parts)
