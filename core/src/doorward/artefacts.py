@@ -5,6 +5,7 @@ Memory, because they may hold what an API answered, and must be gone with the pr
 
 from __future__ import annotations
 
+import contextlib
 import re
 import secrets
 import time
@@ -14,11 +15,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from doorward.errors import InvalidArguments, LimitExceeded, UnknownName
+from doorward.reading import decoded, read_json
 from doorward.types import Artefact, File
 
 PREFIX = "doorward://results/"
 PAGE = 32 * 2**10
 """Bytes of a page; that of a text ends with a whole character."""
+
+
+_JSON = re.compile(r"[\w.+-]+/(?:[\w.+-]+\+)?json")
+_TEXT = re.compile(r"text/.*|application/(?:[\w.+-]+\+)?(?:json|xml|(?:x-)?yaml|(?:x-)?ndjson|jsonl|csv|javascript|sql|toml)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,15 @@ def handle(value: Any) -> str | None:
         case {"artefact": str() as uri, **about} if uri.startswith(PREFIX) and about.keys() <= {"type", "bytes", "name"}:
             return uri
     return None
+
+
+def content_of(file: File) -> Any:
+    """What is in a file: JSON as its value, text as text, else bytes."""
+    kind = file.type.partition(";")[0].strip().lower()
+    if _JSON.fullmatch(kind):
+        with contextlib.suppress(ValueError):
+            return read_json(file.content)
+    return decoded(file.content) if _TEXT.fullmatch(kind) else file.content
 
 
 class Artefacts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from doorward.arguments import MOST_PARTS
 from doorward.artefacts import base_name
 from doorward.clock import Clock
 from doorward.errors import DoorwardError, InvalidArguments, LimitExceeded, SecretWithheld, UnknownName
+from doorward.helper_cards import written
 from doorward.types import Artefact, File, Program, Reply
 from doorward.writing import exceeds
 
@@ -100,8 +102,13 @@ class RunDoor:
             raise
 
     async def _help(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        helper = self._discovery.helper(name)
         try:
-            return await self._discovery.helper(name)(self, *args, **kwargs)
+            inspect.signature(helper).bind(self, *args, **kwargs)
+        except TypeError as error:
+            raise InvalidArguments(f"doorward.{name}: {error}", hint=f"It is written doorward.{name}{written(helper)}.") from None
+        try:
+            return await helper(self, *args, **kwargs)
         except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             raise InvalidArguments(f"doorward.{name}: {error}") from None
 

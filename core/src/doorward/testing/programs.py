@@ -208,6 +208,12 @@ RAISING_OF_TOOLS = [
 ]
 """Each ends by a ToolError of `calc.complain()`, in line 3 or below."""
 
+ASKING = [
+    "import doorward\n[doorward.pages.__doc__, doorward.ApiError.__doc__ is None, doorward.__doc__]",
+    "import doorward as d\nfrom doorward import pages\nhelp(pages)\nhelp(d.call)\nhelp(d)\nhelp(d.path if 'path' in dir(d) else 0)",
+    "import calc, doorward\n[dir(calc), dir(doorward)]",
+]
+
 OF_OTHERS = [
     "from calc.functions import add\nadd(1, 2)",
     "from calc.functions import add as plus\nawait plus(1, 2)",
