@@ -115,7 +115,7 @@ async def test_executors_say_what_they_can(jail: Any) -> None:
 @pytest.mark.parametrize(
     ("code", "hint"),
     [
-        ("import doorward\ndoorward.parallel([])", "It has call, capabilities, "),
+        ("import doorward\ndoorward.parallel([])", "It has ApiError, call, capabilities, "),
         ("import doorward\ndoorward.serch('x')", "Near: search."),
         ("mcp__weather__get_forecast(city='Oslo')", "Write `from weather import get_forecast` and call it so."),
     ],

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 MODULE = "doorward"
 
 ERRORS = {
-    "ApiError": """An HTTP API answered with a status of 400 or more: e.status, e.body (JSON as its value, else text), e.retry_after (seconds
-or None); str(e) says it all. `except doorward.ApiError as e`.""",
+    "ApiError": """An HTTP API answered with a status of 400 or more: e.status, e.body (JSON as its value, else text), e.retry_after
+(seconds or None); str(e) says it all. `except doorward.ApiError as e`.""",
     "ToolError": "A tool of an MCP server says that it failed; str(e) is its text, and there is nothing else to it.",
 }
 """The classes, which sandboxes make themselves."""

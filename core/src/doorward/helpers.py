@@ -53,7 +53,7 @@ class Helpers:
 
     async def _list_servers(self, run: RunDoor) -> list[dict[str, Any]]:
         """All servers: the name of each, how many functions it has, and the first of them."""
-        return self._discovery.servers(run.program.principal)["servers"]
+        return [*self._discovery.servers(run.program.principal)["servers"]]
 
     async def _search(
         self,
@@ -115,7 +115,9 @@ class Helpers:
         `file` is a handle, {"artefact": "doorward://results/…"}, or such a URI. The path, handed to a function, is that file, with
         its name and type. What a program writes into ./out becomes a file of its answer. doorward.read needs no files.
         """
-        raise InvalidArguments(f"doorward.path: {_uri(file)} has no path here, for this sandbox has no files", hint="doorward.read(file) is what it holds.")
+        raise InvalidArguments(
+            f"doorward.path: {_uri(file)} has no path here, for this sandbox has no files", hint="doorward.read(file) is what it holds."
+        )
 
     async def _server(self, run: RunDoor, name: str) -> Any:
         """The module of a server, by its configured name: doorward.server("my-server").some_function()."""

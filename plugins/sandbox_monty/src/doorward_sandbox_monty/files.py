@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 _MENTIONED = re.compile(r"\bopen\b|\bpath\b|\b(?:read|write)_(?:text|bytes)\b")
-_OF_PATHS = {"read_text", "read_bytes", "write_text", "write_bytes"}
+_OF_PATHS = {"open", "read_text", "read_bytes", "write_text", "write_bytes"}
 
 
 def wanted(code: str) -> int | None:
@@ -28,7 +28,7 @@ def _lines(nodes: list[ast.AST]) -> Iterator[int]:
     has_paths = any(node.module == "pathlib" for node in nodes if isinstance(node, ast.ImportFrom)) or any(
         alias.name == "pathlib" for alias in imported
     )
-    opens = not any(_means_open(node) for node in nodes)
+    opens = not any(_is_own_open(node) for node in nodes)
     asked = {id(part) for node in nodes for part in _asked(node)}
     for node in nodes:
         match node:
@@ -36,13 +36,13 @@ def _lines(nodes: list[ast.AST]) -> Iterator[int]:
                 yield node.lineno
             case ast.Attribute(value=ast.Name(id=name), attr="path") if name in ours and id(node) not in asked:
                 yield node.lineno
-            case ast.Call(func=ast.Name(id="open")) if opens:
+            case ast.Name(id="open") if opens:
                 yield node.lineno
             case ast.Call(func=ast.Attribute(attr=attr)) if attr in _OF_PATHS and has_paths:
                 yield node.lineno
 
 
-def _means_open(node: ast.AST) -> bool:
+def _is_own_open(node: ast.AST) -> bool:
     """Whether the program has something of its own that is called `open`."""
     match node:
         case ast.Name(id="open", ctx=ast.Store()) | ast.arg(arg="open") | ast.FunctionDef(name="open") | ast.AsyncFunctionDef(name="open"):

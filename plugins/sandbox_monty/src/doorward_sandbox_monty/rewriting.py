@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from doorward_sandbox_monty.api_errors import CLASSES, DOC, FIELDS, GET, HAS, OURS
 
-_MENTIONED = re.compile(r"ApiError|ToolError|\.\s*(?:status|body|retry_after)\b|\b(?:get|has)attr\b|__doc__|\bimport[\s\\]*\(?[\s\\]*\*|\bserver\b")
+_MENTIONED = re.compile(
+    r"ApiError|ToolError|\.\s*(?:status|body|retry_after)\b|\b(?:get|has)attr\b|__doc__|\bimport[\s\\]*\(?[\s\\]*\*|\bserver\b"
+)
 _READ = re.compile(rb"([\s)\\]*)\.([\s\\]*)(\w+)")
 _OF_DOORWARD = (*CLASSES, "server")
 """Names in `doorward` that stand for something of `PRELUDE`."""

@@ -65,16 +65,21 @@ class Given(str):
 
 
 class Function:
-    """A function of the catalog. Called plainly; where the program's text awaits it, `later` is called instead."""
+    """A function of the catalog, or one that the sandbox performs itself (`does`). Called plainly; where the program's text awaits it,
+    `later` is called instead."""
 
-    def __init__(self, catalog: Catalog, server: str, name: str) -> None:
-        self._catalog = catalog
+    def __init__(self, catalog: Catalog, server: str, name: str, does: Callable[..., Any] | None = None) -> None:
+        self._catalog, self._does = catalog, does
         self.__module__, self.__name__, self.__qualname__ = server, name, name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._does is not None:
+            return self._does(*args, **kwargs)
         return self._catalog.answered(self._catalog.channel.ask(self._question(args, kwargs), outgoing))
 
     async def later(self, *args: Any, **kwargs: Any) -> Any:
+        if self._does is not None:
+            return self._does(*args, **kwargs)
         return self._catalog.answered(await self._catalog.channel.ask_later(self._question(args, kwargs), outgoing))
 
     def _question(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,20 +96,6 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<function {self}>"
-
-
-class Own(Function):
-    """A function that the sandbox itself performs."""
-
-    def __init__(self, catalog: Catalog, server: str, name: str, does: Callable[..., Any]) -> None:
-        super().__init__(catalog, server, name)
-        self._does = does
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._does(*args, **kwargs)
-
-    async def later(self, *args: Any, **kwargs: Any) -> Any:
-        return self._does(*args, **kwargs)
 
 
 def later(function: Any) -> Any:
@@ -172,7 +163,7 @@ class Catalog:
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
         module = Server(self, spec.name)
         if spec.name == "doorward":
-            own = {name: Own(self, spec.name, name, does) for name, does in (("path", self.path), ("server", self.server))}
+            own = {name: Function(self, spec.name, name, does) for name, does in (("path", self.path), ("server", self.server))}
             module.__dict__.update(_ERRORS, ApiError=ApiError, **own)
         return module
 
@@ -241,11 +232,12 @@ def told(value: Any = None) -> None:
     if value is None:
         value = importlib.import_module("doorward")
     if isinstance(value, (Function, Server)) or (isinstance(value, type) and issubclass(value, DoorwardError)):
-        print(value.__doc__)
+        text = str(value.__doc__)
     else:
         import pydoc
 
-        print(pydoc.plain(pydoc.render_doc(value)))
+        text = pydoc.plain(pydoc.render_doc(value))
+    sys.stdout.write(f"{text}\n")
 
 
 def _handed(value: Any) -> Any:

@@ -42,6 +42,10 @@ def returned(value: Any) -> Any:
 def _known(value: Any) -> Any:
     kind = type(value)
     package = (kind.__module__ or "").partition(".")[0]
+    if isinstance(value, (io.BytesIO, io.StringIO)):
+        value = value.getvalue()
+    if isinstance(value, str):
+        return value
     if isinstance(value, (bytes, bytearray, memoryview)):
         return {BYTES: base64.b64encode(bytes(value)).decode()}
     if isinstance(value, (set, frozenset)):
