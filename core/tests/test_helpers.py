@@ -82,7 +82,7 @@ async def test_what_is_wrong_with_the_call_of_a_helper(doorward_host: Any) -> No
 
 
 async def test_a_cut_result_says_how_it_is_read(doorward_host: Any) -> None:
-    """In the answer's text and structure, by what works in programs of every executor; printed text too; `read_resource` does it as well."""
+    """In the answer's text and structure, by what works in every executor; printed text too; `read_resource` does it as well."""
     async with doorward_host.gateway(CONFIG) as gate:
         cut = await gate.execute("result = await weather.big()")
         assert cut.truncated is not None
