@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from doorward.aliases import server_meant
+from doorward.artefacts import PREFIX
 from doorward.config import module_name
 from doorward.names import qualified
 from doorward.types import Failure, Frame, Program
@@ -66,6 +67,8 @@ def _of_the_sandbox(error: Failure, program: Program, executors: Executors, exec
         return "`[limits] processes` bounds processes and threads together: start fewer."
     if error.type == "EOFError" or "name 'input' is not defined" in text:
         return "Nobody can type here: pass values as `params`."
+    if error.type == "FileNotFoundError" and PREFIX in text:
+        return "A handle is no path: doorward.read(handle) is what the file holds, doorward.path(handle) where it is."
     if error.type == "PermissionError" or "Read-only file system" in text:
         return _FILES if can.files else "There are no files here: doorward.read(handle) is what one holds; return bytes to leave one."
     return None

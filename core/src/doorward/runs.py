@@ -160,8 +160,8 @@ class Runs:
         short = shortened(printed) if len(printed) > readable else printed
         if short != printed or len(short) > program.limits.inline:
             whole = door.hold(printed, "text/plain")
-            rest = len(printed) - len(printed := short[: program.limits.inline])
-            printed += f"\n… {rest} more characters; all of it, in a program: {results.reading(whole.uri)}"
+            end = f"… all of it ({len(printed)} characters), in a program: {results.reading(whole.uri)}"
+            printed = f"{short[: program.limits.inline]}\n{end}"
         common |= {"printed": printed, "notes": (*notes, *door.notes)}
         if error is None:
             try:
