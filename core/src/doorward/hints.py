@@ -67,6 +67,8 @@ def _of_the_sandbox(error: Failure, program: Program, executors: Executors, exec
         return "`[limits] processes` bounds processes and threads together: start fewer."
     if error.type == "EOFError" or "name 'input' is not defined" in text:
         return "Nobody can type here: pass values as `params`."
+    if "a bytes-like object is required, not 'Answer'" in text:
+        return "A handle is no bytes: doorward.read(handle) is what the file holds."
     if error.type == "FileNotFoundError" and PREFIX in text:
         return "A handle is no path: doorward.read(handle) is what the file holds, doorward.path(handle) where it is."
     if error.type == "PermissionError" or "Read-only file system" in text:
