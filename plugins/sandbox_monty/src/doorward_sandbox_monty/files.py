@@ -7,8 +7,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-_MENTIONED = re.compile(r"\bopen\b|\bpath\b|\b(?:read|write)_(?:text|bytes)\b")
-_OF_PATHS = {"open", "read_text", "read_bytes", "write_text", "write_bytes"}
+_MENTIONED = re.compile(r"\bopen\b|\bpath\b|\b(?:read|write)_(?:text|bytes)\b|\b(?:listdir|makedirs|mkdir)\b")
+_OF_OS = {"listdir", "makedirs", "mkdir"}
+_OF_PATHS = {"read_text", "read_bytes", "write_text", "write_bytes"}
 
 
 def wanted(code: str) -> int | None:
@@ -19,7 +20,15 @@ def wanted(code: str) -> int | None:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None  # Monty says what is wrong with it
-    return min(_lines(list(ast.walk(tree))), default=None)
+    return min(_lines(list(_nodes(tree))), default=None)
+
+
+def _nodes(tree: ast.Module) -> Iterator[ast.AST]:
+    """All that may run by itself: what stands in a lambda is handed to something that may catch how it fails."""
+    todo: list[ast.AST] = [tree]
+    while todo:
+        yield (node := todo.pop())
+        todo += (child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.Lambda))
 
 
 def _lines(nodes: list[ast.AST]) -> Iterator[int]:
@@ -35,6 +44,8 @@ def _lines(nodes: list[ast.AST]) -> Iterator[int]:
             case ast.ImportFrom(module="doorward", names=names) if any(alias.name == "path" for alias in names):
                 yield node.lineno
             case ast.Attribute(value=ast.Name(id=name), attr="path") if name in ours and id(node) not in asked:
+                yield node.lineno
+            case ast.Attribute(value=ast.Name(id="os"), attr=attr) if attr in _OF_OS:
                 yield node.lineno
             case ast.Name(id="open") if opens:
                 yield node.lineno
