@@ -184,6 +184,10 @@ async def test_printed_bytes_are_short(doorward_host: Any) -> None:
             how = outcome.printed.rpartition("in a program: ")[2]
             whole = (await gate.execute(f"x = await {how}\nresult = [len(x), x[-7:]]")).value
             assert (whole[0] > 2000, whole[1]) == (True, " after\n")
+            failed = await gate.execute(f"raise ValueError('before', {noise}, 'after')")
+            assert failed.error is not None
+            assert ("'before', " in failed.error.message, "'after')" in failed.error.message) == (True, True)
+            assert len(failed.error.message) < 500
         words = "a few words, " * 1000
         assert (await gate.execute(f"print('{words}')")).printed == words + "\n"
 

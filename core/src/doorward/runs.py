@@ -172,7 +172,7 @@ class Runs:
                 return succeeded(read.value, read.written, door, ms=_ms_since(started), **common)
             except LimitExceeded as exceeded:  # it is larger than what can be kept
                 error = failure(exceeded)
-        error = replace(error, message=error.message[:8000], hint=(error.hint or "")[:4000] or None)
+        error = replace(error, message=shortened(error.message[:_SEARCHED])[:8000], hint=(error.hint or "")[:4000] or None)
         error = hints.complete(error, door, program, self._executors, executor)
         return Outcome(False, error=error, artefacts=door.left(), ms=_ms_since(started), **common)
 

@@ -34,9 +34,7 @@ def _nodes(tree: ast.Module) -> Iterator[ast.AST]:
 def _lines(nodes: list[ast.AST]) -> Iterator[int]:
     imported = [alias for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     ours = {alias.asname or alias.name for alias in imported if alias.name == "doorward"}
-    has_paths = any(node.module == "pathlib" for node in nodes if isinstance(node, ast.ImportFrom)) or any(
-        alias.name == "pathlib" for alias in imported
-    )
+    has_paths = "pathlib" in {alias.name for alias in imported} | {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
     opens = not any(_is_own_open(node) for node in nodes)
     asked = {id(part) for node in nodes for part in _asked(node)}
     for node in nodes:
@@ -59,7 +57,7 @@ def _is_own_open(node: ast.AST) -> bool:
         case ast.Name(id="open", ctx=ast.Store()) | ast.arg(arg="open") | ast.FunctionDef(name="open") | ast.AsyncFunctionDef(name="open"):
             return True
         case ast.Import(names=names) | ast.ImportFrom(names=names):
-            return any((alias.asname or alias.name) == "open" for alias in names)
+            return any((alias.asname or alias.name) in ("open", "*") for alias in names)
     return False
 
 
