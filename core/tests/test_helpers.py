@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import base64
 import json
+import time
 from typing import Any
 
 import pytest
@@ -190,6 +191,20 @@ async def test_printed_bytes_are_short(doorward_host: Any) -> None:
             assert len(failed.error.message) < 500
         words = "a few words, " * 1000
         assert (await gate.execute(f"print('{words}')")).printed == words + "\n"
+
+
+@pytest.mark.parametrize("text", ["x" * 1999 + " ", "b'" * 2, "b'\"", "b'" + "\\" * 2, "b'x", "a" * 10**6])
+def test_odd_printed_text_is_shortened_in_little_time(text: str) -> None:
+    """Whatever a program prints: time grows with its length, not with the square of that."""
+    from doorward.embedded import shortened
+
+    def seconds(size: int) -> float:
+        whole = (text * (size // len(text) + 1))[:size]
+        start = time.process_time()
+        shortened(whole)
+        return time.process_time() - start
+
+    assert min(seconds(2**20) for _ in range(3)) < 100 * max(min(seconds(2**16) for _ in range(3)), 0.001)
 
 
 async def test_what_only_passed_by_is_not_listed(doorward_host: Any) -> None:

@@ -40,6 +40,9 @@ _SMALL_BYTES = 256
 _READABLE = 1 / 8
 """Of what an answer shows: from there on bytes and base64 in it are not shown as text."""
 
+_SHOWN = 2**16
+"""Characters of an error that may be shown, shortened."""
+
 _SEARCHED = 2**20
 """Characters of an error that are searched for credentials; less of it is shown."""
 
@@ -157,7 +160,7 @@ class Runs:
                 error = failure(exceeded)
         if refusal := self._withheld(program, door, found | read.secrets):
             return Outcome(False, error=failure(refusal), ms=_ms_since(started), **common)
-        short = shortened(printed) if len(printed) > readable else printed
+        short = await done(shortened, printed, large=is_large(printed)) if len(printed) > readable else printed
         if short != printed or len(short) > program.limits.inline:
             whole = door.hold(printed, "text/plain")
             end = f"… all of it ({len(printed)} characters), in a program: {results.reading(whole.uri)}"
@@ -172,7 +175,7 @@ class Runs:
                 return succeeded(read.value, read.written, door, ms=_ms_since(started), **common)
             except LimitExceeded as exceeded:  # it is larger than what can be kept
                 error = failure(exceeded)
-        error = replace(error, message=shortened(error.message[:_SEARCHED])[:8000], hint=(error.hint or "")[:4000] or None)
+        error = replace(error, message=shortened(error.message[:_SHOWN])[:8000], hint=(error.hint or "")[:4000] or None)
         error = hints.complete(error, door, program, self._executors, executor)
         return Outcome(False, error=error, artefacts=door.left(), ms=_ms_since(started), **common)
 
