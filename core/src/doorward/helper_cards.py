@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,7 @@ class HelperCards:
             near = difflib.get_close_matches(name, self.names, n=3)
             others = f"Near: {', '.join(f'{MODULE}.{n}' for n in near)}." if near else f"There are: {', '.join(self.names)}."
             return {"function": asked[:200], "error": f"there is no {asked[:200]}. {others}"}
-        about = self._about[name].replace("\n", "\n    ")
+        about = textwrap.indent(self._about[name], "    ").strip()
         text = f'import doorward\n\n{self._heads[name]}:\n    """{about}\n    """'
         return {"function": asked, "import": "import doorward", "signature": self._heads[name], "text": text}
 
