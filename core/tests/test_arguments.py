@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from doorward import File, Function, InvalidArguments
-from doorward.arguments import bind
+from doorward import Call, File, Function, InvalidArguments
+from doorward.arguments import bind, opened
 from doorward.artefacts import PREFIX, Artefacts
 from doorward.errors import UnknownName
 
@@ -85,7 +85,7 @@ def bound(*args: Any, **kwargs: Any) -> dict[str, Any]:
         ({"size": "medium"}, "argument size: expected one of 'small', 'large' or int, got str 'medium'"),
         ({"none": 1}, "argument none: int 1 is not allowed"),
         ({"file": 5}, "argument file: expected str | dict, got int 5"),
-        ({"file": {"name": "x"}}, "argument file: needs 'artefact'"),
+        ({"file": {"name": "x"}}, "argument file: needs 'content'"),
         ({"count": "x", "flag": "y", "level": 1, "ratio": "z"}, "; and 1 more"),
     ],
 )
@@ -132,6 +132,8 @@ def test_messages_stay_short() -> None:
         {"file": "text"},
         {"file": {"artefact": f"{PREFIX}x", "type": "image/png", "bytes": 3, "name": "a.png"}},
         {"file": {"base64": "YQ==", "name": "a"}},
+        {"file": {"content": b"\xff", "name": "a.bin", "type": "a/b"}},
+        {"file": {"content": "text"}},
         {"files": [b"a", {"base64": "YQ=="}, "text"]},
         {"encoded": b"longer than four characters"},
         {"encoded": {"artefact": f"{PREFIX}x"}},
@@ -148,6 +150,21 @@ def test_big_integers_stay_exact() -> None:
     """An integer of more than 64 bits is checked and passed as one."""
     function = Function("s", "f", parameters={"type": "object", "properties": {"n": {"type": "integer"}}})
     assert bind(function, (), {"n": 2**70}, CATALOG) == {"n": 2**70}
+
+
+def test_content_with_a_name_and_a_type_is_a_file() -> None:
+    """Where the function takes bytes: alone or in a list. Anywhere else, and with other keys, it is a dictionary."""
+    properties = {
+        "file": {"type": "string", "format": "binary"},
+        "files": {"type": "array", "items": {"type": "string", "format": "binary"}},
+    }
+    function = Function("s", "f", parameters={"type": "object", "properties": properties | {"note": {"type": "object"}}})
+    given = {"content": "ü", "name": "a.txt", "type": "text/plain"}
+    arguments = {"file": given, "files": [{"content": b"\xff"}, "text"], "note": {"content": "x"}}
+    found = opened(Call(function, arguments), lambda uri: pytest.fail("nothing is opened"))
+    assert found == {"file": File("ü".encode(), "text/plain", "a.txt"), "files": [File(b"\xff"), "text"], "note": {"content": "x"}}
+    odd = {"content": "x", "more": 1}
+    assert opened(Call(function, {"file": odd}), lambda uri: File(b"")) == {"file": odd}
 
 
 def test_artefacts_open_for_their_principal_only() -> None:

@@ -66,6 +66,8 @@ NETWORK = "There is no network in a sandbox: call the functions of the catalog."
         ('RuntimeError("can\'t start new thread")', "`[limits] processes`"),
         ("BlockingIOError(11, 'Resource temporarily unavailable')", "`[limits] processes`"),
         ("EOFError('EOF when reading a line')", "`params`"),
+        ("FileNotFoundError(2, 'No such file or directory', 'doorward://results/abc')", "A handle is no path: doorward.read(handle)"),
+        ("TypeError(\"a bytes-like object is required, not 'Answer'\")", "A handle is no bytes: doorward.read(handle)"),
     ],
 )
 async def test_errors_of_the_system(jail: Any, raised: str, hint: str) -> None:
@@ -90,7 +92,7 @@ async def test_hints_fit_the_executor(jail: Any) -> None:
     async with jail.gateway(CONFIG.replace('"inprocess"', '["inprocess", "jail"]')) as gate:
         error = (await gate.execute("raise ModuleNotFoundError(\"No module named 'package7'\")")).error
         assert "jail takes the program" in error.hint
-        assert "There are no files here" in (await gate.execute("raise PermissionError()")).error.hint
+        assert "There are no files here: doorward.read(handle)" in (await gate.execute("raise PermissionError()")).error.hint
     async with jail.gateway(CONFIG.replace('"inprocess"', '"network"')) as gate:
         assert (await gate.execute("raise OSError(101, 'Network is unreachable')")).error.hint is None
         upstream = (await gate.execute("await weather.fail()")).error
@@ -108,6 +110,7 @@ async def test_executors_say_what_they_can(jail: Any) -> None:
         assert line.startswith("executors: jail: CPython 3.13, packages: package0, package1, ")
         assert "package19 …; network: " in line
         assert line.endswith("with network")
+        assert "no files" not in line
         about = (await client.read_resource("doorward://capabilities")).contents[0].text
         assert "jail: CPython 3.13, packages: package0" in about
 
@@ -115,7 +118,7 @@ async def test_executors_say_what_they_can(jail: Any) -> None:
 @pytest.mark.parametrize(
     ("code", "hint"),
     [
-        ("import doorward\ndoorward.parallel([])", "It has call, capabilities, "),
+        ("import doorward\ndoorward.parallel([])", "It has ApiError, call, capabilities, "),
         ("import doorward\ndoorward.serch('x')", "Near: search."),
         ("mcp__weather__get_forecast(city='Oslo')", "Write `from weather import get_forecast` and call it so."),
     ],

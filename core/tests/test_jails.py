@@ -386,7 +386,8 @@ result = asyncio.run(main())
 
 @pytest.mark.anyio
 async def test_a_file_that_was_given_is_handed_on_as_it_is() -> None:
-    """To a function it is the file, not the text of its path; so is a `pathlib.Path` of a file of the program's own."""
+    """To a function it is the file, not the text of its path; so are a `pathlib.Path` of a file of the program's own, and the file
+    that it has opened."""
     door = Door()
     door.files["doorward://results/abc"] = File(b"a,b", "text/csv", "r.csv")
     code = """
@@ -395,14 +396,16 @@ report = ""
 pathlib.Path("mine.txt").write_text("mine")
 fetched = doorward.path("doorward://results/abc")
 paths = [calc.echo(pathlib.Path(name)) for name in ("mine.txt", "none")]
-result = [calc.echo(report), calc.echo([fetched]), *paths, open(report).read()]
+opened = [calc.echo(open("mine.txt")), calc.echo([open("mine.txt", "rb")])[0]]
+result = [calc.echo(report), calc.echo([fetched]), *paths, *opened, open(report).read()]
 """
     handle = {"artefact": "doorward://results/abc"}
     async with executor() as made:
         found = await value(made, code, door, params={"report": "doorward://results/abc"})
-        assert found == [handle, [handle], {"base64": "bWluZQ==", "name": "mine.txt"}, "none", "a,b"]
+        mine = {"base64": "bWluZQ==", "name": "mine.txt"}
+        assert found == [handle, [handle], mine, "none", mine, mine, "a,b"]
         ended = await run(made, "import doorward\ndoorward.path('a,b\\n1,2')", door)
-        assert "takes the handle of an artefact" in ended.error.message
+        assert "takes the handle of a file" in ended.error.message
 
 
 @pytest.mark.anyio

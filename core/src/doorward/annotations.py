@@ -150,7 +150,7 @@ class Types:
         if kind == "string" and form == "binary":
             if not self._sending:
                 return "bytes"
-            self._notes[form] = 'a file: bytes, text, {"artefact": …} or {"base64": …}'
+            self._notes[form] = 'a file: bytes, text, handle, {"content", "name", "type"}'
             return f"bytes | str | {self._dict}[str, Any]"
         if kind == "string" and isinstance(form, str) and form not in _SELF_EVIDENT and re.fullmatch(r"[\w-]{1,24}", form):
             self._notes[form] = form

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from doorward.artefacts import base_name
+from doorward.artefacts import MOST_FILES, base_name
 from doorward.errors import LimitExceeded
 from doorward.redaction import Redactor
 from doorward.types import File
 from doorward.values import plain
 from doorward.variants import as_bytes
 from doorward.writing import MOST_PARTS, dump, exceeds
-
-MOST_FILES = 100
-"""Files that one run may leave, or one answer may hold."""
 
 _NAME = 200
 """Characters of a file's name."""

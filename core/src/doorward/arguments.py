@@ -54,7 +54,7 @@ def bind(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], cat
 
 def opened(call: Call, open: Callable[[str], File]) -> dict[str, Any]:
     """The arguments of a call with a `File` for each handle in them, `{"artefact": "doorward://results/…"}`; for the URI
-    alone only where the function takes bytes, since elsewhere it may be meant as text.
+    alone, or `{"content": bytes or text, "name"?, "type"?}`, only where the function takes bytes, since elsewhere it may be meant as it is.
 
     `open` gets the file of a URI, which has a name and another type if the handle says so.
     """
@@ -69,6 +69,9 @@ def _opened(value: Any, open: Callable[[str], File], bytes_there: bool, depth: i
     match value:
         case str() if bytes_there and value.startswith(PREFIX):
             return open(value)
+        case {"content": str() | bytes() as content, **about} if bytes_there and about.keys() <= {"name", "type"}:
+            content = content.encode(errors="replace") if isinstance(content, str) else content
+            return File(content, str(about.get("type") or ""), str(about.get("name") or ""))
         case dict() if depth < DEEPEST:
             return {k: _opened(v, open, False, depth + 1) for k, v in value.items()}
         case list() if depth < DEEPEST:

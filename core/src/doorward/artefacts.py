@@ -5,6 +5,8 @@ Memory, because they may hold what an API answered, and must be gone with the pr
 
 from __future__ import annotations
 
+import codecs
+import contextlib
 import re
 import secrets
 import time
@@ -14,11 +16,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from doorward.errors import InvalidArguments, LimitExceeded, UnknownName
+from doorward.reading import decoded, read_json
 from doorward.types import Artefact, File
 
 PREFIX = "doorward://results/"
 PAGE = 32 * 2**10
 """Bytes of a page; that of a text ends with a whole character."""
+
+
+MOST_FILES = 100
+"""Files that one run may leave, or one answer may hold."""
+
+_UNKNOWN = "application/octet-stream"
+_STARTS = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF8": "image/gif",
+    b"%PDF-": "application/pdf",
+    b"PK\x03\x04": "application/zip",
+    b"\x1f\x8b": "application/gzip",
+}
+_NAMED = re.compile(rb'"(doorward://results/[\w-]{1,100})"')
+_JSON = re.compile(r"[\w.+-]+/(?:[\w.+-]+\+)?json")
+_TEXT = re.compile(r"text/.*|application/(?:[\w.+-]+\+)?(?:json|xml|(?:x-)?yaml|(?:x-)?ndjson|jsonl|csv|javascript|sql|toml)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +77,44 @@ def handle(value: Any) -> str | None:
         case {"artefact": str() as uri, **about} if uri.startswith(PREFIX) and about.keys() <= {"type", "bytes", "name"}:
             return uri
     return None
+
+
+def kind_of(content: bytes) -> str:
+    """The media type of bytes of which nobody says it, by how they begin."""
+    if content.startswith(b"RIFF"):
+        return "image/webp" if content[8:12] == b"WEBP" else _UNKNOWN
+    if kind := next((kind for start, kind in _STARTS.items() if content.startswith(start)), None):
+        return kind
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(content[:PAGE])
+    except UnicodeDecodeError:
+        return _UNKNOWN
+    return _UNKNOWN if b"\0" in content[:PAGE] else "text/plain"
+
+
+def named_in(dumped: bytes) -> list[str]:
+    """The URIs of artefacts that stand in a value's JSON as texts of their own, the first `MOST_FILES` of them."""
+    found: dict[str, None] = {}
+    for match in _NAMED.finditer(dumped):
+        found[match[1].decode()] = None
+        if len(found) == MOST_FILES:
+            break
+    return list(found)
+
+
+def content_of(file: File) -> Any:
+    """What is in a file: JSON as its value, text as text, else bytes."""
+    kind = file.type.partition(";")[0].strip().lower()
+    if _JSON.fullmatch(kind):
+        with contextlib.suppress(ValueError):
+            return read_json(file.content)
+    return decoded(file.content) if _TEXT.fullmatch(kind) else file.content
+
+
+def handle_to(artefact: Artefact) -> dict[str, Any]:
+    """What programs and agents get for it."""
+    named = {"name": artefact.name} if artefact.name else {}
+    return {"artefact": artefact.uri, "type": artefact.type, "bytes": artefact.bytes, **named}
 
 
 class Artefacts:
@@ -98,6 +156,14 @@ class Artefacts:
         self._held[principal] -= theirs.pop(next(iter(theirs))).size
         if not theirs:
             del self._kept[principal], self._held[principal]
+
+    def about(self, uri: str, principal: str) -> Artefact | None:
+        """What `doorward://results/ID` names, if it is there for that principal."""
+        try:
+            kept = self._find(uri, principal)
+        except UnknownName:
+            return None
+        return Artefact(uri, kept.type, kept.size, kept.name)
 
     def open(self, uri: str, principal: str) -> File:
         """All of what `doorward://results/ID` names, text as UTF-8.

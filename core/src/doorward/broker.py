@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward import answers, arguments
+from doorward.artefacts import handle_to
 from doorward.config import module_name
 from doorward.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, SecretWithheld, ServerError, UnknownName
 from doorward.logs import log
@@ -193,7 +194,7 @@ class Broker:
         await self._withhold_guess(call, answer.secrets, redactor)
         for place, file in answer.files:
             artefact = run.hold(file.content, file.type, file.name)
-            place.update(artefact=artefact.uri, type=artefact.type, bytes=artefact.bytes, **({"name": file.name} if file.name else {}))
+            place.update(handle_to(artefact))
         return answer.value, answer.size
 
     async def _told(self, call: Call, raised: Exception, scope: Scope) -> DoorwardError:

@@ -13,6 +13,7 @@ from doorward.aliases import RUNTIME, Aliases, aliases
 from doorward.config import module_name
 from doorward.cursors import cursor_at, offset_of, page
 from doorward.errors import DoorwardError, InvalidArguments, UnknownName
+from doorward.helper_cards import MODULE, HelperCards
 from doorward.helpers import Helper, Helpers
 from doorward.names import is_plain, some
 from doorward.quoting import in_a_line
@@ -63,6 +64,7 @@ class Discovery:
         self._limits = limits
         self._members: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {}
         self.helpers: Mapping[str, Helper] = Helpers(self, servers, skills).all
+        self._of_helpers = HelperCards(self.helpers)
         self._of_others: Mapping[str, Helper] = Runtime(self, catalog, servers, broker).all
 
     def capabilities(self, principal: str) -> str:
@@ -72,7 +74,8 @@ class Discovery:
             f"What they may call are the functions of these servers: {some(self._servers.names(principal))}. "
             "`import SERVER` and call SERVER.FUNCTION(name=value); find functions with search, see one with describe. "
             f"Limits of a run: {self._limits.timeout:g} s, {self._limits.calls} calls, {self._limits.output} bytes of output. "
-            "The value of a program is `result`, or its last expression."
+            "The value of a program is `result`, or its last expression. "
+            'describe("doorward") lists the helpers of `import doorward`: pages, files, errors.'
         )
 
     def servers(self, principal: str, *, limit: int | None = None, cursor: str | None = None) -> dict[str, Any]:
@@ -142,7 +145,7 @@ class Discovery:
         try:
             function = self._broker.find(name, principal)
         except DoorwardError as error:
-            if part := self._part(str(name), principal) or self._about(str(name), principal):
+            if part := self._of_helpers.card(str(name)) or self._part(str(name), principal) or self._about(str(name), principal):
                 return part
             return {"function": str(name)[:200], "error": in_a_line(error)}
         definitions, seen = self._definitions(function.server), self._seen(function)
@@ -194,7 +197,7 @@ class Discovery:
     def members(self, server: str, principal: str) -> Sequence[str] | None:
         """The names that `import server` may give a principal's program: its functions, also by original names that can be written so."""
         if server in ("doorward", RUNTIME):
-            return list(self.helpers if server == "doorward" else self._of_others)
+            return self._of_helpers.names if server == "doorward" else list(self._of_others)
         if not self._servers.usable(server, principal):
             return None
         names, ids = self._catalog.names(server), self._catalog.names(server, "original")
@@ -218,7 +221,8 @@ class Discovery:
         """What `doorward.name` does for a program. Raises: UnknownName."""
         found = self.helpers.get(name) or self._of_others.get(name.removeprefix("runtime."))
         if found is None:
-            raise UnknownName(f"there is no doorward.{name}", hint=f"There are: {', '.join(self.helpers)}.")
+            card = self._of_helpers.card(f"doorward.{name}") or {}
+            raise UnknownName(card.get("error") or f"doorward.{name} cannot be called by its name")
         return found
 
     def aliases(self, code: str, principal: str, *, everything: bool = False) -> Aliases:
@@ -233,6 +237,8 @@ class Discovery:
             return meant
         usable = self._servers.names(principal)
         near = difflib.get_close_matches(asked, usable, n=3)
+        if asked == MODULE:
+            raise UnknownName("doorward is no server, but helpers for programs", hint='get_functions(["doorward"]) lists them.')
         hint = f"Near: {', '.join(near)}." if near else f"Servers: {some(usable)}."
         raise UnknownName(f"Server {asked!r} is not available", hint=hint)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from doorward.answers import MOST_FILES
 from doorward.arguments import MOST_PARTS
-from doorward.artefacts import base_name
+from doorward.artefacts import MOST_FILES, base_name
 from doorward.clock import Clock
 from doorward.errors import DoorwardError, InvalidArguments, LimitExceeded, SecretWithheld, UnknownName
+from doorward.helper_cards import written
 from doorward.types import Artefact, File, Program, Reply
 from doorward.writing import exceeds
 
@@ -100,8 +101,13 @@ class RunDoor:
             raise
 
     async def _help(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        helper = self._discovery.helper(name)
         try:
-            return await self._discovery.helper(name)(self, *args, **kwargs)
+            inspect.signature(helper).bind(self, *args, **kwargs)
+        except TypeError as error:
+            raise InvalidArguments(f"doorward.{name}: {error}", hint=f"It is written doorward.{name}{written(helper)}.") from None
+        try:
+            return await helper(self, *args, **kwargs)
         except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             raise InvalidArguments(f"doorward.{name}: {error}") from None
 
@@ -131,13 +137,19 @@ class RunDoor:
         if self._file_bytes > self.program.limits.result:
             hint = "Leave what is needed, and compress it."
             raise LimitExceeded(f"the run left files of more than {self.program.limits.result} bytes", hint=hint)
-        return self.hold(content, type if _MEDIA_TYPE.fullmatch(type) else "application/octet-stream", base_name(name))
+        artefact = self.hold(content, type if _MEDIA_TYPE.fullmatch(type) else "application/octet-stream", base_name(name))
+        self.artefacts.append(artefact)
+        return artefact
 
     def hold(self, content: str | bytes, type: str, name: str = "", *, is_text: bool = False) -> Artefact:
         """Keep for its principal what the host itself made of this run: the rest of a large value, an answer that is bytes."""
-        artefact = self._store.keep(content, type, self.program.principal, name, is_text=is_text)
-        self.artefacts.append(artefact)
-        return artefact
+        return self._store.keep(content, type, self.program.principal, name, is_text=is_text)
+
+    def left(self, named: Sequence[str] = ()) -> tuple[Artefact, ...]:
+        """What the answer of this run lists: the files that it left, and those that its value names, not what only passed by."""
+        own = {artefact.uri: artefact for artefact in self.artefacts}
+        found = (self._store.about(uri, self.program.principal) for uri in named if uri not in own)
+        return (*own.values(), *filter(None, found))
 
     def open(self, uri: str) -> File:
         """An artefact of this run's principal, by its URI.

@@ -171,7 +171,7 @@ class Door(Protocol):
     async def call(self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Make one call, `function` as `server.name`. Many may be in flight.
 
-        Returns: a plain JSON value.
+        Returns: a plain JSON value; bytes where `doorward.read` reads a file that is neither JSON nor text.
         Raises: DoorwardError; to be raised in the program at the place of the call, with this message.
         """
         ...

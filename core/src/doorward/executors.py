@@ -31,6 +31,8 @@ def _told(executor: Mapping[str, Any]) -> str:
     words = [executor["language"]]
     if packages:
         words.append(f"packages: {', '.join(packages[:MOST_TOLD])}{' …' if len(packages) > MOST_TOLD else ''}")
+    if not executor["files"]:
+        words.append("no files")
     if executor["network"]:
         words.append("with network")
     return ", ".join(words)

@@ -36,13 +36,12 @@ from doorward.policy import Policy, narrowing
 from doorward.principals import Principals
 from doorward.rate import Rate
 from doorward.records import Report
-from doorward.runs import Runs, failure, succeeded
+from doorward.runs import Runs, failure, succeeded, written
 from doorward.servers import Servers
 from doorward.sessions import Session, Sessions
 from doorward.skills import Skills
 from doorward.types import LOCAL, File, Limits, Outcome, Program
 from doorward.upkeep import Upkeep, recover, steadily
-from doorward.writing import dump
 
 PATIENCE = 10.0
 """Seconds that a caller waits for servers that have never been compiled."""
@@ -234,7 +233,7 @@ class Gateway:
             value = await door.call(function, (), dict(arguments or {}))
         except DoorwardError as error:
             return Outcome(False, error=failure(error))
-        return succeeded(value, await done(dump, value, large=is_large(value)), door)
+        return succeeded(value, await done(written, value, large=is_large(value)), door)
 
     def result(self, uri: str, *, principal: str = LOCAL) -> Page:
         """A page of an artefact. Raises: UnknownName."""

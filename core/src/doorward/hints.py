@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from doorward.aliases import server_meant
+from doorward.artefacts import PREFIX
 from doorward.config import module_name
 from doorward.names import qualified
 from doorward.types import Failure, Frame, Program
@@ -66,8 +67,12 @@ def _of_the_sandbox(error: Failure, program: Program, executors: Executors, exec
         return "`[limits] processes` bounds processes and threads together: start fewer."
     if error.type == "EOFError" or "name 'input' is not defined" in text:
         return "Nobody can type here: pass values as `params`."
+    if "a bytes-like object is required, not 'Answer'" in text:
+        return "A handle is no bytes: doorward.read(handle) is what the file holds."
+    if error.type == "FileNotFoundError" and PREFIX in text:
+        return "A handle is no path: doorward.read(handle) is what the file holds, doorward.path(handle) where it is."
     if error.type == "PermissionError" or "Read-only file system" in text:
-        return _FILES if can.files else "There are no files here: pass data as `params`, and return it."
+        return _FILES if can.files else "There are no files here: doorward.read(handle) is what one holds; return bytes to leave one."
     return None
 
 
@@ -126,7 +131,9 @@ def _near(door: RunDoor, server: str, name: str) -> str | None:
     members = door.members(server)
     if members is not None and server == "doorward":
         near = difflib.get_close_matches(name, members, n=3)
-        return f"Near: {', '.join(near)}." if near else f"It has {', '.join(sorted(members))}."
+        return (
+            f"Near: {', '.join(near)}." if near else f'It has {", ".join(sorted(members, key=str.lower))}: see get_functions(["doorward"]).'
+        )
     if members is None:
         server = server_meant(server)
         members = door.members(server)

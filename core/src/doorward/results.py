@@ -23,6 +23,11 @@ def _filled(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in fields.items() if v not in (None, "", ())}
 
 
+def reading(uri: str) -> str:
+    """How a program reads what was kept."""
+    return f'doorward.read("{uri}")'
+
+
 def as_text(outcome: Outcome) -> str:
     """The answer for a reader who gets no structured content: the same, most important first."""
     parts = []
@@ -35,11 +40,15 @@ def as_text(outcome: Outcome) -> str:
         parts.append(apart(outcome.value))
     else:
         parts.append(json.dumps(outcome.value, ensure_ascii=False, separators=(", ", ": ")))
-    if outcome.truncated:
-        parts.append(f"[cut: {outcome.truncated['shape']}, {outcome.truncated['bytes']} bytes; the rest: {outcome.truncated['rest']}]")
+    if cut := outcome.truncated:
+        parts.append(f"[cut: {cut['shape']}, {cut['bytes']} bytes; all of it, in a program: {cut['read']}]")
     if outcome.printed:
         parts.append(f"printed:\n{apart(outcome.printed.rstrip())}")
-    parts += [f"artefact: {a.uri} ({f'{a.name}, ' if a.name else ''}{a.type}, {a.bytes} bytes)" for a in outcome.artefacts]
+    parts += [
+        f"artefact: {a.uri} ({f'{a.name}, ' if a.name else ''}{a.type}, {a.bytes} bytes)"
+        for a in outcome.artefacts
+        if f'"artefact": "{a.uri}"' not in parts[0]  # its handle says the same
+    ]
     if outcome.calls:
         parts.append(
             "calls: " + ", ".join(f"{c['function']} ×{c['count']}{'' if c['ok'] else ' failed'} ({c['ms']} ms)" for c in outcome.calls)

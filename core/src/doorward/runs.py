@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import mimetypes
 import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from doorward import hints, values
+from doorward import hints, results, values
+from doorward.artefacts import MOST_FILES, handle_to, kind_of, named_in
 from doorward.door import RunDoor
+from doorward.embedded import shortened, with_files
 from doorward.errors import DoorwardError, ExecutorError, LimitExceeded, SandboxDied, Unsupported
 from doorward.logs import log
 from doorward.offload import done, is_large
 from doorward.redaction import Redactor
 from doorward.scrubber import made_by
 from doorward.sessions import gone
-from doorward.types import Ended, Failure, Outcome, Program
+from doorward.types import Ended, Failure, File, Outcome, Program
 from doorward.variants import as_bytes
 from doorward.writing import MOST_PARTS, dump, exceeds
 
@@ -27,6 +30,18 @@ if TYPE_CHECKING:
     from doorward.secrets import Secrets
     from doorward.sessions import Session
 
+
+Written = tuple[bytes, list[str]]
+"""A value's JSON, and the URIs of the artefacts that it names."""
+
+_SMALL_BYTES = 256
+"""Of bytes in a value that are shown as base64; more are kept as a file."""
+
+_READABLE = 1 / 8
+"""Of what an answer shows: from there on bytes and base64 in it are not shown as text."""
+
+_SHOWN = 2**16
+"""Characters of an error that may be shown, shortened."""
 
 _SEARCHED = 2**20
 """Characters of an error that are searched for credentials; less of it is shown."""
@@ -132,31 +147,37 @@ class Runs:
         """What came of a run, within its time: a large value is read in a thread."""
         common: dict[str, Any] = {"calls": door.calls(), "executor": executor}
         redactor = self._secrets.redactor(made_by(program.principal, door.reached))
-        printed, error, read = door.printed, ended.error, _Value()
+        printed, error, read, readable = door.printed, ended.error, _Value(), _READABLE * program.limits.inline
         said = f"{error.message[:_SEARCHED]} {error.hint or ''}" if error else ""
         found = await done(redactor.found, as_bytes(f"{printed} {said}"), large=is_large(printed, said))
         if error is None:
             try:
                 with door.clock.until(program.deadline) as scope:
-                    read = await done(_read, ended.value, redactor, large=is_large(ended.value))
+                    read = await done(_read, ended.value, redactor, readable, large=is_large(ended.value))
                 if scope.cancelled_caught:
                     error = failure(_late(program), type="TimeoutError")
             except LimitExceeded as exceeded:
                 error = failure(exceeded)
         if refusal := self._withheld(program, door, found | read.secrets):
             return Outcome(False, error=failure(refusal), ms=_ms_since(started), **common)
-        if len(printed) > program.limits.inline:
+        short = await done(shortened, printed, large=is_large(printed)) if len(printed) > readable else printed
+        if short != printed or len(short) > program.limits.inline:
             whole = door.hold(printed, "text/plain")
-            printed = f"{printed[: program.limits.inline]}\n… {len(printed) - program.limits.inline} more characters: {whole.uri}"
+            end = f"… all of it ({len(printed)} characters), in a program: {results.reading(whole.uri)}"
+            printed = f"{short[: program.limits.inline]}\n{end}"
         common |= {"printed": printed, "notes": (*notes, *door.notes)}
         if error is None:
             try:
-                return succeeded(read.value, read.dumped, door, ms=_ms_since(started), **common)
+                if read.files:
+                    for number, (place, content) in enumerate(read.files, 1):
+                        place.update(_kept(content, number, door))
+                    read.written = await done(written, read.value, large=is_large(read.value))
+                return succeeded(read.value, read.written, door, ms=_ms_since(started), **common)
             except LimitExceeded as exceeded:  # it is larger than what can be kept
                 error = failure(exceeded)
-        error = replace(error, message=error.message[:8000], hint=(error.hint or "")[:4000] or None)
+        error = replace(error, message=shortened(error.message[:_SHOWN])[:8000], hint=(error.hint or "")[:4000] or None)
         error = hints.complete(error, door, program, self._executors, executor)
-        return Outcome(False, error=error, artefacts=tuple(door.artefacts), ms=_ms_since(started), **common)
+        return Outcome(False, error=error, artefacts=door.left(), ms=_ms_since(started), **common)
 
     def _withheld(self, program: Program, door: RunDoor, found: set[int]) -> DoorwardError | None:
         """Why nothing is shown of a run: it holds a credential, or was answered one that it had written, or too many of the principal's
@@ -172,21 +193,42 @@ class Runs:
 
 @dataclass(slots=True)
 class _Value:
-    """A program's value made plain, its JSON, and the credentials in it, by their numbers."""
+    """A program's value made plain, as it is written; the bytes in it, each with the empty dictionary that stands for them; and the
+    credentials in all of it, by their numbers."""
 
     value: Any = None
-    dumped: bytes = b""
+    written: Written = (b"", [])
+    files: list[tuple[dict[str, Any], bytes]] = field(default_factory=list)
     secrets: set[int] = field(default_factory=set)
 
 
-def _read(value: Any, redactor: Redactor) -> _Value:
-    """Raises: LimitExceeded."""
+def _read(value: Any, redactor: Redactor, readable: float) -> _Value:
+    """Files that stand as base64 in a value of more than `readable` bytes are files. Raises: LimitExceeded."""
     if exceeds(value, MOST_PARTS):
         hint = "Filter or aggregate in the program, and return what you need."
         raise LimitExceeded(f"the value has more than {MOST_PARTS:,} parts", hint=hint)
-    made_plain = values.plain(value)
-    dumped = dump(made_plain)
-    return _Value(made_plain, dumped, redactor.found(dumped))
+    read = _Value()
+
+    def held(file: File) -> Any:
+        if len(file.content) <= _SMALL_BYTES or len(read.files) == MOST_FILES:
+            return values.plain(file.content)
+        read.secrets |= redactor.found(file.content)
+        read.files.append(({}, file.content))
+        return read.files[-1][0]
+
+    read.value = values.plain(value, held=held)
+    read.written = written(read.value)
+    read.secrets |= redactor.found(read.written[0])
+    if len(read.written[0]) > readable:
+        read.value = with_files(read.value, read.written[0], held)
+    return read
+
+
+def _kept(content: bytes, number: int, door: RunDoor) -> dict[str, Any]:
+    """The handle of bytes in a program's value, which nobody could read there."""
+    type = kind_of(content)
+    artefact = door.hold(content, type, f"value-{number}{mimetypes.guess_extension(type) or ''}")
+    return handle_to(artefact)
 
 
 def _late(program: Program) -> LimitExceeded:
@@ -197,15 +239,21 @@ def _ms_since(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 2)
 
 
-def succeeded(value: Any, dumped: bytes, door: RunDoor, **more: Any) -> Outcome:
-    """The outcome of a plain value and its JSON: cut if that is much, with a handle to all of it."""
+def written(value: Any) -> Written:
+    """A plain value as it is written."""
+    dumped = dump(value)
+    return dumped, named_in(dumped)
+
+
+def succeeded(value: Any, written: Written, door: RunDoor, **more: Any) -> Outcome:
+    """The outcome of a plain value: cut if that is much, with a handle to all of it."""
     truncated = None
+    dumped, named = written
     if len(dumped) > door.program.limits.inline:
-        whole = door.hold(dumped, "application/json", is_text=True)
-        truncated = {"shape": values.shape(value), "bytes": len(dumped), "rest": whole.uri}
-        door.artefacts.remove(whole)
+        whole = door.hold(value, "text/plain") if isinstance(value, str) else door.hold(dumped, "application/json", is_text=True)
+        truncated = {"shape": values.shape(value), "bytes": whole.bytes, "rest": whole.uri, "read": results.reading(whole.uri)}
         value = values.cut(value, door.program.limits.inline)
-    return Outcome(True, value=value, truncated=truncated, artefacts=tuple(door.artefacts), **more)
+    return Outcome(True, value=value, truncated=truncated, artefacts=door.left(named), **more)
 
 
 def failure(error: DoorwardError, type: str = "") -> Failure:

@@ -187,9 +187,9 @@ _INNER = {
 }
 BYTES = {
     form: [{"type": "string"}, *({"type": "object", "required": [k], "properties": {k: {"type": "string"}}} for k in keys)]
-    for form, keys in (("binary", ("artefact", "base64")), ("byte", ("artefact",)))
+    for form, keys in (("binary", ("content", "artefact", "base64")), ("byte", ("artefact",)))
 }
-"""What may be given for bytes, by format: text (a program's `bytes` are one here), a handle, base64."""
+"""What may be given for bytes, by format: text (a program's `bytes` are one here), either with a name and a type, a handle, base64."""
 
 _PLAIN = {
     *("type", "enum", "const", "required", "pattern", "uniqueItems", "multipleOf"),

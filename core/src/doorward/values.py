@@ -40,7 +40,7 @@ def plain(value: Any, depth: int = 0, *, keep: Container[type] = (), held: Calla
     if held is not None and isinstance(value, (bytes, bytearray, File)):
         return held(value if isinstance(value, File) else File(bytes(value)))
     if isinstance(value, (set, frozenset)):
-        return sorted((plain(v, depth + 1, keep=keep) for v in value), key=str)
+        return sorted((plain(v, depth + 1, keep=keep, held=held) for v in value), key=str)
     if isinstance(value, (bytes, bytearray)):
         return bytes(value) if bytes in keep else base64.b64encode(value).decode()
     if hasattr(value, "isoformat"):

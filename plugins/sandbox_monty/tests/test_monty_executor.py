@@ -36,12 +36,38 @@ class TestMonty(ExecutorConformance):
 
     @pytest.mark.anyio
     async def test_moves_on_only_before_a_call(self, host: Any) -> None:
-        """A program that has made a call and then meets what Monty lacks fails: it must not run twice."""
+        """A program that has made a call and then meets what Monty lacks fails: it must not run twice. One whose text wants files is
+        refused before."""
+        programs_with_files = [
+            "open('x')",
+            "with open('out/x', 'w') as file: file.write('x')",
+            "def f(): return doorward.path(1)",
+            "f = open; f('x')",
+            "try: open('x')\nexcept Exception: pass",
+            "pathlib.Path('x').read_text()",
+            "from doorward import path",
+            "import os; os.makedirs('out', exist_ok=True)",
+        ]
+        programs_without = [
+            "def open(x): return x\nopen(3)",
+            "open = len\nopen([1, 2, 3])",
+            "len([doorward.path.__doc__, 'open(x)', 1])",
+            "f = lambda: open('x')\n3",
+            "class A:\n    path = 3\na = A()\na.path",
+        ]
         ended, door = await self.run(host, "import calc\ncalc.add(1)\nimport numpy")
         assert ended.error.type == "ModuleNotFoundError"
         assert door.made == 1
-        ended, _ = await self.run(host, "import calc\ncalc.add(1)\nopen('x')")
+        ended, _ = await self.run(host, "import calc\ncalc.add(1)\nexec('open(1)'.replace('1', repr('x')))")
         assert ended.error.type == "PermissionError"
+        for wants in programs_with_files:
+            door = Door()
+            with pytest.raises(Unsupported, match="monty has no files") as told:
+                await self.run(host, f"import calc, doorward, pathlib\ncalc.add(1)\n{wants}", door=door)
+            assert (told.value.line, door.made, "doorward.read(handle)" in (told.value.hint or "")) == (3, 0, True), wants
+        for own in programs_without:
+            ended, _ = await self.run(host, f"import calc, doorward\ncalc.add(1)\n{own}")
+            assert (ended.error, ended.value) == (None, 3), own
         assert (await self.run(host, "raise PermissionError('mine')"))[0].error.type == "PermissionError"
 
     @pytest.mark.anyio

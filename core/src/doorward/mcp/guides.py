@@ -21,15 +21,19 @@ Doorward gives you functions of APIs and MCP servers to use from Python, in a sa
 1. search_functions(query) finds functions (list_servers shows what there is).
 2. get_functions(["server.function"]) shows signature, response type and example. Always look before you call.
 3. execute_code runs Python: `import server`, call `server.function(name=value)`, loop, filter, combine; asyncio.gather runs calls in \
-parallel, `doorward.pages(server.function)` gets all pages, `except doorward.ApiError as e` knows e.status. Set `result`, small.
-4. The answer has a cache_id: run_cached_code(cache_id, params) runs the program again with other values for its \
+parallel. Set `result`, small. `import doorward`: doorward.pages(server.function) gives whole answers, one a page; \
+doorward.ApiError has status and body; get_functions(["doorward"]) lists all helpers.
+4. Files are handles, {"artefact": …}: pass them on, or {"content", "name", "type"}. doorward.read(handle) is the content, \
+doorward.path(handle) a path. What is in ./out, open figures and bytes in `result` are kept and shown.
+5. The answer has a cache_id: run_cached_code(cache_id, params) runs the program again with other values for its \
 top-level literals, so write inputs as such: `city = "Oslo"`.
 Do many steps in one program rather than many."""
 
 MINIMAL = """\
 execute_code runs Python in a sandbox without network or credentials. In it, `import doorward`: doorward.servers(), \
 doorward.search("words"), doorward.describe("server.function"), doorward.call("server.function", {...}), \
-doorward.pages("server.function", {...}), doorward.capabilities(); doorward.ApiError has status, body. \
+doorward.pages("server.function", {...}), doorward.capabilities(), help(doorward); doorward.ApiError has status, body. \
+Files are handles: pass them on, or doorward.read(handle); ./out and figures are kept. \
 Search and describe first, then `import server` and call server.function(name=value). Set `result` to what you need, small."""
 
 REUSE = """\
@@ -42,7 +46,9 @@ written again.
   JSON type. Assign each name once.
 - **Say what varies, compute the rest.** Derive everything else from the parameters further down.
 - **The value is `result`** (or the last expression). `main()` is not called for you: write `result = main()`.
-- **Return little.** Filter and aggregate in the program; a large value is cut and kept under `doorward://results/…`.
+- **Return little.** Filter and aggregate in the program; a large value is cut and kept: `doorward.read("doorward://results/…")`
+  reads all of it in another program.
+- **A file is a parameter, too.** `report = ""` takes a handle; in the program it is the file's path, or its URI where there are no files.
 - **Give a general description**, such as "forecast for a city", so that it is found again.
 
 ```python

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import mcp_types as t
 
+from doorward.artefacts import kind_of
 from doorward.errors import UnknownName
 from doorward.gateway import Gateway
 from doorward.types import Outcome
@@ -18,8 +19,8 @@ MOST = 4
 MOST_BYTES = 2**20
 """Of one image."""
 
-_KINDS = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
-"""How they begin. A client may hand an image to its model as it is: what only says that it is one would break the conversation."""
+_KINDS = ("image/png", "image/jpeg", "image/gif", "image/webp")
+"""A client may hand an image to its model as it is: what only says that it is one would break the conversation."""
 
 
 def shown(gate: Gateway, outcome: Outcome, principal: str) -> tuple[Outcome, Sequence[t.ImageContent]]:
@@ -27,7 +28,7 @@ def shown(gate: Gateway, outcome: Outcome, principal: str) -> tuple[Outcome, Seq
     images: list[t.ImageContent] = []
     left_out = 0
     for artefact in outcome.artefacts:
-        if artefact.type.partition(";")[0] not in _KINDS.values():
+        if artefact.type.partition(";")[0] not in _KINDS:
             continue
         if len(images) == MOST or artefact.bytes > MOST_BYTES:
             left_out += 1
@@ -36,8 +37,7 @@ def shown(gate: Gateway, outcome: Outcome, principal: str) -> tuple[Outcome, Seq
             content = gate.file(artefact.uri, principal=principal).content
         except UnknownName:  # others took its place
             continue
-        kind = next((kind for start, kind in _KINDS.items() if content.startswith(start)), None)
-        if kind and (kind != "image/webp" or content[8:12] == b"WEBP"):
+        if (kind := kind_of(content)) in _KINDS:
             images.append(t.ImageContent(data=base64.b64encode(content).decode(), mime_type=kind))
     if left_out:
         note = f"{left_out} more {'image is' if left_out == 1 else 'images are'} not shown (at most {MOST} of 1 MiB): read the artefacts"

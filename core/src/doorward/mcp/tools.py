@@ -33,11 +33,11 @@ def _object(required: str = "", **properties: Any) -> dict[str, Any]:
 
 _STRING, _OBJECT = {"type": "string"}, {"type": "object"}
 _NAMES = {"type": "array", "items": _STRING}
-_FOUND = _object("function", function=_STRING, summary=_STRING, text=_STRING, error=_STRING)
-_OUTCOME = _object(
-    "ok ms", ok={"type": "boolean"}, value={}, printed=_STRING, error=_OBJECT, cache_id=_STRING, next=_STRING, session_id=_STRING,
-    truncated=_OBJECT, calls={"type": "array"}, ms={"type": "number"},
-)  # fmt: skip
+_FOUND = _object("function", function=_STRING, summary=_STRING)
+_CARD = _object("function", function=_STRING, text=_STRING, error=_STRING)
+_OUTCOME = _object("ok", ok={"type": "boolean"}, value={}, printed=_STRING, error=_OBJECT, cache_id=_STRING, next=_STRING)
+"""Few words for what stands in every client's context: an answer has more (docs/mcp.md)."""
+
 _TIMEOUT = {"type": "number", "description": "Seconds"}
 _READS = t.ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _RUNS = t.ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True)
@@ -58,9 +58,9 @@ SEARCH = t.Tool(
 )  # fmt: skip
 GET = t.Tool(
     name="get_functions", title="Get functions", annotations=_READS,
-    description="Signature, response type, docs, import line and an example of 1 to 5 functions. Use it before writing code.",
+    description="Signature, response type, docs, import line and an example of 1 to 5 functions.",
     input_schema=_object("functions", functions=_NAMES | {"minItems": 1, "maxItems": 5, "description": '["server.function"]'}),
-    output_schema=_object("functions", functions={"type": "array", "items": _FOUND}),
+    output_schema=_object("functions", functions={"type": "array", "items": _CARD}),
 )  # fmt: skip
 EXECUTE = t.Tool(
     name="execute_code", title="Execute code", annotations=_RUNS,

@@ -127,7 +127,11 @@ class JailSandbox:
         try:
             match message:
                 case {"call": str(function), "args": list(args), "kwargs": dict(kwargs)}:
-                    answer["value"] = await self._door.call(function, args, kwargs)
+                    value = await self._door.call(function, args, kwargs)
+                    if isinstance(value, bytes):
+                        blob = value
+                    else:
+                        answer["value"] = value
                 case {"members": str(server)}:
                     names = self._door.members(server)
                     answer["value"] = names if names is None else list(names)

@@ -33,7 +33,7 @@ class Door:
     def members(self, server: str) -> Any:
         """See `doorward.Door.members`."""
         calc = ["add", "echo", "fail", "complain", "refuse", "wait", "meet"]
-        ours = ["call", "pages", "server", "close_session"]
+        ours = ["call", "pages", "read", "path", "server", "describe", "close_session", "ApiError", "ToolError"]
         return {"calc": calc, "doorward": ours, RUNTIME: ["call_mcp_tool", "discovered_servers"]}.get(server)
 
     def aliases(self, code: str, *, everything: bool = False) -> Aliases:
@@ -65,6 +65,10 @@ class Door:
                 return kwargs["ms"]
             case "calc.meet":
                 return await self._meet(kwargs["n"])
+            case "doorward.describe":
+                return f"what {args[0]} is"
+            case "doorward.read":
+                return self.files[args[0]["artefact"]].content
             case "doorward.pages":
                 return [args[0], kwargs]
             case "doorward.server" if args[0] in ("calc", "calc-1"):

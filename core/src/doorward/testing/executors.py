@@ -13,7 +13,7 @@ import pytest
 from doorward.errors import LimitExceeded, Unsupported
 from doorward.testing import programs
 from doorward.testing.door import Door
-from doorward.types import Limits, Program
+from doorward.types import File, Limits, Program
 
 
 class ExecutorConformance:
@@ -120,6 +120,24 @@ class ExecutorConformance:
         """As itself or by its name."""
         ended, _ = await self.run(host, "import calc, doorward\n[doorward.pages(f, x=1)[0] for f in (calc.add, calc.add, 'calc.add')]")
         assert ended.value == ["calc.add"] * 3
+
+    @pytest.mark.anyio
+    async def test_a_program_can_ask_what_there_is(self, host: Any) -> None:
+        """By `__doc__`, `dir` and `help`: of a server, its functions, `doorward` and what is in it."""
+        for (code, value), (ended, _) in zip(programs.ASKING.items(), await self.each(host, list(programs.ASKING)), strict=True):
+            assert (ended.error, ended.value) == (None, value), code
+        ended, door = await self.run(host, programs.HELP)
+        told = [f"what {name} is" for name in ("doorward.pages", "doorward.path", "calc.add", "doorward")]
+        assert (ended.error, door.printed.splitlines()) == (None, told)
+
+    @pytest.mark.anyio
+    async def test_a_file_is_read_without_files(self, host: Any) -> None:
+        """`doorward.read` answers with a value, or with bytes as they are, called or awaited."""
+        door = Door()
+        door.files = {"doorward://results/1": File(bytes(range(256)), "image/png")}
+        code = "import doorward\nfile = {'artefact': 'doorward://results/1'}\n[doorward.read(file), (await doorward.read(file))[:3]]"
+        ended, _ = await self.run(host, code, door=door)
+        assert (ended.error, ended.value) == (None, [bytes(range(256)), b"\0\1\2"])
 
     @pytest.mark.anyio
     async def test_parameters_are_data(self, host: Any) -> None:

@@ -113,6 +113,7 @@ VALUES: dict[str, tuple[str, Any]] = {
         "import fcntl\nfile = open('lock', 'w')\nfcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\nfcntl.lockf(file, fcntl.LOCK_UN)\n7",
         7,
     ),
+    "what is in memory as a file": ("import io\n[io.StringIO('abc'), io.BytesIO(b'abc')]", ["abc", b"abc"]),
     "warnings and logging are printed": ("import logging, warnings\nwarnings.warn('careful')\nlogging.warning('beware')\n5", 5),
 }  # fmt: skip
 """What it is about: the program, and its value."""

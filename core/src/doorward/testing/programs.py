@@ -208,6 +208,26 @@ RAISING_OF_TOOLS = [
 ]
 """Each ends by a ToolError of `calc.complain()`, in line 3 or below."""
 
+ASKING = {
+    "import calc, doorward\n[doorward.pages.__doc__, doorward.path.__doc__, calc.add.__doc__, calc.__doc__, doorward.__doc__]": [
+        f"what {name} is" for name in ("doorward.pages", "doorward.path", "calc.add", "calc", "doorward")
+    ],
+    "import calc, doorward as d\n[dir(calc)[:2], {'path', 'ApiError', 'pages'} <= set(dir(d))]": [["add", "complain"], True],
+    "from doorward import ApiError, ToolError\n[each.__doc__ != None for each in (ApiError, ToolError)]": [True, True],
+    "def help(x):\n    return x\nhelp(3)": 3,
+}
+"""Programs that ask what there is, and their values."""
+
+HELP = """
+import calc, doorward as d
+from doorward import pages as p
+help(p)
+help(d.path)
+help(calc.add)
+help(d)
+"""
+"""It prints what each of them is."""
+
 OF_OTHERS = [
     "from calc.functions import add\nadd(1, 2)",
     "from calc.functions import add as plus\nawait plus(1, 2)",

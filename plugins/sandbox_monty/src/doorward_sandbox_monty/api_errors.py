@@ -18,6 +18,7 @@ CLASSES = {"ApiError": ("csv", "Error"), "ToolError": ("binascii", "Incomplete")
 """Where programs find the class that stands for an error."""
 
 FIELDS = ("status", "body", "retry_after")
+DOC = "__doc__"
 
 GET = "doorward__get"
 HAS = "doorward__has"
@@ -28,15 +29,22 @@ the next text."""
 MODULE = "__doorward__"
 ERROR = f"{MODULE}.error"
 SERVER = f"{MODULE}.server"
-STUB = "from typing import Any\ndef error(message: str) -> dict[str, Any]: ...\ndef server(name: str) -> str: ...\n"
+ABOUT = f"{MODULE}.about"
+STUB = """from typing import Any
+def error(message: str) -> dict[str, Any]: ...
+def server(name: str) -> str: ...
+def about(value: Any) -> Any: ...
+"""
 
 PRELUDE = f"""
 from typing import Any
 from csv import Error as {OURS}ApiError
 from binascii import Incomplete as {OURS}ToolError
-from {MODULE} import error as {OURS}error, server as {OURS}module
-{OURS}status, {OURS}body, {OURS}retry_after = "status", "body", "retry_after"
+from {MODULE} import error as {OURS}error, server as {OURS}module, about as {OURS}about
+{OURS}status, {OURS}body, {OURS}retry_after, {OURS}{DOC} = "status", "body", "retry_after", "{DOC}"
 def {GET}(value: Any, name: str, *default: Any) -> Any:
+    if name == "{DOC}":
+        return {OURS}about(value)
     if isinstance(value, {OURS}ApiError):
         return {OURS}error(str(value))[name]
     return getattr(value, name, *default)  # type: ignore

@@ -18,6 +18,8 @@ class Modules(Mapping[str, Any]):
 
     def __init__(self, *, everything: bool, stubs: bool) -> None:
         self.functions: dict[str, str] = {}
+        self.servers: dict[Any, str] = {}
+        """What modules that a program has are modules of, by their ids."""
         self._stubs = stubs
         self._everything = everything
         self._door: Door | None = None
@@ -61,15 +63,25 @@ class Modules(Mapping[str, Any]):
             above, _, last = alias.rpartition(".")
             if above == name and (self._everything or last in self._mentioned):
                 attributes[last] = self._module(door, alias)
-        return monty.ExternalModule(attributes, stubs=door.stub(server, names) if self._stubs else None)
+        made = monty.ExternalModule(attributes, stubs=door.stub(server, names) if self._stubs else None)
+        self.servers[made.id] = server
+        return made
 
     async def _of_errors(self) -> Any:
-        asked = {"error": _stand_in(api_errors.ERROR), "server": _stand_in(api_errors.SERVER)}
+        asked = {name.rpartition(".")[2]: stand_in(name) for name in (api_errors.ERROR, api_errors.SERVER, api_errors.ABOUT)}
         return monty.ExternalModule(asked, stubs=api_errors.STUB)
+
+    def meant(self, value: Any) -> str | None:
+        """What of ours a program's value is, by the name that `doorward.describe` knows: a server, a function, an error."""
+        if isinstance(value, monty.ExternalModule):
+            return self.servers.get(value.id)
+        if isinstance(value, type):
+            return next((f"doorward.{name}" for name, (_, stands) in api_errors.CLASSES.items() if stands == value.__name__), None)
+        return value if isinstance(value, str) and "." in value and value in self.functions.values() else None
 
     def _function(self, called: str, meant: str) -> Any:
         self.functions[called] = meant
-        return _stand_in(meant)
+        return stand_in(meant)
 
     def __iter__(self) -> Iterator[str]:
         return iter(())
@@ -78,7 +90,7 @@ class Modules(Mapping[str, Any]):
         return 0
 
 
-def _stand_in(qualified: str) -> Callable[..., None]:
+def stand_in(qualified: str) -> Callable[..., None]:
     """It carries the name by which the worker asks; it is never run."""
 
     def function(*args: Any, **kwargs: Any) -> None:

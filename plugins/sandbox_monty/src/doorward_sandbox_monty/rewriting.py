@@ -11,9 +11,11 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from doorward_sandbox_monty.api_errors import CLASSES, FIELDS, GET, HAS, OURS
+from doorward_sandbox_monty.api_errors import CLASSES, DOC, FIELDS, GET, HAS, OURS
 
-_MENTIONED = re.compile(r"ApiError|ToolError|\.\s*(?:status|body|retry_after)\b|\b(?:get|has)attr\b|\bimport[\s\\]*\(?[\s\\]*\*|\bserver\b")
+_MENTIONED = re.compile(
+    r"ApiError|ToolError|\.\s*(?:status|body|retry_after)\b|\b(?:get|has)attr\b|__doc__|\bimport[\s\\]*\(?[\s\\]*\*|\bserver\b"
+)
 _READ = re.compile(rb"([\s)\\]*)\.([\s\\]*)(\w+)")
 _OF_DOORWARD = (*CLASSES, "server")
 """Names in `doorward` that stand for something of `PRELUDE`."""
@@ -81,11 +83,11 @@ def _edits(tree: ast.Module, places: _Places, members: Members) -> Iterator[Edit
                 start, end = places.of(node)
                 lines = "\n" * places.text[start:end].count(b"\n")
                 yield start, end, (f"({OURS}{attr}{lines})" if lines else f"{OURS}{attr}").encode()
-            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in others:
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in others and attr != DOC:
                 pass  # a function of that name
-            case ast.Attribute(attr=attr, ctx=ast.Load()) if attr in FIELDS:
+            case ast.Attribute(attr=attr, ctx=ast.Load()) if attr in (*FIELDS, DOC):
                 yield from _read(node, places)
-            case ast.Call(func=ast.Name(id="getattr") as function, args=[_, ast.Constant(value=name), *_]) if name in FIELDS:
+            case ast.Call(func=ast.Name(id="getattr") as function, args=[_, ast.Constant(value=name), *_]) if name in (*FIELDS, DOC):
                 yield *places.of(function), GET.encode()
             case ast.Call(func=ast.Name(id="hasattr") as function, args=[_, ast.Constant(value=name)]) if name in FIELDS:
                 yield *places.of(function), HAS.encode()

@@ -29,7 +29,8 @@ from doorward import (
     sets_result,
 )
 
-from doorward_sandbox_monty import api_errors, rewriting
+from doorward_sandbox_monty import api_errors, files, rewriting
+from doorward_sandbox_monty.modules import Modules, stand_in
 from doorward_sandbox_monty.workers import Worker, Workers
 
 _GRACE = 2.0
@@ -81,6 +82,8 @@ class MontySandbox:
                 os.kill(self._worker.pid, signal.SIGKILL)
 
     async def _feed(self, program: Program, door: Door) -> Ended:
+        if self._fed == 0 and (line := files.wanted(program.code)) is not None:
+            raise _no_files(line)
         code, inputs = bind(program.code, program.params)
         modules = self._worker.modules
         before = modules.begin(door, code)
@@ -127,6 +130,10 @@ class MontySandbox:
                     step = await step.resume({"return_value": calls.errors.told(*step.args)})
                 case monty.AsyncFunctionSnapshot(function_name=api_errors.SERVER):
                     step = await step.resume(await calls.call("doorward.server", step.args, step.kwargs))
+                case monty.AsyncFunctionSnapshot(function_name="help" | "dir" | api_errors.ABOUT as asked):
+                    step = await step.resume(await calls.explain(asked, step.args, worker.modules))
+                case monty.AsyncNameLookupSnapshot(variable_name="help" | "dir" as asked, object_id=None):
+                    step = await step.resume(value=stand_in(asked))
                 case monty.AsyncFunctionSnapshot(is_os_function=False) if step.function_name in worker.modules.functions:
                     step = await step.resume(await calls.answer(step, worker.modules.functions[step.function_name]))
                 case monty.AsyncFunctionSnapshot(function_name="time.sleep" | "asyncio.sleep"):
@@ -163,6 +170,22 @@ class _Calls:
         self.made = self.called = True
         call = self.call(function, step.args, step.kwargs)
         return self._later(step.call_id, call) if self._is_awaited(step.position) else await call
+
+    async def explain(self, asked: str, args: Any, modules: Modules) -> Any:
+        """What `help(value)`, `dir(value)` and `value.__doc__` are, for what is ours; Monty itself knows none of them."""
+        assert self._door is not None
+        self.made = self.called = True
+        meant = modules.meant(args[0]) if args else "doorward"
+        if asked == "dir":
+            names = self._door.members(meant or "")
+            return (
+                {"return_value": sorted(names)} if names else {"exc_type": "TypeError", "message": "dir() is for servers and doorward here"}
+            )
+        told = await self.call("doorward.describe", [meant], {}) if meant else {"return_value": None}
+        if asked != "help" or "return_value" not in told:
+            return told
+        self._door.print(f"{told['return_value'] or 'help() is for servers, their functions and doorward here'}\n")
+        return {"return_value": None}
 
     async def sleep(self, step: Any) -> Any:
         """The host waits for a program that sleeps: the deadline of the run bounds it."""
@@ -219,18 +242,18 @@ def _awaited(code: str) -> set[tuple[int, int]]:
         return set()
 
 
+def _no_files(line: int | None) -> Unsupported:
+    hint = "doorward.read(handle) is what a file holds; to leave a file, return its bytes: they are kept as one."
+    return Unsupported("monty has no files", hint=hint, line=line)
+
+
 def _too_late(limits: Limits) -> LimitExceeded:
     return LimitExceeded(f"the run took more than {limits.timeout:g} s", hint="Do less in one run, or ask for a longer `timeout`.")
 
 
 _TOO_OFTEN = re.compile(r"suspension limit \d+ exceeded")
-_NEVER = re.compile("(?!)")
-_FILES = {
-    "PermissionError": re.compile("Permission denied: '"),
-    "AttributeError": re.compile("module 'doorward' has no attribute 'path'"),
-    "ImportError": re.compile("cannot import name 'path' from 'doorward'"),
-}
-"""How a program fails that wants files."""
+_NO_FILE = "Permission denied: '"
+"""How a program fails that wants files, where its text does not say so."""
 
 
 def _ended(error: monty.MontyError, code: str, limits: Limits, *, made: bool) -> Ended:
@@ -258,8 +281,8 @@ def _ended(error: monty.MontyError, code: str, limits: Limits, *, made: bool) ->
         raise Unsupported(message.replace("The monty syntax parser", "monty"), hint=hint, line=line)
     if name == "ModuleNotFoundError" and not made and (module := re.search(r"No module named '([\w.]+)'", message)):
         raise Unsupported(f"monty has no module {module[1]!r}", line=line)
-    if not made and _FILES.get(name, _NEVER).match(message):
-        raise Unsupported("monty has no files", hint="Pass data as `params`, and return it.", line=line)
+    if not made and name == "PermissionError" and message.startswith(_NO_FILE):
+        raise _no_files(line)
     if name == "TimeoutError" and "time limit exceeded" in message:
         raise _too_late(limits)
     if name == "RuntimeError" and _TOO_OFTEN.fullmatch(message):

@@ -6,7 +6,7 @@ import importlib
 import os
 import sys
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from typing import Any
 
@@ -65,16 +65,21 @@ class Given(str):
 
 
 class Function:
-    """A function of the catalog. Called plainly; where the program's text awaits it, `later` is called instead."""
+    """A function of the catalog, or one that the sandbox performs itself (`does`). Called plainly; where the program's text awaits it,
+    `later` is called instead."""
 
-    def __init__(self, catalog: Catalog, server: str, name: str) -> None:
-        self._catalog = catalog
+    def __init__(self, catalog: Catalog, server: str, name: str, does: Callable[..., Any] | None = None) -> None:
+        self._catalog, self._does = catalog, does
         self.__module__, self.__name__, self.__qualname__ = server, name, name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._does is not None:
+            return self._does(*args, **kwargs)
         return self._catalog.answered(self._catalog.channel.ask(self._question(args, kwargs), outgoing))
 
     async def later(self, *args: Any, **kwargs: Any) -> Any:
+        if self._does is not None:
+            return self._does(*args, **kwargs)
         return self._catalog.answered(await self._catalog.channel.ask_later(self._question(args, kwargs), outgoing))
 
     def _question(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,9 +108,12 @@ class Server(types.ModuleType):
     program mentions."""
 
     def __init__(self, catalog: Catalog, name: str) -> None:
-        server = catalog.aliases.get(name, name)
-        super().__init__(name, f"The functions of {server}: see doorward.search and doorward.describe.")
-        self.__dict__.update(_of=catalog, _server=server)
+        super().__init__(name)
+        self.__dict__.update(_of=catalog, _server=catalog.aliases.get(name, name))
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        return str(self.__dict__["_of"].function("doorward", "describe")(self.__dict__["_server"]))
 
     def __getattr__(self, name: str) -> Any:
         catalog: Catalog = self.__dict__["_of"]
@@ -155,7 +163,8 @@ class Catalog:
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
         module = Server(self, spec.name)
         if spec.name == "doorward":
-            module.__dict__.update(_ERRORS, ApiError=ApiError, path=self.path, server=self.server)
+            own = {name: Function(self, spec.name, name, does) for name, does in (("path", self.path), ("server", self.server))}
+            module.__dict__.update(_ERRORS, ApiError=ApiError, **own)
         return module
 
     def exec_module(self, module: types.ModuleType) -> None:
@@ -178,11 +187,11 @@ class Catalog:
     def function(self, server: str, name: str) -> Function:
         return Function(self, server, name)
 
-    def path(self, handle: Any) -> str:
+    def path(self, file: Any) -> str:
         """Fetch what a handle names into ./in. Returns: its path."""
-        uri = handle.get("artefact", "") if isinstance(handle, Mapping) else getattr(handle, "uri", handle)
+        uri = file.get("artefact", "") if isinstance(file, Mapping) else getattr(file, "uri", file)
         if not str(uri).startswith("doorward://"):
-            hint = "doorward.path takes the handle of an artefact, a dictionary with `artefact`; what is a text already needs no file"
+            hint = "doorward.path takes the handle of a file, a dictionary with `artefact`; what is a text already needs no file"
             raise InvalidArguments(f"{hint} (io.StringIO reads it as one)")
         message, content = self.channel.ask({"file": str(uri)})
         self.answered((message, b""))
@@ -196,10 +205,10 @@ class Catalog:
         return found
 
     def answered(self, answer: Message) -> Any:
-        """The value of an answer. Raises: what it says."""
-        message, _ = answer
+        """The value of an answer; bytes come as they are. Raises: what it says."""
+        message, content = answer
         if "error" not in message:
-            return incoming(message.get("value"))
+            return incoming(message["value"]) if "value" in message else content
         error = message["error"]
         if error["type"] == "ApiError":
             raise ApiError(error["message"], error["status"], incoming(error["body"]), error["retry_after"])
@@ -216,6 +225,19 @@ class _Last:
         if name in self._catalog.aliases or (name.isidentifier() and self._catalog.known(name) is not None):
             return self._catalog.spec(name)
         return None
+
+
+def told(value: Any = None) -> None:
+    """What `help` is: print what something does, which of ours the host tells."""
+    if value is None:
+        value = importlib.import_module("doorward")
+    if isinstance(value, (Function, Server)) or (isinstance(value, type) and issubclass(value, DoorwardError)):
+        text = str(value.__doc__)
+    else:
+        import pydoc
+
+        text = pydoc.plain(pydoc.render_doc(value))
+    sys.stdout.write(f"{text}\n")
 
 
 def _handed(value: Any) -> Any:

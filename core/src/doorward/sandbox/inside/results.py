@@ -24,10 +24,14 @@ Keep = Callable[[str, bytes], None]
 
 
 def outgoing(value: Any) -> Any:
-    """What `json` does not know of the arguments of a call: a path of a file is that file. Raises: TypeError."""
+    """What `json` does not know of the arguments of a call: a path of a file, or an open one, is that file. Raises: TypeError."""
     if isinstance(value, os.PathLike) and os.path.isfile(value):
         with open(value, "rb") as file:
-            return {"base64": base64.b64encode(file.read()).decode(), "name": os.path.basename(value)}
+            return outgoing(file)
+    if isinstance(value, io.IOBase) and isinstance(name := getattr(value, "name", None), str):
+        content = value.read()
+        content = content if isinstance(content, bytes) else str(content).encode()
+        return {"base64": base64.b64encode(content).decode(), "name": os.path.basename(name)}
     return returned(value)
 
 
@@ -42,6 +46,10 @@ def returned(value: Any) -> Any:
 def _known(value: Any) -> Any:
     kind = type(value)
     package = (kind.__module__ or "").partition(".")[0]
+    if isinstance(value, (io.BytesIO, io.StringIO)):
+        value = value.getvalue()
+    if isinstance(value, str):
+        return value
     if isinstance(value, (bytes, bytearray, memoryview)):
         return {BYTES: base64.b64encode(bytes(value)).decode()}
     if isinstance(value, (set, frozenset)):

@@ -132,6 +132,7 @@ def _surroundings(main: types.ModuleType) -> None:
         setattr(sys, stream, io.TextIOWrapper(raw, "utf-8", "backslashreplace", write_through=True))
     sys.breakpointhook = lambda *args, **kwargs: sys.stderr.write("[breakpoint() does nothing here: there is nobody to debug]\n")
     main.__dict__["__builtins__"] = builtins
+    builtins.help = catalog.told  # type: ignore[assignment]
     for name in ("exit", "quit"):
         setattr(builtins, name, sys.exit)
     if "numpy.random" in sys.modules:  # else every sandbox of the zygote would draw the same numbers; OpenSSL and others note a fork
