@@ -74,7 +74,7 @@ def bound(*args: Any, **kwargs: Any) -> dict[str, Any]:
         ({"payment": {"kind": "card", "number": "1", "holder": {}}}, "argument payment.holder: needs 'name'"),
         ({"payment": {"kind": "cash", "number": "1"}}, "argument payment.kind: expected 'card', got str 'cash'"),
         ({"payment": "cash"}, "argument payment: expected dict, got str 'cash'"),
-        ({"count": None}, "argument count: expected int, got None; leave it out if it has no value"),
+        ({"owner": None}, "shop.buy argument owner: expected str, got None"),
         ({"count": True}, "argument count: expected int, got bool True"),
         ({"count": 1.5}, "argument count: expected int, got float 1.5"),
         ({"count": "7"}, "argument count: expected int, got str '7'"),
@@ -142,6 +142,38 @@ def test_what_the_schema_allows_is_allowed(arguments: dict[str, Any]) -> None:
     value = bound(**arguments)
     name = next(iter(arguments))
     assert value[name] == (list(arguments[name]) if isinstance(arguments[name], tuple) else arguments[name])
+
+
+def test_none_of_an_optional_parameter_is_left_out() -> None:
+    """None where null is no value means that a parameter is not given; where null is a value, it is passed."""
+    assert bound(count=None, payment=None, none=None, state=None, maybe=None, since=None) == {"owner": "a", "maybe": None, "since": None}
+    with pytest.raises(InvalidArguments, match="has no parameter 'other'"):
+        bound(other=None)
+
+
+def test_nulls_inside_are_passed_on() -> None:
+    """What an API has answered can be sent back, with nulls of which its document does not speak; other mistakes beside them are told."""
+    given = {"tags": ["a", None], "items": [{"sku": None, "qty": None}, None], "payment": {"kind": "card", "number": None, "holder": None}}
+    assert bound(**given) == {"owner": "a", **given}
+    many = Function("s", "f", parameters={"properties": {"x": {"type": "array", "items": {"type": "string"}}}})
+    assert bind(many, (), {"x": [None] * 3000}, CATALOG) == {"x": [None] * 3000}
+    for wrong, told in (({"tags": [None, 1]}, "tags[1]: expected str, got int 1"), ({"items": [{"qty": None}]}, "items[0]: needs 'sku'")):
+        with pytest.raises(InvalidArguments) as raised:
+            bound(**wrong)
+        assert str(raised.value) == f"shop.buy argument {told}"
+
+
+def test_a_mistake_is_told_once() -> None:
+    """What is missing is one sentence, and a wrong value of a list of values is told without its type."""
+    state = {"type": "string", "enum": ["open", "closed"]}
+    function = Function("s", "f", parameters={"properties": {"state": state, "a": {}, "b": {}}, "required": ["state", "a", "b"]})
+    for given, told in (
+        ({}, "needs the arguments 'state', 'a', 'b'"),
+        ({"state": 5, "a": 1, "b": 1}, "argument state: expected one of 'open', 'closed', got int 5"),
+    ):
+        with pytest.raises(InvalidArguments) as raised:
+            bind(function, (), given, CATALOG)
+        assert str(raised.value) == f"s.f {told}"
 
 
 def test_big_integers_stay_exact() -> None:
