@@ -153,6 +153,8 @@ def test_none_of_an_optional_parameter_is_left_out() -> None:
 
 def test_nulls_inside_are_passed_on() -> None:
     """What an API has answered can be sent back, with nulls of which its document does not speak; other mistakes beside them are told."""
+    names = Function("s", "f", parameters={"properties": {"names": {"additionalProperties": {"type": "string"}}}})
+    assert bind(names, (), {"names": {"": None}}, CATALOG) == {"names": {"": None}}
     given = {"tags": ["a", None], "items": [{"sku": None, "qty": None}, None], "payment": {"kind": "card", "number": None, "holder": None}}
     assert bound(**given) == {"owner": "a", **given}
     many = Function("s", "f", parameters={"properties": {"x": {"type": "array", "items": {"type": "string"}}}})

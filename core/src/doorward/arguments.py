@@ -99,9 +99,7 @@ def _omissible(function: Function, name: str, catalog: Catalog) -> bool:
     """Whether None for a parameter means that it is left out: it is optional, and null is no value of it."""
     parameters = function.parameters
     return (
-        name in parameters.get("properties", {})
-        and name not in parameters.get("required", ())
-        and not fits(function, name, None, catalog)
+        name in parameters.get("properties", {}) and name not in parameters.get("required", ()) and not fits(function, name, None, catalog)
     )
 
 
@@ -113,9 +111,9 @@ def _mistakes(validator: Any, bound: Mapping[str, Any], names: Sequence[str]) ->
     try:
         validator.validate(value)
     except jsonschema_rs.ValidationError as error:
-        if exceeds(value, _FORGIVEN if of_null(error) else _EXPLAINED):
+        if exceeds(value, _FORGIVEN if of_null(error, value) else _EXPLAINED):
             return mistakes([error], names)
-        return mistakes([e for e in validator.iter_errors(value) if not of_null(e)], names)
+        return mistakes([e for e in validator.iter_errors(value) if not of_null(e, value)], names)
     return []
 
 

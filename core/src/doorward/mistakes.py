@@ -34,12 +34,13 @@ def mistakes(errors: Iterable[Any], names: Sequence[str]) -> list[str]:
     return told if len(told) <= _MOST else [*told[:_MOST], f"and {len(told) - _MOST} more"]
 
 
-def of_null(error: Any) -> bool:
+def of_null(error: Any, arguments: Mapping[str, Any]) -> bool:
     """Whether nothing is wrong but a null inside of an argument. APIs answer with nulls of which their documents do not speak, and take
     them back: it is theirs to judge."""
     if error.kind.name in ("anyOf", "oneOf"):
-        return any(errors and all(map(of_null, errors)) for errors in getattr(error.kind, "context", None) or ())
-    return error.instance is None and len(error.instance_path) > 1 and error.kind.name in ("type", "enum", "const")
+        return any(errors and all(of_null(e, arguments) for e in errors) for errors in getattr(error.kind, "context", None) or ())
+    inside = any(arguments.get(name) is not None for name in list(error.instance_path)[:1])
+    return error.instance is None and inside and error.kind.name in ("type", "enum", "const")
 
 
 def _sentence(error: Any, names: Sequence[str], missing: Mapping[str, Sequence[str]]) -> str:
