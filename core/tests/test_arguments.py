@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from doorward import File, Function, InvalidArguments
+from doorward.answers import read
 from doorward.arguments import bind
 from doorward.artefacts import PREFIX, Artefacts
 from doorward.errors import UnknownName
+from doorward.secrets import Secrets
 
 
 class Definitions:
@@ -182,6 +184,15 @@ def test_big_integers_stay_exact() -> None:
     """An integer of more than 64 bits is checked and passed as one."""
     function = Function("s", "f", parameters={"type": "object", "properties": {"n": {"type": "integer"}}})
     assert bind(function, (), {"n": 2**70}, CATALOG) == {"n": 2**70}
+
+
+def test_answers_keep_big_integers() -> None:
+    """What an API answers is to a program the number that it is, and no credential is overlooked in it."""
+    secrets = Secrets(environ={})
+    answer = {"n": [-12 * 10**40], "key": 918273645546372819203}
+    assert read(answer, "s.f", 1000, secrets.redactor()).value == answer
+    secrets.remember("918273645546372819203")
+    assert read(answer, "s.f", 1000, secrets.redactor()).value == {**answer, "key": "[secret]"}
 
 
 def test_artefacts_open_for_their_principal_only() -> None:
