@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 import httpx2
 from doorward import ServerError
 
-
 _WORDS: tuple[tuple[type[Exception], str], ...] = (
     (httpx2.ProxyError, "the proxy does not let it through"),
     (httpx2.WriteError, "the connection was lost before the request was sent"),
