@@ -264,6 +264,8 @@ async def test_openapi_broken_json_is_text(api, operation, upstream, body):
         ([], ""),
         ({"title": "Conflict", "status": 409}, ""),
         ("conflict.", ""),
+        ("409 Conflict", ""),
+        ("con", "con"),
         ({"error": "No room", "message": "No room in shelf 7"}, "No room in shelf 7"),
         ({"title": "No room in shelf 7", "detail": "shelf 7"}, "No room in shelf 7"),
     ],

@@ -140,7 +140,8 @@ def error_of(what: str, answer: Answer, suggest: Callable[[], str] = str) -> Api
     value = _error_body(answer)
     told = _told(value, 0)
     said = status(answer.status)
-    message = f"{what} answered {said}" + (f": {quoted(told)}" if told.strip(".!").casefold() not in said.casefold() else "")
+    new = told.strip(".!").casefold() not in ("", said.casefold(), said.partition(" ")[2].casefold())
+    message = f"{what} answered {said}" + (f": {quoted(told)}" if new else "")
     after = answer.retry_after
     return ApiError(message, status=answer.status, body=value, retry_after=after, hint=_hint(answer.status, after, suggest))
 
