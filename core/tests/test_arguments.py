@@ -9,7 +9,9 @@ from doorward import File, Function, InvalidArguments
 from doorward.answers import read
 from doorward.arguments import bind
 from doorward.artefacts import PREFIX, Artefacts
-from doorward.errors import UnknownName
+from doorward.errors import ApiError, UnknownName
+from doorward.redaction import NO_SECRETS
+from doorward.scrubber import redact_error
 from doorward.secrets import Secrets
 
 
@@ -193,6 +195,13 @@ def test_answers_keep_big_integers() -> None:
     assert read(answer, "s.f", 1000, secrets.redactor()).value == answer
     secrets.remember("918273645546372819203")
     assert read(answer, "s.f", 1000, secrets.redactor()).value == {**answer, "key": "[secret]"}
+
+
+def test_errors_keep_big_integers() -> None:
+    """So is a number in the body of an error."""
+    error = ApiError("no", status=409, body={"limit": 2**70})
+    redact_error(error, NO_SECRETS)
+    assert error.body == {"limit": 2**70}
 
 
 def test_artefacts_open_for_their_principal_only() -> None:

