@@ -151,6 +151,10 @@ def test_what_the_schema_allows_is_allowed(arguments: dict[str, Any]) -> None:
 def test_none_of_an_optional_parameter_is_left_out() -> None:
     """None where null is no value means that a parameter is not given; where null is a value, it is passed."""
     assert bound(count=None, payment=None, none=None, state=None, maybe=None, since=None) == {"owner": "a", "maybe": None, "since": None}
+    nulls = Function("shop", "change", parameters=PARAMETERS, sends_null=True)
+    assert bind(nulls, (), {"owner": "a", "count": None}, CATALOG) == {"owner": "a", "count": None}
+    with pytest.raises(InvalidArguments, match="argument owner: expected str, got None"):
+        bind(nulls, (), {"owner": None}, CATALOG)
     with pytest.raises(InvalidArguments, match="has no parameter 'other'"):
         bound(other=None)
 

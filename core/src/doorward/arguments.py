@@ -49,10 +49,10 @@ def bind(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], cat
             raise _invalid(function, catalog, f"got two values for {name!r}")
         bound[name] = value
     bound = {str(k): plain(v, keep=(int, bytes)) for k, v in bound.items()}
-    bound = {name: value for name, value in bound.items() if value is not None or not _omissible(function, name, catalog)}
-    if told := _mistakes(_validator(function, catalog), bound, names):
+    given = {name: value for name, value in bound.items() if value is not None or not _omissible(function, name, catalog)}
+    if told := _mistakes(_validator(function, catalog), given, names):
         raise _invalid(function, catalog, "; ".join(told))
-    return bound
+    return bound if function.sends_null else given
 
 
 def opened(call: Call, open: Callable[[str], File]) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def fits(function: Function, name: str, value: Any, catalog: Catalog) -> bool:
 
 
 def _omissible(function: Function, name: str, catalog: Catalog) -> bool:
-    """Whether None for a parameter means that it is left out: it is optional, and null is no value of it."""
+    """Whether None for a parameter means that it has no value: it is optional, and null is none of its schema's."""
     parameters = function.parameters
     return (
         name in parameters.get("properties", {}) and name not in parameters.get("required", ()) and not fits(function, name, None, catalog)

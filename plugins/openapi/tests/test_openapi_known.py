@@ -110,6 +110,32 @@ async def test_openapi_known_fields_of_a_body(api, operation, required, argument
     assert told["body"] == "&".join(f"{name}={value}" for name, value in (sent or {}).items())
 
 
+async def test_openapi_a_default_changes_nothing_that_is_there(api, operation):
+    """A PATCH has what has one value; what only has a default has to be given, or is left as it is."""
+    schema = {"type": "object", "required": ["kind", "size"], "properties": {"kind": {"const": "card"}, "size": {"default": 3}, "n": {}}}
+    made = await api(operation("patch", **body(schema)))
+    assert made.functions["op"].parameters["required"] == ["size"]
+    some = await api(operation("patch", **body(schema, required=False)))
+    assert json.loads((await some.call("op", n=1))["body"]) == {"kind": "card", "n": 1}
+
+
+async def test_openapi_none_is_null_in_json_and_nothing_elsewhere(host, upstream, operation):
+    """None for an optional field of a JSON body is null, which a PATCH needs to clear it; elsewhere it is left out, or what is known."""
+    host.install_real("openapi")
+    given = [{"name": "q", "in": "query", "schema": {"type": "string"}}, parameter("query", "version", const="v1")]
+    fields = body({"type": "object", "required": ["kind"], "properties": {"kind": {"const": "card"}, "who": {"type": "string"}}})
+    whole = operation("put", "/y", **body({"type": "array", "items": {"type": "string"}}))
+    paths = {
+        **operation("patch", parameters=given, **fields)["paths"],
+        "/y": {"put": {**whole["paths"]["/y"]["put"], "operationId": "whole"}},
+    }
+    (host.folder / "d.json").write_text(json.dumps({**operation(), "paths": paths}))
+    async with host.gateway(f'[servers.api]\nsource = "openapi"\nspec = "d.json"\nbase_url = "{upstream.url}"') as gate:
+        told = await gate.call("api.op", {"who": None, "q": None, "kind": None, "version": None})
+        assert (told["path"], told["body"]) == ("/x?version=v1", '{"kind":"card","who":null}')
+        assert (await gate.call("api.whole", {"body": None}))["body"] == ""
+
+
 async def test_openapi_a_method_that_is_known_is_no_word_of_a_reading_request(api, operation, upstream):
     """A constant header that makes a GET something else is not sent."""
     made = await api(operation(parameters=[parameter("header", "X-HTTP-Method-Override", const="DELETE")]))

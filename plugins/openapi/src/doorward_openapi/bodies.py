@@ -113,7 +113,8 @@ class Bodies:
             if schema.get("readOnly") or self._schema(node, file)[0].get("readOnly") is True:
                 continue
             wire = self._field("multipart" if "files" in plan else plan["kind"], encoding.get(name), node, file)
-            value = known.value(self._documents, node, file) if name in found.required else None
+            # A default is what something new has: it must not change what is there.
+            value = known.value(self._documents, node, file, default=method != "PATCH") if name in found.required else None
             keywords.append(Keyword(name, "body", schema, needed and name in found.required, wire, value))
         return keywords, {**plan, "spread": True, "required": needed}
 

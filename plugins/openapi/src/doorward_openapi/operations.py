@@ -119,6 +119,7 @@ class Operations:
             deprecated=node.get("deprecated") is True,
             tags=self._tags(node.get("tags")),
             route=operation.route,
+            sends_null=bool(plan and plan.get("spread") and plan["kind"] == "json"),
             names={argument: k.name for argument, k in arguments.items() if k.name not in ("", argument)},
             data=data,
         )
