@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 from doorward import Call, File, Function, InvalidArguments
+from doorward.answers import read
 from doorward.arguments import bind, opened
 from doorward.artefacts import PREFIX, Artefacts
-from doorward.errors import UnknownName
+from doorward.errors import ApiError, UnknownName
+from doorward.redaction import NO_SECRETS
+from doorward.scrubber import redact_error
+from doorward.secrets import Secrets
 
 
 class Definitions:
@@ -74,7 +78,7 @@ def bound(*args: Any, **kwargs: Any) -> dict[str, Any]:
         ({"payment": {"kind": "card", "number": "1", "holder": {}}}, "argument payment.holder: needs 'name'"),
         ({"payment": {"kind": "cash", "number": "1"}}, "argument payment.kind: expected 'card', got str 'cash'"),
         ({"payment": "cash"}, "argument payment: expected dict, got str 'cash'"),
-        ({"count": None}, "argument count: expected int, got None; leave it out if it has no value"),
+        ({"owner": None}, "shop.buy argument owner: expected str, got None"),
         ({"count": True}, "argument count: expected int, got bool True"),
         ({"count": 1.5}, "argument count: expected int, got float 1.5"),
         ({"count": "7"}, "argument count: expected int, got str '7'"),
@@ -146,6 +150,44 @@ def test_what_the_schema_allows_is_allowed(arguments: dict[str, Any]) -> None:
     assert value[name] == (list(arguments[name]) if isinstance(arguments[name], tuple) else arguments[name])
 
 
+def test_none_of_an_optional_parameter_is_left_out() -> None:
+    """None where null is no value means that a parameter is not given; where null is a value, it is passed."""
+    assert bound(count=None, payment=None, none=None, state=None, maybe=None, since=None) == {"owner": "a", "maybe": None, "since": None}
+    nulls = Function("shop", "change", parameters=PARAMETERS, sends_null=True)
+    assert bind(nulls, (), {"owner": "a", "count": None}, CATALOG) == {"owner": "a", "count": None}
+    with pytest.raises(InvalidArguments, match="argument owner: expected str, got None"):
+        bind(nulls, (), {"owner": None}, CATALOG)
+    with pytest.raises(InvalidArguments, match="has no parameter 'other'"):
+        bound(other=None)
+
+
+def test_nulls_inside_are_passed_on() -> None:
+    """What an API has answered can be sent back, with nulls of which its document does not speak; other mistakes beside them are told."""
+    names = Function("s", "f", parameters={"properties": {"names": {"additionalProperties": {"type": "string"}}}})
+    assert bind(names, (), {"names": {"": None}}, CATALOG) == {"names": {"": None}}
+    given = {"tags": ["a", None], "items": [{"sku": None, "qty": None}, None], "payment": {"kind": "card", "number": None, "holder": None}}
+    assert bound(**given) == {"owner": "a", **given}
+    many = Function("s", "f", parameters={"properties": {"x": {"type": "array", "items": {"type": "string"}}}})
+    assert bind(many, (), {"x": [None] * 3000}, CATALOG) == {"x": [None] * 3000}
+    for wrong, told in (({"tags": [None, 1]}, "tags[1]: expected str, got int 1"), ({"items": [{"qty": None}]}, "items[0]: needs 'sku'")):
+        with pytest.raises(InvalidArguments) as raised:
+            bound(**wrong)
+        assert str(raised.value) == f"shop.buy argument {told}"
+
+
+def test_a_mistake_is_told_once() -> None:
+    """What is missing is one sentence, and a wrong value of a list of values is told without its type."""
+    state = {"type": "string", "enum": ["open", "closed"]}
+    function = Function("s", "f", parameters={"properties": {"state": state, "a": {}, "b": {}}, "required": ["state", "a", "b"]})
+    for given, told in (
+        ({}, "needs the arguments 'state', 'a', 'b'"),
+        ({"state": 5, "a": 1, "b": 1}, "argument state: expected one of 'open', 'closed', got int 5"),
+    ):
+        with pytest.raises(InvalidArguments) as raised:
+            bind(function, (), given, CATALOG)
+        assert str(raised.value) == f"s.f {told}"
+
+
 def test_big_integers_stay_exact() -> None:
     """An integer of more than 64 bits is checked and passed as one."""
     function = Function("s", "f", parameters={"type": "object", "properties": {"n": {"type": "integer"}}})
@@ -165,6 +207,22 @@ def test_content_with_a_name_and_a_type_is_a_file() -> None:
     assert found == {"file": File("ü".encode(), "text/plain", "a.txt"), "files": [File(b"\xff"), "text"], "note": {"content": "x"}}
     odd = {"content": "x", "more": 1}
     assert opened(Call(function, {"file": odd}), lambda uri: File(b"")) == {"file": odd}
+
+
+def test_answers_keep_big_integers() -> None:
+    """What an API answers is to a program the number that it is, and no credential is overlooked in it."""
+    secrets = Secrets(environ={})
+    answer = {"n": [-12 * 10**40], "key": 918273645546372819203}
+    assert read(answer, "s.f", 1000, secrets.redactor()).value == answer
+    secrets.remember("918273645546372819203")
+    assert read(answer, "s.f", 1000, secrets.redactor()).value == {**answer, "key": "[secret]"}
+
+
+def test_errors_keep_big_integers() -> None:
+    """So is a number in the body of an error."""
+    error = ApiError("no", status=409, body={"limit": 2**70})
+    redact_error(error, NO_SECRETS)
+    assert error.body == {"limit": 2**70}
 
 
 def test_artefacts_open_for_their_principal_only() -> None:

@@ -42,7 +42,7 @@ def read(result: Any, function: str, most_bytes: int, redactor: Redactor) -> Ans
         answer.files.append(({}, file))
         return answer.files[-1][0]
 
-    answer.value = plain(result, held=held)
+    answer.value = plain(result, keep=(int,), held=held)
     dumped = dump(answer.value)
     _check_size(function, len(dumped), most_bytes)
     if not isinstance(result, File):

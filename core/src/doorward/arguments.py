@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.artefacts import PREFIX, handle
 from doorward.errors import InvalidArguments
-from doorward.mistakes import mistakes
+from doorward.mistakes import mistakes, of_null
 from doorward.schemas import unfolded
 from doorward.signatures import parameter_names, signature
 from doorward.types import Call, File, Function
@@ -27,6 +27,8 @@ MOST_PARTS = 200_000
 _MOST = 1024
 _EXPLAINED = 100
 """Parts of the arguments in which every mistake is looked for, which takes long in many; else the first one is told."""
+_FORGIVEN = 10_000
+"""The same, to tell nulls from mistakes."""
 
 _validators: OrderedDict[tuple[int, str], tuple[Function, Any]] = OrderedDict()
 
@@ -47,9 +49,10 @@ def bind(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], cat
             raise _invalid(function, catalog, f"got two values for {name!r}")
         bound[name] = value
     bound = {str(k): plain(v, keep=(int, bytes)) for k, v in bound.items()}
-    if told := _mistakes(_validator(function, catalog), bound, names):
+    given = {name: value for name, value in bound.items() if value is not None or not _omissible(function, name, catalog)}
+    if told := _mistakes(_validator(function, catalog), given, names):
         raise _invalid(function, catalog, "; ".join(told))
-    return bound
+    return bound if function.sends_null else given
 
 
 def opened(call: Call, open: Callable[[str], File]) -> dict[str, Any]:
@@ -95,6 +98,14 @@ def fits(function: Function, name: str, value: Any, catalog: Catalog) -> bool:
     return not any(list(error.instance_path)[:1] == [name] for error in _validator(function, catalog).iter_errors({name: value}))
 
 
+def _omissible(function: Function, name: str, catalog: Catalog) -> bool:
+    """Whether None for a parameter means that it has no value: it is optional, and null is none of its schema's."""
+    parameters = function.parameters
+    return (
+        name in parameters.get("properties", {}) and name not in parameters.get("required", ()) and not fits(function, name, None, catalog)
+    )
+
+
 def _mistakes(validator: Any, bound: Mapping[str, Any], names: Sequence[str]) -> list[str]:
     """What is wrong with arguments, bytes being texts to JSON Schema."""
     import jsonschema_rs
@@ -103,7 +114,9 @@ def _mistakes(validator: Any, bound: Mapping[str, Any], names: Sequence[str]) ->
     try:
         validator.validate(value)
     except jsonschema_rs.ValidationError as error:
-        return mistakes([error] if exceeds(value, _EXPLAINED) else validator.iter_errors(value), names)
+        if exceeds(value, _FORGIVEN if of_null(error, value) else _EXPLAINED):
+            return mistakes([error], names)
+        return mistakes([e for e in validator.iter_errors(value) if not of_null(e, value)], names)
     return []
 
 

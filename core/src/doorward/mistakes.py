@@ -6,7 +6,7 @@ Alternatives are explained by the one that was most likely meant, not by all of 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 _PYTHON = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None", "array": "list", "object": "dict"}
@@ -14,6 +14,7 @@ _OURS = {"backtrackLimitExceeded", "regexEngineFailure"}
 """Errors of a check itself: the API will check what it asks for."""
 
 _MOST = 3
+_NAMED = 6
 _TEXT = 120
 
 
@@ -23,15 +24,32 @@ def mistakes(errors: Iterable[Any], names: Sequence[str]) -> list[str]:
     What is wrong with the arguments as a whole comes first. Empty if only the checks themselves failed.
     """
     real = sorted((e for e in errors if e.kind.name not in _OURS), key=lambda e: (len(e.instance_path), e.kind.name))
-    told = list(dict.fromkeys(_sentence(error, names) for error in real))
+    listed = {_path(e.instance_path) for e in real if e.kind.name in ("enum", "const")}
+    missing: dict[str, list[str]] = {}
+    for error in real:
+        if error.kind.name == "required":
+            missing.setdefault(_path(error.instance_path), []).append(error.kind.property)
+    real = [e for e in real if e.kind.name != "type" or _path(e.instance_path) not in listed]  # the values say the type, too
+    told = list(dict.fromkeys(_sentence(error, names, missing) for error in real))
     return told if len(told) <= _MOST else [*told[:_MOST], f"and {len(told) - _MOST} more"]
 
 
-def _sentence(error: Any, names: Sequence[str]) -> str:
+def of_null(error: Any, arguments: Mapping[str, Any]) -> bool:
+    """Whether nothing is wrong but a null inside of an argument. APIs answer with nulls of which their documents do not speak, and take
+    them back: it is theirs to judge."""
+    if error.kind.name in ("anyOf", "oneOf"):
+        return any(errors and all(of_null(e, arguments) for e in errors) for errors in getattr(error.kind, "context", None) or ())
+    inside = any(arguments.get(name) is not None for name in list(error.instance_path)[:1])
+    return error.instance is None and inside and error.kind.name in ("type", "enum", "const")
+
+
+def _sentence(error: Any, names: Sequence[str], missing: Mapping[str, Sequence[str]]) -> str:
     error = _meant(error)
     path, kind = _path(error.instance_path), error.kind
     if kind.name == "required":
-        return f"argument {path}: needs {kind.property!r}" if path else f"needs the argument {kind.property!r}"
+        needed = missing.get(path, [kind.property])
+        listed = _listed(needed[:_NAMED]) + (f" … ({len(needed) - _NAMED} more)" if len(needed) > _NAMED else "")
+        return f"argument {path}: needs {listed}" if path else f"needs the argument{'s' if len(needed) > 1 else ''} {listed}"
     if kind.name == "additionalProperties" and not path:
         unknown = [str(name)[:_TEXT] for name in kind.unexpected]
         near = [n for u in unknown[:10] for n in difflib.get_close_matches(u, names, n=1)]
@@ -115,7 +133,7 @@ def _near(value: Any, options: Sequence[Any]) -> str:
 def _given(value: Any) -> str:
     match value:
         case None:
-            return "None; leave it out if it has no value"
+            return "None"
         case bool() | int() | float() | str():
             return f"{type(value).__name__} {_short(value)}"
         case list():

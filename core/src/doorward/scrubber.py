@@ -191,7 +191,7 @@ def redact_error(error: DoorwardError, redactor: Redactor) -> None:
     error.hint = redactor.text(error.hint) if error.hint else None
     error.args = (error.message,)
     if getattr(error, "body", None) is not None:
-        error.body = cut(redactor.value(plain(error.body)), MOST_OF_BODY)  # type: ignore[attr-defined]
+        error.body = cut(redactor.value(plain(error.body, keep=(int,))), MOST_OF_BODY)  # type: ignore[attr-defined]
 
 
 def bits(value: str) -> float:

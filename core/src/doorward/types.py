@@ -26,7 +26,8 @@ class Function:
     `name` is a Python identifier, unique in its server; `id` is what the upstream calls it. `parameters` is a
     JSON Schema of type object whose properties are the keyword arguments. `returns` is the schema of the
     result, `None` if nobody knows it. `route` (`"GET /repos/{owner}"`) is for patterns and search. `names` says what the
-    upstream calls those parameters that have another name here; a call may use either. `data` is the source's own:
+    upstream calls those parameters that have another name here; a call may use either. `sends_null` says that None for an optional
+    parameter reaches the source although its schema does not have null; else it is left out. `data` is the source's own:
     whatever it needs to perform the call; plain JSON, never a secret.
     """
 
@@ -44,6 +45,7 @@ class Function:
     tags: tuple[str, ...] = ()
     route: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
+    sends_null: bool = False
     data: Mapping[str, Any] = field(default_factory=dict)
 
     @property

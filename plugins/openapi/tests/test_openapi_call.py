@@ -262,6 +262,12 @@ async def test_openapi_broken_json_is_text(api, operation, upstream, body):
         ({"errors": [{"message": "a"}, {"message": "b"}]}, "a; b"),
         ({"detail": [{"loc": ["body", "x"], "msg": "missing"}]}, "body.x: missing"),
         ([], ""),
+        ({"title": "Conflict", "status": 409}, ""),
+        ("conflict.", ""),
+        ("409 Conflict", ""),
+        ("con", "con"),
+        ({"error": "No room", "message": "No room in shelf 7"}, "No room in shelf 7"),
+        ({"title": "No room in shelf 7", "detail": "shelf 7"}, "No room in shelf 7"),
     ],
 )
 async def test_openapi_errors_say_why(api, operation, upstream, body, told):
@@ -355,6 +361,35 @@ async def test_openapi_unreachable_server(api, operation):
         await made.call("op", secret="do-not-tell")
     assert "do-not-tell" not in str(raised.value) + str(raised.value.hint)
     assert "base_url" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (b"", "the connection ended before the answer was there"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", "the connection ended before the answer was there"),
+        (b"SSH-2.0-OpenSSH_9.9\r\n", "what came is no HTTP"),
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc", "the answer cannot be unpacked"),
+    ],
+)
+async def test_openapi_a_lost_answer_is_told_in_words(api, operation, answer, why):
+    """What went wrong with the connection is said in words, never by the name of a Python class."""
+
+    async def serve(stream):
+        async with stream:
+            await stream.receive()
+            await stream.send(answer)
+
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener, anyio.create_task_group() as tasks:
+        port = listener.extra(anyio.abc.SocketAttribute.local_port)
+        tasks.start_soon(listener.serve, serve)
+        made = await api(operation(), base_url=f"http://127.0.0.1:{port}", retries=0)
+        with pytest.raises(ServerError) as raised:
+            await made.call("op")
+        tasks.cancel_scope.cancel()
+    assert str(raised.value).startswith(f"api.op (GET /x): the exchange with http://127.0.0.1:{port} failed: ")
+    assert why in str(raised.value)
+    assert "Error" not in str(raised.value)
 
 
 async def test_openapi_timeout(api, operation):

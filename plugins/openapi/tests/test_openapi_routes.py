@@ -107,6 +107,53 @@ def test_openapi_the_more_literal_route_is_meant(template: str, sent: str, other
     assert [route.path for route in found.others("GET", template, sent)] == others
 
 
+@pytest.mark.parametrize(
+    ("template", "query", "others"),
+    [
+        ("/x", "", []),
+        ("/x", "comp=acl", ["/x?comp=acl"]),
+        ("/x", "q=1&%63omp=acl", ["/x?comp=acl"]),
+        ("/x", "C%4FMP=Acl", ["/x?comp=acl"]),
+        ("/x", "comp=acl&comp=list&all=", ["/x?comp=acl", "/x?comp=list&all"]),
+        ("/x", "comp=list", []),
+        ("/x?comp=acl", "comp=acl", []),
+        ("/x?comp=acl", "comp=acl&all=1&comp=list", []),
+        ("/x?comp=list&all", "comp=list&all&comp=acl", ["/x?comp=acl"]),
+        ("/x?q={q}", "q=7&comp=acl", ["/x?comp=acl"]),
+        ("/{z}", "comp=acl", ["/x", "/x?comp=acl", "/x?comp=list&all", "/x?q={q}"]),
+    ],
+)
+def test_openapi_the_route_whose_query_is_sent_is_meant(template: str, query: str, others: list[str]) -> None:
+    """Of path keys that differ in their query, one is meant whose query is part of what is sent."""
+    found = routes("/x", "/x?comp=acl", "/x?comp=list&all", "/x?q={q}", "/{y}")
+    assert [route.path for route in found.others("GET", template, "/x", query)] == others
+
+
+async def test_openapi_a_query_reaches_no_function_that_is_closed(host: Any, upstream: Any, document: Any) -> None:
+    """The parameters of one operation cannot make it another one that the policy denies, though no path has a variable."""
+    comp, q = ({"name": name, "in": "query", "schema": {"type": "string"}} for name in ("comp", "q"))
+    read = {"/x": {"get": {"operationId": "read", "parameters": [comp, q]}}}
+    acl = {"/x?comp=acl": {"get": {"operationId": "acl", "parameters": [q]}}}
+    (host.folder / "openapi.json").write_text(json.dumps(document(read, **{"x-ms-paths": acl})))
+    host.install("source", "openapi", OpenAPI)
+    server = f'[servers.u]\nsource = "openapi"\nspec = "openapi.json"\nbase_url = "{upstream.url}"'
+    async with host.gateway(f"cache = 'none'\nplugins = []\n[policy]\ndeny = ['u.acl']\n{server}\n") as gate:
+        for value in ("acl", "ACL"):
+            with pytest.raises(Refused, match=r"can mean GET /x\?comp=acl, which may not be called"):
+                await gate.call("u.read", {"comp": value})
+        for arguments in ({"comp": "other"}, {"q": "comp=acl"}, {"q": "1&comp=acl"}):
+            await gate.call("u.read", arguments)
+    assert [seen["path"] for seen in upstream.seen] == ["/x?comp=other", "/x?q=comp%3Dacl", "/x?q=1%26comp%3Dacl"]
+
+
+async def test_openapi_a_variable_of_a_query_reaches_no_function_that_is_closed(gateway: Any) -> None:
+    """Nor can a variable in the query of a path key."""
+    async with gateway("[policy]\ndeny = ['u.do_a']") as gate:
+        await gate.call("u.do_b", {"b": "c"})
+        with pytest.raises(Refused, match=r"can mean GET /x\?do=a"):
+            await gate.call("u.do_b", {"b": "a"})
+
+
 def test_openapi_many_routes_cost_little() -> None:
     """A document of many variables and ten thousand routes is looked through along the path alone."""
     many = routes(*[f"/{{a}}/{{b}}/p{n}/{{c}}" for n in range(10_000)], *["/" + "/".join(["{x}"] * n) for n in range(1, 200)])

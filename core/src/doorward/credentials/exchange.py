@@ -40,7 +40,7 @@ async def exchange(client: httpx2.AsyncClient, request: httpx2.Request) -> httpx
     except TimeoutError:
         raise ServerError(f"{where} cannot be reached: no answer within {PATIENCE:.0f} seconds", hint=ADVICE) from None
     except httpx2.HTTPError as error:
-        raise ServerError(f"{where} cannot be reached: {type(error).__name__}: {error}", hint=ADVICE) from None
+        raise ServerError(f"{where} cannot be reached: {str(error) or 'the connection was lost'}", hint=ADVICE) from None
     headers = [(name, value) for name, value in response.headers.multi_items() if name not in ("content-encoding", "content-length")]
     whole = httpx2.Response(response.status_code, headers=headers, content=body, request=request)
     if not _TEXT.fullmatch(whole.charset_encoding or "utf-8"):

@@ -184,6 +184,12 @@ class ExecutorConformance:
         assert [(type(value), value) for value in came] == [(type(value), value) for value in sent]
 
     @pytest.mark.anyio
+    async def test_whole_numbers_are_numbers_of_any_size(self, host: Any) -> None:
+        """One beyond 64 bits is a number to a program, and goes there and back as it is."""
+        code = "import calc\nn = calc.echo(-12 * 10**40)\n[n == -12 * 10**40, calc.echo([n]) == [n], calc.add(n, 1) - n]"
+        assert await self.value_of(host, code) == [True, True, 1]
+
+    @pytest.mark.anyio
     async def test_prints_come_in_order(self, host: Any) -> None:
         """All of it, also of many lines and of what has no end of line."""
         ended, door = await self.run(

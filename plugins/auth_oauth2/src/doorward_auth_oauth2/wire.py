@@ -133,7 +133,7 @@ class Wire:
         except TimeoutError:
             raise ServerError(f"{place(url)} cannot be reached: no answer within {PATIENCE:.0f} seconds") from None
         except httpx2.HTTPError as error:
-            raise ServerError(f"{place(url)} cannot be reached: {type(error).__name__}: {error}") from None
+            raise ServerError(f"{place(url)} cannot be reached: {str(error) or 'the connection was lost'}") from None
 
     def _conceal_request(self, request: httpx2.Request) -> None:
         scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")

@@ -139,7 +139,9 @@ def error_of(what: str, answer: Answer, suggest: Callable[[], str] = str) -> Api
     """The error that an answer of 400 and above stands for. `suggest` tells what to do if it lacks credentials."""
     value = _error_body(answer)
     told = _told(value, 0)
-    message = f"{what} answered {status(answer.status)}" + (f": {quoted(told)}" if told else "")
+    said = status(answer.status)
+    new = told.strip(".!").casefold() not in ("", said.casefold(), said.partition(" ")[2].casefold())
+    message = f"{what} answered {said}" + (f": {quoted(told)}" if new else "")
     after = answer.retry_after
     return ApiError(message, status=answer.status, body=value, retry_after=after, hint=_hint(answer.status, after, suggest))
 
@@ -176,7 +178,7 @@ def _told(value: Any, depth: int) -> str:
     for key in ("title", "detail", "message", "error_description", "msg", "error", "errors", "reason", "description", "fault", "Message"):
         told = _told(value.get(key), depth + 1)
         if told and not any(told in part for part in parts):
-            parts.append(told)
+            parts = [*(part for part in parts if part not in told), told]  # what says more says it all
     if "loc" in value and parts:  # FastAPI says where
         parts[0] = f"{'.'.join(map(str, value['loc'])) if isinstance(value['loc'], list) else value['loc']}: {parts[0]}"
     return ": ".join(parts[:3])[:_KEPT]

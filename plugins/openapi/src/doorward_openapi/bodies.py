@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from doorward_openapi import media_types
+from doorward_openapi import known, media_types
 from doorward_openapi.keywords import Keyword, Unusable
 from doorward_openapi.parameters import described
 from doorward_openapi.refs import BadRef, Documents
@@ -19,6 +19,7 @@ MOST_FIELDS = 200
 
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,100}")
 _OBJECTS = ("object", ["object"], ["object", "null"], ["null", "object"])
+_OTHERS = ("additionalProperties", "unevaluatedProperties")
 _MORE = {"patternProperties", "discriminator", "if", "$dynamicRef"}
 _SPREAD = ("json", "form", "multipart")
 
@@ -73,7 +74,7 @@ class Bodies:
             return self._spread(body, method, entry, found, plan)
         if form == "json" and (raw := next((m for m, _, _ in content if media_types.kind(m) == "binary"), None)):
             plan["bytes"] = raw
-        if found and self._schema(node, file)[0].get("additionalProperties") is False:
+        if found and any(self._schema(node, file)[0].get(key) is False for key in _OTHERS):
             return [], None  # an object that may hold nothing
         required = body.get("required") is True
         schema = self._whole(entry, file, plan)
@@ -112,7 +113,9 @@ class Bodies:
             if schema.get("readOnly") or self._schema(node, file)[0].get("readOnly") is True:
                 continue
             wire = self._field("multipart" if "files" in plan else plan["kind"], encoding.get(name), node, file)
-            keywords.append(Keyword(name, "body", schema, needed and name in found.required, wire))
+            # A default is what something new has: it must not change what is there.
+            value = known.value(self._documents, node, file, default=method != "PATCH") if name in found.required else None
+            keywords.append(Keyword(name, "body", schema, needed and name in found.required, wire, value))
         return keywords, {**plan, "spread": True, "required": needed}
 
     def _whole(self, entry: Mapping[str, Any], file: str, plan: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,7 +139,7 @@ class Bodies:
         self._fuel -= 1
         if depth > 8 or self._fuel < 0 or node.get("type", "object") not in _OBJECTS:
             return None
-        if node.get("additionalProperties") not in (None, False) or not node.keys().isdisjoint(_MORE):
+        if any(node.get(key) not in (None, False) for key in _OTHERS) or not node.keys().isdisjoint(_MORE):
             return None
         if any(not _only_requires(node[k]) for k in ("oneOf", "anyOf") if k in node):
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -105,10 +105,7 @@ class _Compiler:
         return found
 
     def _walk(self) -> Iterator[Operation]:
-        paths = self._root.get("paths")
-        if paths is not None and not isinstance(paths, dict):
-            self._skip("paths", f"is {kind(paths)}, not an object")
-        for path, entry in paths.items() if isinstance(paths, dict) else ():
+        for path, entry in [*self._paths("paths"), *self._paths("x-ms-paths")]:
             if path.startswith("x-"):
                 continue
             try:
@@ -126,6 +123,13 @@ class _Compiler:
                     self._skip(operation.route, str(error))
                     continue
                 yield operation if node is operation.node else replace(operation, node=node, home=home)
+
+    def _paths(self, key: str) -> Iterable[tuple[str, Any]]:
+        """The entries of `paths`, or of Azure's `x-ms-paths`, whose keys differ in their queries."""
+        paths = self._root.get(key)
+        if paths is not None and not isinstance(paths, dict):
+            self._skip(key, f"is {kind(paths)}, not an object")
+        return paths.items() if isinstance(paths, dict) else ()
 
     def _item(self, entry: Any) -> tuple[Any, str]:
         """A path item; what stands beside its `$ref` counts as well (3.x section "Path Item Object")."""

@@ -9,6 +9,15 @@ from urllib.parse import urlsplit
 import httpx2
 from doorward import ServerError
 
+_WORDS: tuple[tuple[type[Exception], str], ...] = (
+    (httpx2.ProxyError, "the proxy does not let it through"),
+    (httpx2.WriteError, "the connection was lost before the request was sent"),
+    (httpx2.NetworkError, "the connection was lost before the answer was there"),
+    (httpx2.RemoteProtocolError, "the connection ended before the answer was there, or what came is no HTTP"),
+    (httpx2.DecodingError, "the answer cannot be unpacked"),
+)
+"""What errors of the client mean; their own texts may quote the other side."""
+
 
 @contextmanager
 def explained(server: str, what: str, url: str, timeout: float, socket: str | None = None) -> Iterator[None]:
@@ -30,7 +39,8 @@ def explained(server: str, what: str, url: str, timeout: float, socket: str | No
         hint = hint or f"Check `base_url` (or `spec`, of a document) of [servers.{server}], the network and the proxy."
         raise ServerError(f"{what}: {place} cannot be reached: {text[:200]}", hint=hint) from None
     except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
-        why = f"the exchange with {place} failed: {type(error).__name__}"
+        words = next((words for kind, words in _WORDS if isinstance(error, kind)), "the request cannot be made")
+        why = f"the exchange with {place} failed: {words}"
         raise ServerError(f"{what}: {why}", hint="Try again; if it stays, tell the operator.") from None
 
 

@@ -18,13 +18,20 @@ class Unusable(Exception):
 @dataclass(frozen=True, slots=True)
 class Keyword:
     """One argument: its name on the wire, its location (`path`, `query`, `header`, `cookie`, `body` …), its JSON
-    Schema, and `wire`: how it is written there, where that is not the location's usual way."""
+    Schema, and `wire`: how it is written there, where that is not the location's usual way. `known` is the value of one that is
+    required and not given; None: it has to be given."""
 
     name: str
     where: str
     schema: Mapping[str, Any]
     required: bool = False
     wire: Mapping[str, Any] = field(default_factory=dict)
+    known: Any = None
+
+    @property
+    def needed(self) -> bool:
+        """Whether a program has to give it."""
+        return self.required and self.known is None
 
 
 def named(keywords: Iterable[Keyword]) -> dict[str, Keyword]:
@@ -44,7 +51,11 @@ def named(keywords: Iterable[Keyword]) -> dict[str, Keyword]:
 
 def schema(arguments: Mapping[str, Keyword]) -> dict[str, Any]:
     """The object schema of all arguments, required ones first."""
-    ordered = sorted(arguments, key=lambda name: not arguments[name].required)
-    required = [name for name in ordered if arguments[name].required]
-    out: dict[str, Any] = {"type": "object", "properties": {n: arguments[n].schema for n in ordered}}
+    ordered = sorted(arguments, key=lambda name: not arguments[name].needed)
+    required = [name for name in ordered if arguments[name].needed]
+    out: dict[str, Any] = {"type": "object", "properties": {n: _shown(arguments[n]) for n in ordered}}
     return {**out, "required": required, "additionalProperties": False} if required else {**out, "additionalProperties": False}
+
+
+def _shown(keyword: Keyword) -> Mapping[str, Any]:
+    return keyword.schema if keyword.known is None else {**keyword.schema, "default": keyword.known}

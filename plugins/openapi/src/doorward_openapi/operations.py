@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from doorward import Function
 
-from doorward_openapi import keywords, media_types, parameters, paths, steering, swagger2
+from doorward_openapi import keywords, known, media_types, parameters, paths, steering, swagger2
 from doorward_openapi.bodies import Bodies
 from doorward_openapi.keywords import Unusable
 from doorward_openapi.refs import BadRef, Documents
@@ -94,6 +94,8 @@ class Operations:
         old = node
         if self._old:
             node, found = swagger2.upgraded(node, found, self._root)
+        path, settled = paths.settled(path, {p["name"] for p, _ in found if p["in"] == "query"})
+        found = [(p, home) for p, home in found if p["in"] != "query" or p["name"] not in settled]
         words = list(parameters.keywords(found, path, self._configured, self._keyword))
         body, plan = self._bodies.keywords(node.get("requestBody"), file, method)
         arguments = keywords.named(self._offered([*words, *body], reads=method in _READING))
@@ -117,6 +119,7 @@ class Operations:
             deprecated=node.get("deprecated") is True,
             tags=self._tags(node.get("tags")),
             route=operation.route,
+            sends_null=bool(plan and plan.get("spread") and plan["kind"] == "json"),
             names={argument: k.name for argument, k in arguments.items() if k.name not in ("", argument)},
             data=data,
         )
@@ -136,7 +139,10 @@ class Operations:
             text = (file, encoded(parameter))
             if text not in self._made:
                 upgraded = swagger2.upgraded_parameter(parameter) if self._old else parameter
-                self._made[text] = parameters.keyword(upgraded, file, self._schemas)
+                made = parameters.keyword(upgraded, file, self._schemas)
+                # What a path names is not for a default to choose.
+                value = known.value(self._documents, upgraded.get("schema"), file, default=made.where != "path") if made.required else None
+                self._made[text] = replace(made, known=value)
             self._made[key] = self._made[text]
         return self._made[key]
 
@@ -190,7 +196,10 @@ class Operations:
 
 
 def _wires(arguments: Mapping[str, keywords.Keyword]) -> list[dict[str, Any]]:
-    return [{"arg": arg, "name": k.name, "in": k.where, **k.wire} for arg, k in arguments.items()]
+    def wire(keyword: keywords.Keyword) -> dict[str, Any]:
+        return {"name": keyword.name, "in": keyword.where, **keyword.wire, **({} if keyword.known is None else {"known": keyword.known})}
+
+    return [{"arg": arg, **wire(keyword)} for arg, keyword in arguments.items()]
 
 
 def _summary(node: Mapping[str, Any]) -> str:

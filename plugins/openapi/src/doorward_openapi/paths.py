@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from urllib.parse import quote, unquote
 
 from doorward import InvalidArguments
@@ -30,6 +30,17 @@ def filled(template: str, values: Mapping[str, str]) -> tuple[str, str]:
         )
     plain = {name: re.sub(r"[&+;=]", lambda found: quote(found[0]), value) for name, value in values.items()}
     return path, _written(query, plain, "!$&'()*+,;=:@/?%~")
+
+
+def settled(template: str, queries: Collection[str]) -> tuple[str, set[str]]:
+    """A template whose query may give values of query parameters itself: without those that have a variable, for the parameter gives
+    them, and the names of those whose value stands there."""
+    path, _, query = template.partition("#")[0].partition("?")
+    pairs = [(pair, unquote(pair.partition("=")[0])) for pair in query.split("&") if pair]
+    kept = [(pair, name) for pair, name in pairs if name not in queries or not TEMPLATE.search(pair)]
+    if len(kept) < len(pairs):
+        template = f"{path}?{'&'.join(pair for pair, _ in kept)}" if kept else path
+    return template, {name for _, name in kept} & set(queries)
 
 
 def leads_away(path: str) -> bool:

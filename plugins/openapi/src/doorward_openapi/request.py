@@ -37,10 +37,13 @@ def build(base: str, data: Mapping[str, Any], arguments: Mapping[str, Any]) -> R
     query: list[str] = []
     cookies: list[str] = []
     body: list[payload.Field] = []
+    bodily = data.get("body", {}).get("required") or any(w["in"] == "body" and w["arg"] in arguments for w in data["arguments"])
     for wire in data["arguments"]:
-        if wire["arg"] not in arguments:
+        name, value = wire["name"], arguments.get(wire["arg"])
+        if value is None and "known" in wire and (wire["in"] != "body" or bodily):
+            value = wire["known"]
+        elif wire["arg"] not in arguments:
             continue
-        name, value = wire["name"], arguments[wire["arg"]]
         match wire["in"]:
             case "path":
                 path[name] = _path_value(wire, value)

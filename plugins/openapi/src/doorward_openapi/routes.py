@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
 
 from doorward import clean_text
 
@@ -35,11 +36,11 @@ class _Node:
 
 
 def listed(operations: Iterable[Operation]) -> dict[str, Any]:
-    """The routes by their method, as they are stored; none of a document in which no path has a variable."""
+    """The routes by their method, as they are stored; none of a document in which no path has a variable or a query."""
     found: dict[str, Any] = {}
     for operation in operations:
         found.setdefault(operation.method, []).append([clean_text(operation.path), clean_text(operation.id or operation.route)])
-    return found if any("{" in path for routes in found.values() for path, _ in routes) else {}
+    return found if any("{" in path or "?" in path for routes in found.values() for path, _ in routes) else {}
 
 
 class Routes:
@@ -48,16 +49,20 @@ class Routes:
     def __init__(self, table: Mapping[str, Any]) -> None:
         self._roots = {method: _tree(Route(path, id) for path, id in routes) for method, routes in table.items()}
 
-    def others(self, method: str, template: str, path: str) -> Iterator[Route]:
+    def others(self, method: str, template: str, path: str, query: str = "") -> Iterator[Route]:
         """The routes that a path, as it is sent, can mean rather than that of the template from which it was made: the more literal one
-        wins, as OpenAPI has it."""
-        own = _shape(template)
+        wins, as OpenAPI has it, and so does one whose own query is part of the `query` that is sent."""
+        own, said, given = _shape(template), _said(template), _pairs(query)
         root = self._roots.get(method, _Node())
         for text in dict.fromkeys(paths.decodings(path)):
+            met = False
             for route in _matching(root, [part.casefold() for part in paths.parts(text) if part]):
-                if _shape(route.path) == own:
+                same = _shape(route.path) == own
+                if met and not same:
                     break
-                yield route
+                met = met or same
+                if not same or said < said | _said(route.path) <= given:
+                    yield route
 
 
 def _tree(routes: Iterable[Route]) -> _Node:
@@ -75,6 +80,18 @@ def _shape(template: str) -> list[str]:
     """The parts of a template, `{}` for each variable."""
     path = paths.TEMPLATE.sub("{}", template.partition("#")[0].partition("?")[0])
     return [part.casefold() for part in paths.parts(next(paths.decodings(path))) if part]
+
+
+def _said(template: str) -> frozenset[tuple[str, str]]:
+    """What a template says of its query, without what its variables give."""
+    return frozenset(
+        (name, value) for name, value in _pairs(template.partition("#")[0].partition("?")[2]) if not paths.TEMPLATE.search(value)
+    )
+
+
+def _pairs(query: str) -> frozenset[tuple[str, str]]:
+    """The pairs of a query, as a server sees them that takes capitals for small letters."""
+    return frozenset((name.casefold(), value.casefold()) for name, value in parse_qsl(query, keep_blank_values=True))
 
 
 def _matching(node: _Node, parts: Sequence[str]) -> Iterator[Route]:

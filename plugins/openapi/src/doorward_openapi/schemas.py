@@ -34,7 +34,9 @@ _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "m
 _FLAGS = ("deprecated", "readOnly", "writeOnly")
 _BOUNDS = frozenset(["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"])
 _RARE = frozenset(["const", "pattern", "uniqueItems", *_COUNTS, *_FLAGS, *_BOUNDS])
-_PARTS = frozenset(["properties", "required", "items", "prefixItems", "additionalProperties", "allOf", "anyOf", "oneOf"])
+_PARTS = frozenset(
+    ["properties", "required", "items", "prefixItems", "additionalProperties", "unevaluatedProperties", "allOf", "anyOf", "oneOf"]
+)
 """Most schemas have none of these: one look at all of them is cheaper than a look at each."""
 
 
@@ -201,6 +203,9 @@ class Schemas:
             out["prefixItems"] = [convert(part) for part in tuple_items[:100]]
         if isinstance(extra := node.get("additionalProperties"), dict) and "patternProperties" not in node:
             out["additionalProperties"] = convert(extra)
+        elif isinstance(extra := node.get("unevaluatedProperties"), dict) and "patternProperties" not in node:
+            several = "$ref" in out or not node.keys().isdisjoint(("allOf", "anyOf", "oneOf"))
+            out["unevaluatedProperties" if several else "additionalProperties"] = convert(extra)
         for key in ("allOf", "anyOf", "oneOf"):
             if isinstance(parts := node.get(key), list) and parts:
                 converted = [convert(part) for part in parts[:500]]

@@ -144,7 +144,7 @@ class OpenAPI:
         what = f"{function.qualified} ({function.route})"
         await self._vouch(function.data.get("base"))
         prepared = request.build(self._base(function.data), function.data, call.arguments)
-        await self._require_own(call, prepared.path)
+        await self._require_own(call, prepared.path, urlsplit(prepared.url).query)
         timeout = min(self._settings.timeout, call.time_left)
         answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=function.idempotent)
         if answer.status >= 400:
@@ -153,20 +153,20 @@ class OpenAPI:
         following = pages.following(function, call.arguments, answer.headers, value)
         return value if following is None else Reply(value, next=following)
 
-    async def _require_own(self, call: Call, path: str) -> None:
-        """That a path is the function's own, or one's of another that may be called as well.
+    async def _require_own(self, call: Call, path: str, query: str) -> None:
+        """That a path, with its query, is the function's own, or one's of another that may be called as well.
 
         Raises: Refused.
         """
         from doorward_openapi.routes import NAME, Routes
 
         data = call.function.data
-        table = self._server.definition(NAME) if "{" in data["path"] else None
+        table = self._server.definition(NAME) if query or "{" in data["path"] else None
         if table is None:
             return
         if self._routes is None or self._routes[0] is not table:
             self._routes = table, await anyio.to_thread.run_sync(Routes, table)
-        for other in self._routes[1].others(data["method"], data["path"], path):
+        for other in self._routes[1].others(data["method"], data["path"], path, query):
             if not call.allows(other.id, route := f"{data['method']} {other.path}"):
                 raise Refused(f"{call.function.qualified}: the path {path[:200]!r} can mean {route}, which may not be called")
 
