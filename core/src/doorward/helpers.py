@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.config import module_name
 from doorward.errors import InvalidArguments, UnknownName
-from doorward.pages import MOST_PAGES, pages
+from doorward.pages import MOST_PAGES, items, pages
 
 if TYPE_CHECKING:
     from doorward.discovery import Discovery
@@ -31,6 +31,8 @@ class Helpers:
             "describe": self._describe,
             "call": self._call,
             "pages": self._pages,
+            "items": self._items,
+            "reply": self._reply,
             "server": self._server,
             "list_resources": self._list_resources,
             "read_resource": self._read_resource,
@@ -67,8 +69,23 @@ class Helpers:
     async def _pages(
         self, run: RunDoor, function: str, arguments: Mapping[str, Any] | None = None, *, most: int = MOST_PAGES, **kwargs: Any
     ) -> Any:
+        """The answers of all pages of what a function lists, whole, as a list: from that of the arguments on, `most` at most."""
         run.made -= 1  # its calls are counted
         return await pages(run, function, {**(arguments or {}), **kwargs}, int(most))
+
+    async def _items(
+        self, run: RunDoor, function: str, arguments: Mapping[str, Any] | None = None, *, most: int | None = None, **kwargs: Any
+    ) -> Any:
+        """What is in all pages of what a function lists, as one list: the items of each page, `most` at most."""
+        run.made -= 1
+        declared = self._discovery.list_in(function, run.program.principal) if isinstance(function, str) else ()
+        return await items(run, function, {**(arguments or {}), **kwargs}, None if most is None else int(most), declared)
+
+    async def _reply(self, run: RunDoor, function: str, arguments: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
+        """A call with what its answer has besides the value: `value`, the HTTP `status`, and `headers`, by names in small letters."""
+        run.made -= 1
+        reply = await run.reply(function, (), {**(arguments or {}), **kwargs}, headers=True)
+        return {"value": reply.value, "status": reply.status, "headers": dict(reply.headers)}
 
     async def _server(self, run: RunDoor, name: str) -> Any:
         return self._discovery.module(name, run.program.principal)  # which the sandbox imports

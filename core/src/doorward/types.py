@@ -26,8 +26,8 @@ class Function:
     `name` is a Python identifier, unique in its server; `id` is what the upstream calls it. `parameters` is a
     JSON Schema of type object whose properties are the keyword arguments. `returns` is the schema of the
     result, `None` if nobody knows it. `route` (`"GET /repos/{owner}"`) is for patterns and search. `names` says what the
-    upstream calls those parameters that have another name here; a call may use either. `data` is the source's own:
-    whatever it needs to perform the call; plain JSON, never a secret.
+    upstream calls those parameters that have another name here; a call may use either. `headers` are the names of those that an
+    answer is said to have beside its value. `data` is the source's own: whatever it needs to perform the call; plain JSON, never a secret.
     """
 
     server: str
@@ -44,6 +44,7 @@ class Function:
     tags: tuple[str, ...] = ()
     route: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
+    headers: tuple[str, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -134,7 +135,7 @@ class Call:
     """One call out of a sandbox (or of the command line) on its way to a source. `deadline` is a time on the run's `clock`,
     which stands still while the client is asked; `client` is who asked for the run, where that is an MCP client. `allows` says whether the
     run may call another function of the server as well, by its original id and its route: for a source to which the call may turn out to be
-    that one's."""
+    that one's. `link` is that of the `Reply` which this call gets the next page of; no program can give one."""
 
     function: Function
     arguments: Mapping[str, Any]
@@ -144,6 +145,7 @@ class Call:
     client: Client | None = None
     clock: Clock = field(default_factory=Clock, repr=False, compare=False)
     allows: Callable[[str, str], bool] = field(default=lambda id, route: True, repr=False, compare=False)
+    link: str = field(default="", repr=False)
 
     @property
     def time_left(self) -> float:
@@ -156,13 +158,23 @@ class Reply:
     """What a source may return of a call, where it knows more than the value.
 
     `type` is the media type and `name` the file name of bytes; `next` are the keyword arguments of the call of the
-    same function that gets the next page, `None` if there is none or none is known.
+    same function that gets the next page, `None` if there is none or none is known; `link` is what the source wants to have with
+    them, as `Call.link`, where arguments cannot say it. `left` is why a next page that there is cannot be had: a sentence's end. `items` are
+    the keys that lead to the list of which a page is made, where the source knows it for sure.
+
+    `status` is the HTTP status, and `headers` are what the answer has besides its value. Programs get them by `doorward.reply`,
+    credentials left out, names in small letters.
     """
 
     value: Any
     type: str = ""
     name: str = ""
     next: Mapping[str, Any] | None = None
+    link: str = field(default="", repr=False)
+    left: str = field(default="", compare=False)
+    items: Sequence[str] = field(default=(), compare=False)
+    status: int | None = field(default=None, compare=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
