@@ -58,10 +58,8 @@ def at(value: Any, keys: Sequence[str]) -> list[Any] | None:
 def declared(function: Function, definitions: Definitions) -> tuple[str, ...]:
     """The key of the only list that the schema of a function's result has; empty if it has none, or several."""
     reader = Reader(definitions)
-    schema = reader.resolve(function.returns)[1]
-    lists = [
-        name for name, of in reader.properties(schema, hidden="writeOnly").items() if _is_list(reader, of) and _plain(name) not in _BESIDE
-    ]
+    properties = reader.properties(reader.resolve(function.returns)[1], hidden="writeOnly")
+    lists = [name for name, schema in properties.items() if _is_list(reader, schema) and _plain(name) not in _BESIDE]
     return (lists[0],) if len(lists) == 1 else ()
 
 

@@ -77,8 +77,8 @@ def _listed(function: str, reply: Reply, declared: Sequence[str]) -> list[Any]:
     for keys in (reply.items, declared):
         if keys and (found := at(value, keys)) is not None:
             return found
-    if value is None or (found := items_of(value)) is not None:
-        return found if value is not None else []
+    if (found := [] if value is None else items_of(value)) is not None:
+        return found
     lists = lists_in(value) if isinstance(value, dict) else []
     what = f"has several lists: {', '.join(lists)[:300]}" if lists else f"has no list; it is a {type(value).__name__}"
     hint = 'Take the list that you mean: [item for page in doorward.pages(…) for item in page["name"]].'

@@ -159,8 +159,8 @@ class Reply:
 
     `type` is the media type and `name` the file name of bytes; `next` are the keyword arguments of the call of the
     same function that gets the next page, `None` if there is none or none is known; `link` is what the source wants to have with
-    them, as `Call.link`, where arguments cannot say it. `left` is why a next page that there is cannot be had: a sentence's end. `items` are
-    the keys that lead to the list of which a page is made, where the source knows it for sure.
+    them, as `Call.link`, where arguments cannot say it. `left` is why a next page that there is cannot be had: the end of a
+    sentence. `items` are the keys that lead to the list of which a page is made, where the source knows it for sure.
 
     `status` is the HTTP status, and `headers` are what the answer has besides its value. Programs get them by `doorward.reply`,
     credentials left out, names in small letters.

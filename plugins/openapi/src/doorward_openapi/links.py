@@ -1,8 +1,8 @@
 """Links to the next page: where one may lead.
 
-An upstream's link is as hostile as anything that it says. It is followed by the same call: a GET of the API's own, with what the program gave,
-to where that call went or below it, or to where the document says that links lead. Whether the place is another function's, which may not be
-called, is for `routes.py` to see.
+An upstream's link is as hostile as anything that it says. It is followed by the same call: a GET of the API's own, with what the program
+gave, to where that call went or below it; anywhere in the API where the document says that links are to be followed. Never to what can be
+another function, unless the run may call that one, too.
 """
 
 from __future__ import annotations
@@ -145,8 +145,8 @@ def _filled(template: str, link: str, own_template: str, sent: str, base: str) -
 
 
 def _query(query: str, request: Request, template: str, more: Any) -> str:
-    """The query of a link, in which what the program gave is as it gave it, but for what turns pages. `more` are names that the call for the
-    next page has as well.
+    """The query of a link, in which what the program gave is as it gave it, but for what turns pages. `more` are names that the call
+    for the next page has as well.
 
     Raises: Astray.
     """

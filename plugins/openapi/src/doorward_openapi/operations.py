@@ -185,7 +185,7 @@ class Operations:
 
     def _responses(self, node: Mapping[str, Any], file: str) -> dict[str, dict[str, Any]]:
         """The responses that mean success, by their status."""
-        listed = node.get("responses")
+        listed: Any = node.get("responses")
         return {code: r for code in _codes(listed) for r, _ in self._successes({code: listed[code]}, file) if isinstance(r, dict)}
 
     def _successes(self, responses: Any, file: str) -> Iterator[tuple[Any, str]]:

@@ -1,7 +1,7 @@
 """The next page: the arguments that get it, as far as the answer and the function's parameters show, else a link.
 
-Of arguments that the program gave, only such are changed as turn pages by their name. Where a link leads is for `links.py` to judge. Ends where
-nothing would change; whoever follows ends where a page comes twice.
+Of arguments that the program gave, only such are changed as turn pages by their name. Where a link leads is for `links.py` to judge. Ends
+where nothing would change; whoever follows ends where a page comes twice.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ class _Call:
         return changed if changed != self._arguments else None
 
     def linked(self, url: str, *, alone: bool = True) -> Next:
-        """What a link says: the arguments that its query stands for, if that is all of it, else itself. `alone`: nothing but our guess says that
-        it is one."""
+        """What a link says: the arguments that its query stands for, if that is all of it, else itself, as where the document says
+        that it is one (not `alone`)."""
         try:
             query = parse_qsl(urlsplit(url).query, keep_blank_values=True, max_num_fields=200)
         except ValueError:

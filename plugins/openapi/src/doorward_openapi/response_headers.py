@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from doorward import is_hidden_header, shown_headers
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
 
 MOST = 12
 """Names of headers that a card shows."""
@@ -20,10 +25,8 @@ _USUAL = {"content-type", "content-length", "content-encoding", "date", "server"
 def declared(responses: Iterable[Any]) -> tuple[str, ...]:
     """The names of the headers that these responses of an operation have, in small letters."""
     named = (n for r in responses if isinstance(r, dict) and isinstance(r.get("headers"), dict) for n in r["headers"] if isinstance(n, str))
-    found = dict.fromkeys(name.lower()[:100] for name in named)
-    return tuple(name for name in found if name.isascii() and name.isprintable() and name not in _USUAL and not is_hidden_header(name))[
-        :MOST
-    ]
+    found = dict.fromkeys(name.lower() for name in named if _NAME.fullmatch(name))
+    return tuple(name for name in found if name not in _USUAL and not is_hidden_header(name))[:MOST]
 
 
 def schema(method: str, responses: Mapping[str, Any]) -> dict[str, Any] | None:

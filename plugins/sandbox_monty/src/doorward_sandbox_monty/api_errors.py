@@ -18,6 +18,8 @@ CLASSES = {"ApiError": ("csv", "Error"), "ToolError": ("binascii", "Incomplete")
 """Where programs find the class that stands for an error."""
 
 FIELDS = ("status", "body", "retry_after")
+OF_REPLIES = ("value", "headers")
+"""What the object that `doorward.reply` answers has, besides its status: Monty's dictionaries have no attributes."""
 
 GET = "doorward__get"
 HAS = "doorward__has"
@@ -36,12 +38,15 @@ from csv import Error as {OURS}ApiError
 from binascii import Incomplete as {OURS}ToolError
 from {MODULE} import error as {OURS}error, server as {OURS}module
 {OURS}status, {OURS}body, {OURS}retry_after = "status", "body", "retry_after"
+{OURS}value, {OURS}headers = "value", "headers"
 def {GET}(value: Any, name: str, *default: Any) -> Any:
     if isinstance(value, {OURS}ApiError):
         return {OURS}error(str(value))[name]
+    if isinstance(value, dict) and "headers" in value and name in value:
+        return value[name]
     return getattr(value, name, *default)  # type: ignore
 def {HAS}(value: Any, name: str) -> bool:
-    return isinstance(value, {OURS}ApiError) or hasattr(value, name)  # type: ignore
+    return isinstance(value, {OURS}ApiError) or (isinstance(value, dict) and name in value) or hasattr(value, name)  # type: ignore
 def {OURS}server(name: str) -> Any:
     found: dict[str, Any] = {{}}
     exec("import " + {OURS}module(name) + " as server", found)
