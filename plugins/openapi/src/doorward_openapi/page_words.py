@@ -55,10 +55,8 @@ TOTALS = (
     "totalrecords",
     "totalsize",
     "odatacount",
-    "xtotalcount",
-    "xtotal",
 )
-TOTAL_PAGES = ("totalpages", "lastpage", "pagecount", "numpages", "pages", "xtotalpages")
+TOTAL_PAGES = ("totalpages", "lastpage", "pagecount", "numpages", "pages")
 INSIDE = ("href", "url", "uri", "link")
 """What the object of a link calls the link."""
 

@@ -75,7 +75,7 @@ class _Call:
         self._query: dict[str, str] = {}
         for wire in function.data.get("arguments", ()):
             if wire["in"] in ("query", "body", "header") and wire.get("name"):
-                self.parameters.setdefault(plain(str(wire["name"])), wire["arg"])
+                self.parameters.setdefault(_bare(str(wire["name"])) if wire["in"] == "header" else plain(str(wire["name"])), wire["arg"])
             if wire["in"] == "query":
                 self._query[str(wire["name"])] = wire["arg"]
 
@@ -150,11 +150,14 @@ class _Call:
 def _in_headers(headers: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     """What headers say: totals, and tokens of the next page."""
     for key, text in headers.items():
-        name = plain(key)
-        if name.startswith("xtotal"):
+        name = _bare(key)
+        if name.startswith("total") or (name in words.CURSORS and name.startswith(("next", "continuation"))):
             yield name, text
-        elif (bare := re.sub("^x?(ms)?", "", name)) in words.CURSORS and bare.startswith(("next", "continuation")):
-            yield bare, text
+
+
+def _bare(header: str) -> str:
+    """The plain name of a header: `X-Total-Count` and `x-ms-continuation-token` are called what they are."""
+    return re.sub("^x(ms)?", "", plain(header))
 
 
 def _told(value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
