@@ -14,6 +14,9 @@ _CREDENTIALS = re.compile(
 )
 """In names of headers that make whoever has them somebody, or ask to become so. A `next-token` turns pages."""
 
+_NAME = re.compile(r"(?!(.*[0-9]){4})[a-z0-9_-]{1,50}")
+"""What a header is called. One that a server makes of what it was sent, in small letters by now, would not be found by the scrubber."""
+
 _CONNECTION = {"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "alt-svc"}
 
 
@@ -25,7 +28,7 @@ def shown_headers(headers: Mapping[str, str]) -> dict[str, str]:
     for name, value in headers.items():
         name = name.lower()
         room -= len(name) + len(value)
-        if room >= 0 and not is_hidden_header(name):
+        if room >= 0 and _NAME.fullmatch(name) and not is_hidden_header(name):
             found[name] = value
     return found
 

@@ -43,11 +43,22 @@ async def test_openapi_reply_has_status_and_headers(gateway: Any, upstream: Any)
     assert len(upstream.seen) == 1
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["Set-Cookie", "WWW-Authenticate", "Proxy-Authenticate", "Authorization", "Authentication-Info", "X-Api-Key", "X-Auth-Token",
-     "X-Subject-Token", "X-CSRF-Token", "X-Vault-Token", "X-Session-Id", "Cookie", "X-Amz-Security-Token", "Connection", "X-Client-Secret", "X-Token"],
-)  # fmt: skip
+HIDDEN = (
+    *("Set-Cookie", "Cookie", "WWW-Authenticate", "Proxy-Authenticate", "Authorization", "Authentication-Info", "Connection", "X-Token"),
+    *(
+        "X-Api-Key",
+        "X-Auth-Token",
+        "X-Subject-Token",
+        "X-CSRF-Token",
+        "X-Vault-Token",
+        "X-Session-Id",
+        "X-Amz-Security-Token",
+        "X-Client-Secret",
+    ),
+)
+
+
+@pytest.mark.parametrize("name", HIDDEN)
 async def test_openapi_headers_that_are_credentials_are_left_out(gateway: Any, upstream: Any, name: str) -> None:
     """Whatever they hold: who has one is somebody."""
     upstream.answers["/x"] = 200, {**JSON, name: "anything-at-all-9f3b", "X-Next-Token": "t", "X-Request-Id": "r"}, b"1"
