@@ -283,6 +283,10 @@ def azure(upstream: Any) -> Any:
             case "/frag/me" | "/frag/me/next" if asked.get("v") == "1":
                 page = int(asked.get("page", "1"))
                 return answer({"values": [page], **({"odata.nextLink": f"next?page={page + 1}"} if page < 3 else {})})
+            case "/dup" if asked.get("$filter", "mine") == "mine":
+                return answer({"values": ["a"], "nextLink": f"{home}/dup?$filter=theirs&$skiptoken=1&api-version=1"})
+            case "/dup" if asked == {"$filter": "theirs", "$skiptoken": "1", "api-version": "2"}:
+                return answer({"values": ["b"]})
             case "/query":
                 return answer({"values": ["a"], "nextLink": "/base/query/next"})
             case "/query/next" if asked == {"constant": "true"}:
@@ -304,6 +308,7 @@ def pageable(link: str, operation: str) -> Any:
 AZURE = {
     **said("/frag/{tenant}", "frag", pageable("odata.nextLink", "Next"), tenant="path", v="query"),
     **said("/frag/{tenant}/{nextLink}", "Next", tenant="path", v="query", nextLink="path"),
+    **said("/dup", "dup", {"nextLinkName": "nextLink", "itemName": "values"}, **{"$filter": "query", "api-version": "query"}),
     **said("/one", "one", {"nextLinkName": None}),
     **said("/query", "ask", pageable("nextLink", "Ask_Next"), needed="query", constant="query"),
     **said("/query/next", "Ask_Next", constant="query"),
@@ -313,12 +318,13 @@ AZURE = {
 
 async def test_openapi_x_ms_pageable_is_honoured(gateway: Any, upstream: Any) -> None:
     """The name of the link, of the items, and of the operation that gets the next page; a null one is the end."""
-    for path in ("/x", "/pages/2", "/pages/3", "/one", "/frag/me", "/frag/me/next", "/query", "/query/next"):
+    for path in ("/x", "/pages/2", "/pages/3", "/one", "/frag/me", "/frag/me/next", "/query", "/query/next", "/dup"):
         upstream.answers["/base" + path] = azure(upstream)
     async with gateway(paths=AZURE, **{"x-ms-pageable": {"nextLinkName": "go.on", "itemName": "stuff"}}) as gate:
         outcomes = [await got(gate, "items"), await got(gate, "items", "api.one"), await got(gate, "items", "api.frag", tenant="me", v="1")]
         outcomes.append(await got(gate, "items", "api.ask", needed="100", constant="true"))
-    assert [outcome.value for outcome in outcomes] == [["a", "b"], ["a"], [1, 2, 3], ["a", "b"]]
+        outcomes.append(await got(gate, "items", "api.dup", filter="mine", api_version="2"))
+    assert [outcome.value for outcome in outcomes] == [["a", "b"], ["a"], [1, 2, 3], ["a", "b"], ["a", "b"]]
     assert not any(outcome.notes for outcome in outcomes)
     assert not any(seen["path"] == "/base/gone" for seen in upstream.seen)
 

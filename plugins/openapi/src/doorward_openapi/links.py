@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, quote, unquote, unquote_plus, urljoin, urlsp
 from doorward import Call, InvalidArguments, Reply
 
 from doorward_openapi import pages, paths, steering
-from doorward_openapi.page_words import turns
+from doorward_openapi.page_words import plain, turns
 from doorward_openapi.pages import LONGEST
 from doorward_openapi.request import Request
 from doorward_openapi.routes import Routes
@@ -86,7 +86,7 @@ def followed(link: str, at: str, request: Request, base: str, data: Mapping[str,
             raise Astray("its link has a part that is `.` or `..`")
         if not plan and not _is_there(path, f"/{request.path.removeprefix('/')}", data["path"]):
             raise Astray(f"its link leads to {shown(url)[:200]}, which is not below {data['path'][:200]}")
-        query = _query(urlsplit(url).query, request, data["path"], operation.get("query", ()))
+        query = _query(urlsplit(url).query, request, data, operation.get("query", ()))
     except ValueError:
         raise Astray("its link is no plain URL") from None
     url = url.partition("?")[0] + (f"?{query}" if query else "")
@@ -144,9 +144,10 @@ def _filled(template: str, link: str, own_template: str, sent: str, base: str) -
     return base.rstrip("/") + path
 
 
-def _query(query: str, request: Request, template: str, more: Any) -> str:
-    """The query of a link, in which what the program gave is as it gave it, but for what turns pages. `more` are names that the call
-    for the next page has as well.
+def _query(query: str, request: Request, data: Mapping[str, Any], more: Any) -> str:
+    """The query of a link, in which what the program gave is as it gave it, but for what turns pages. Where the document says that the link
+    is one, it is as it is, but for the version of the API, which such links may lack. `more` are names that the call for the next page has
+    as well.
 
     Raises: Astray.
     """
@@ -156,10 +157,14 @@ def _query(query: str, request: Request, template: str, more: Any) -> str:
         steering.check(steering.names(query.replace(";", "&")))
     except InvalidArguments as error:
         raise Astray(f"its link cannot be followed: {error}") from None
-    kept = {_name(piece) for piece in sent if not turns(_name(piece))}
-    fixed = {name for name, _ in parse_qsl(template.partition("?")[2], keep_blank_values=True)}
-    there = {_name(piece) for piece in pieces}
-    again = (there & kept) | fixed | {name for name in more if name not in there}
+    given, there = ({_name(piece) for piece in some} for some in (sent, pieces))
+    again = {name for name, _ in parse_qsl(data["path"].partition("?")[2], keep_blank_values=True)}  # fixed in the path itself
+    again |= {name for name in more if name not in there}
+    if "pages" in data:
+        versions = {name for name in given | there if plain(name) == "apiversion"}
+        again |= versions if versions & given else set()
+    else:
+        again |= {name for name in given & there if not turns(name)}
     return "&".join([piece for piece in pieces if _name(piece) not in again] + [piece for piece in sent if _name(piece) in again])
 
 
