@@ -62,6 +62,38 @@ async def test_all_pages_of_a_list(agent: Agent) -> None:
     assert "stopped after 2 pages of shelf.list_items" in outcome["notes"][0]
 
 
+async def test_what_is_in_all_pages(agent: Agent) -> None:
+    """`doorward.items` and both kinds of loops."""
+    code = "import doorward, shelf\nfound = []\nasync for one in doorward.items(shelf.list_items):\n    found.append(one['id'])\nfound"
+    assert await agent.value(code) == list(range(10, 40))
+    outcome = await agent.run("import doorward\nlen(doorward.items('shelf.list_items', most=15))")
+    assert outcome["value"] == 15
+    assert "stopped after 15 items of shelf.list_items" in outcome["notes"][0]
+    refused = (await agent.run("import doorward\ndoorward.items('shelf.get_item', id=3)"))["error"]
+    assert "has no list" in refused["message"]
+
+
+async def test_status_and_headers_of_answers(agent: Agent) -> None:
+    """In programs that are kept, for calls that are made together; each is a call of the run, and within what it may call."""
+    code = """\
+import asyncio
+import doorward
+import shelf
+
+ids = [3, 4]
+replies = await asyncio.gather(*[doorward.reply(shelf.get_item, id=n) for n in ids])
+result = [[reply.value["id"], reply.status, reply.headers["content-type"]] for reply in replies]
+"""
+    outcome = await agent.run(code)
+    assert outcome["ok"], outcome
+    assert outcome["value"] == [[3, 200, "application/json"], [4, 200, "application/json"]]
+    assert [(call["function"], call["count"]) for call in outcome["calls"]] == [("shelf.get_item", 2)]
+    again = await agent.call("run_cached_code", cache_id=outcome["cache_id"], params={"ids": [5]})
+    assert again["value"] == [[5, 200, "application/json"]]
+    refused = await agent.run(code, functions=["shelf.list_items"])
+    assert refused["error"]["kind"] == "policy"
+
+
 async def test_a_document_does_not_lead_inside(api: Api, tmp_path: Path) -> None:
     """A server on a private address is called where the operator says so, not where a document does. CONTRACT: SEC-05."""
     (tmp_path / "openapi.json").write_text(json.dumps(document(api.url)))

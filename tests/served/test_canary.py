@@ -88,13 +88,17 @@ def project(folder: Path, api: Api, canaries: dict[str, str]) -> Project:
 
 ECHO = f"""\
 import SERVER
+import doorward
 forms = {list(FORMS)!r}
 places = {PLACES!r}
 seen = []
 for form in forms:
     for place in places:
         try:
-            got = SERVER.echo(form=form, place=place)
+            if "header" in place or place == "location":
+                got = doorward.reply(SERVER.echo, form=form, place=place)
+            else:
+                got = SERVER.echo(form=form, place=place)
             seen.append(got)
             print(form, place, got)
         except Exception as error:

@@ -30,6 +30,8 @@ _EXPORTS = {
     "files": ("alone", "check_own", "flocked", "own_file", "own_folder"),
     "gateway": ("Gateway",),
     "hookspecs": ("hookimpl",),
+    "headers": ("is_hidden_header", "shown_headers"),
+    "items": ("items_of",),
     "itself": ("starts_doorward",),
     "logs": ("log",),
     "mcp": ("RawPrompt", "RawResource", "RawTool", "principal_of"),
@@ -90,7 +92,10 @@ if TYPE_CHECKING:
     from doorward.files import own_file as own_file
     from doorward.files import own_folder as own_folder
     from doorward.gateway import Gateway as Gateway
+    from doorward.headers import is_hidden_header as is_hidden_header
+    from doorward.headers import shown_headers as shown_headers
     from doorward.hookspecs import hookimpl as hookimpl
+    from doorward.items import items_of as items_of
     from doorward.itself import starts_doorward as starts_doorward
     from doorward.logs import log as log
     from doorward.mcp import RawPrompt as RawPrompt

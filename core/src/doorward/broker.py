@@ -12,6 +12,7 @@ from doorward import answers, arguments
 from doorward.artefacts import handle_to
 from doorward.config import module_name
 from doorward.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, SecretWithheld, ServerError, UnknownName
+from doorward.headers import shown_headers
 from doorward.logs import log
 from doorward.names import qualified
 from doorward.near import names_near
@@ -69,10 +70,12 @@ class Broker:
             raise UnknownName(f"there is no function {text[:300]!r}", hint=hint)
         return function
 
-    async def call(self, run: RunDoor, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Reply:
+    async def call(
+        self, run: RunDoor, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, link: str = "", headers: bool = False
+    ) -> Reply:
         """Make one call for a run.
 
-        Returns: a plain JSON value, scrubbed, bounded in size; and what the source says of a next page.
+        Returns: a plain JSON value, scrubbed, bounded in size; what the source says of a next page; and, if they are wanted, `headers`.
         Raises: DoorwardError; what an upstream says in it is scrubbed.
         """
         function = self.find(name, run.program.principal, near=len(run.failures) < _HELPED)
@@ -80,7 +83,7 @@ class Broker:
         scope = answers_of(function.server, run.program.principal)
         client = run.client.of_call(function.server, lambda value: self._secrets.redactor(scope).value(value)) if run.client else None
         allows = partial(self._allows, run, function.server)
-        call = Call(function, {}, run.program.run, run.program.principal, run.program.deadline, client, run.clock, allows)
+        call = Call(function, {}, run.program.run, run.program.principal, run.program.deadline, client, run.clock, allows, link)
         error: BaseException | None = None
         said: DoorwardError | None = None
         sent = received = 0
@@ -101,6 +104,8 @@ class Broker:
                 result = await self._perform(call)
                 reply = result if isinstance(result, Reply) else Reply(result)
                 value, received = await self._checked(call, reply, run, scope)
+                told, more = await self._checked(call, Reply(shown_headers(reply.headers)), run, scope) if headers else ({}, 0)
+                left = (await self._checked(call, Reply(reply.left), run, scope))[0] if reply.left else ""
             except SecretWithheld as withheld:
                 run.withheld = said = withheld
                 raise
@@ -109,7 +114,8 @@ class Broker:
                 raise said from None
             if function.returns is None and not self._servers.per_principal(function.server):  # what one sees is nobody else's
                 self.observed.learn(function, value)
-            return replace(reply, value=value)
+            received += more
+            return replace(reply, value=value, headers=told, left=left)
         except BaseException as raised:
             error = raised if isinstance(raised, DoorwardError) or not isinstance(raised, Exception) else self._defect(function, raised)
             if isinstance(error, DoorwardError) and error is not said:

@@ -15,6 +15,7 @@ from doorward.cursors import cursor_at, offset_of, page
 from doorward.errors import DoorwardError, InvalidArguments, UnknownName
 from doorward.helper_cards import MODULE, HelperCards
 from doorward.helpers import Helper, Helpers
+from doorward.items import declared
 from doorward.names import is_plain, some
 from doorward.quoting import in_a_line
 from doorward.runtime import Runtime
@@ -155,6 +156,11 @@ class Discovery:
             "signature": signatures.signature(function, definitions, seen=seen),
             "text": signatures.describe(function, definitions, module=function.server, seen=seen),
         }
+
+    def list_in(self, name: str, principal: str) -> tuple[str, ...]:
+        """The key of the list that a function answers, where its schema has only one. Raises: UnknownName."""
+        function = self._broker.find(name, principal)
+        return declared(function, self._definitions(function.server)) if function.returns else ()
 
     def _seen(self, function: Function) -> Observation | None:
         """What is known of the results of a function without a schema of them."""

@@ -82,8 +82,9 @@ class RunDoor:
     async def call(self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         return (await self.reply(function, args, kwargs)).value
 
-    async def reply(self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Reply:
-        """Make one call, as `call` does; with its value comes what its source says of a next page."""
+    async def reply(self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, link: str = "", headers: bool = False) -> Reply:
+        """Make one call, as `call` does; with its value comes what its source says of a next page, whose `link` the call for that one gets.
+        `headers`: those of the answer, too."""
         self.made += 1
         try:
             if self.made > 10 * self.program.limits.calls:
@@ -94,7 +95,7 @@ class RunDoor:
             if server == "doorward":
                 return Reply(await self._help(name, args, kwargs))
             async with self._slots:
-                return await self._broker.call(self, function, args, kwargs)
+                return await self._broker.call(self, function, args, kwargs, link=link, headers=headers)
         except DoorwardError as error:
             if len(self.failures) < 100:
                 self.failures[error.message] = error

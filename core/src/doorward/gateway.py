@@ -233,7 +233,7 @@ class Gateway:
             value = await door.call(function, (), dict(arguments or {}))
         except DoorwardError as error:
             return Outcome(False, error=failure(error))
-        return succeeded(value, await done(written, value, large=is_large(value)), door)
+        return succeeded(value, await done(written, value, large=is_large(value)), door, notes=tuple(dict.fromkeys(door.notes)))
 
     def result(self, uri: str, *, principal: str = LOCAL) -> Page:
         """A page of an artefact. Raises: UnknownName."""

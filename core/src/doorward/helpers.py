@@ -14,7 +14,7 @@ from doorward.artefacts import PREFIX, content_of, handle
 from doorward.config import module_name
 from doorward.errors import InvalidArguments, LimitExceeded, UnknownName
 from doorward.offload import aside
-from doorward.pages import MOST_PAGES, pages
+from doorward.pages import MOST_PAGES, items, pages
 from doorward.writing import MOST_PARTS, exceeds
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ class Helpers:
             "describe": self._describe,
             "call": self._call,
             "pages": self._pages,
+            "items": self._items,
+            "reply": self._reply,
             "read": self._read,
             "path": self._path,
             "server": self._server,
@@ -90,6 +92,32 @@ class Helpers:
         """
         run.made -= 1  # its calls are counted
         return await pages(run, function, {**(arguments or {}), **kwargs}, int(most))
+
+    async def _items(
+        self, run: RunDoor, function: str, arguments: Mapping[str, Any] | None = None, *, most: int | None = None, **kwargs: Any
+    ) -> Any:
+        """Call a function once for each page. A list of what is in all pages:
+
+        names = [item["name"] for item in doorward.items(server.list_items, state="open")]
+
+        Arguments are given as to doorward.pages. At most `most` items are got. If the answers have several lists, the error names them.
+        """
+        run.made -= 1
+        declared = self._discovery.list_in(function, run.program.principal) if isinstance(function, str) else ()
+        return await items(run, function, {**(arguments or {}), **kwargs}, None if most is None else int(most), declared)
+
+    async def _reply(self, run: RunDoor, function: str, arguments: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
+        """Call a function, and get its value with the status and headers of the answer:
+
+        made = doorward.reply(server.create_item, name="a")
+        made.value, made.status, made.headers.get("location")
+
+        Names of headers are in small letters; credentials are left out. A function that is not of an HTTP API has no headers, and None for
+        its status.
+        """
+        run.made -= 1
+        reply = await run.reply(function, (), {**(arguments or {}), **kwargs}, headers=True)
+        return {"value": reply.value, "status": reply.status, "headers": dict(reply.headers)}
 
     async def _read(self, run: RunDoor, file: Any) -> Any:
         """What is in a file, or all of a result that was cut. JSON as its value, text as str, anything else as bytes.

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
 from doorward.errors import InvalidArguments
+from doorward.items import at, items_of, lists_in
 from doorward.writing import dump
 
 if TYPE_CHECKING:
     from doorward.door import RunDoor
+    from doorward.types import Reply
 
 MOST_PAGES = 100
 """That `doorward.pages` gets unless it is told otherwise."""
@@ -23,24 +25,61 @@ async def pages(run: RunDoor, function: Any, arguments: Mapping[str, Any], most:
 
     Raises: DoorwardError of the call that fails; InvalidArguments if `function` names none.
     """
-    if not isinstance(function, str):
-        hint = 'doorward.pages(github.issues_list, …) or doorward.pages("github.issues_list", …).'
-        raise InvalidArguments(f"doorward.pages needs a function or its name, not {type(function).__name__}", hint=hint)
-    limits = run.program.limits
+    return [reply.value async for reply in _replies(run, "pages", function, arguments, most)]
+
+
+async def items(run: RunDoor, function: Any, arguments: Mapping[str, Any], most: int | None, declared: Sequence[str]) -> list[Any]:
+    """What is in the pages of a function, at most so many. `declared` are the keys of the list, as its schema says it.
+
+    Raises: as `pages`, and InvalidArguments for an answer of which nobody knows which list it is about.
+    """
     found: list[Any] = []
+    async for reply in _replies(run, "items", function, arguments, MOST_PAGES):
+        found += _listed(function, reply, declared)
+        if most is not None and len(found) >= most:
+            if len(found) > most or reply.next is not None:
+                run.notes.append(f"doorward.items stopped after {most} items of {function[:200]}; there are more (most={most}).")
+            return found[:most]
+    return found
+
+
+async def _replies(run: RunDoor, helper: str, function: Any, arguments: Mapping[str, Any], most: int) -> AsyncIterator[Reply]:
+    if not isinstance(function, str):
+        hint = f'doorward.{helper}(github.issues_list, …) or doorward.{helper}("github.issues_list", …).'
+        raise InvalidArguments(f"doorward.{helper} needs a function or its name, not {type(function).__name__}", hint=hint)
+    limits, name = run.program.limits, function[:200]
     seen: set[bytes] = set()
     following: Mapping[str, Any] | None = arguments
-    last, size = b"", 0
-    while following is not None and (asked := to_json(following, fallback=repr, bytes_mode="base64")) not in seen:
-        if found and (len(found) >= most or run.made >= limits.calls or size > limits.result):
-            run.notes.append(f"doorward.pages stopped after {len(found)} pages of {function[:200]}; there are more (most={most}).")
+    link, last, count, size = "", b"", 0, 0
+    while following is not None and (asked := to_json([following, link], fallback=repr, bytes_mode="base64")) not in seen:
+        if count and (count >= most or run.made >= limits.calls or size > limits.result):
+            run.notes.append(f"doorward.{helper} stopped after {_so_many(count)} of {name}; there are more (most={most}).")
             break
         seen.add(asked)
-        reply = await run.reply(function, (), following)
+        reply = await run.reply(function, (), following, link=link)
         before, last = last, dump(reply.value)
-        if found and last == before:
+        if count and last == before:
             break  # an API that does not know the parameter answers the same for ever
-        found.append(reply.value)
-        size += len(last)
-        following = reply.next
-    return found
+        yield reply
+        count, size = count + 1, size + len(last)
+        following, link = reply.next, reply.link
+        if reply.left:
+            run.notes.append(f"doorward.{helper} got {_so_many(count)} of {name}; there is another that it did not get: {reply.left}")
+
+
+def _so_many(count: int) -> str:
+    return f"{count} page{'s' if count > 1 else ''}"
+
+
+def _listed(function: str, reply: Reply, declared: Sequence[str]) -> list[Any]:
+    """Raises: InvalidArguments."""
+    value = reply.value
+    for keys in (reply.items, declared):
+        if keys and (found := at(value, keys)) is not None:
+            return found
+    if (found := [] if value is None else items_of(value)) is not None:
+        return found
+    lists = lists_in(value) if isinstance(value, dict) else []
+    what = f"has several lists: {', '.join(lists)[:300]}" if lists else f"has no list; it is a {type(value).__name__}"
+    hint = 'Take the list that you mean: [item for page in doorward.pages(…) for item in page["name"]].'
+    raise InvalidArguments(f"doorward.items: an answer of {function[:200]} {what}", hint=hint)

@@ -259,7 +259,8 @@ def _docstring(function: Function, limit: int) -> str:
     """What the function does, what it may change, and what the upstream calls it."""
     summary, description = prose(function.summary, 200), prose(function.description, limit)
     effect = "read-only" if function.read_only else "destructive" if function.destructive else "writes"
-    facts = [clean(function.route, 200), clean(function.id, 120), effect, "DEPRECATED" if function.deprecated else ""]
+    headers = f"headers by doorward.reply: {', '.join(function.headers)}" if function.headers else ""
+    facts = [clean(function.route, 200), clean(function.id, 120), effect, "DEPRECATED" if function.deprecated else "", clean(headers, 400)]
     parts = [summary, description if description != summary else "", " · ".join(filter(None, facts))]
     text = "\n\n    ".join(filter(None, parts)).replace("\\", "\\\\").replace('"""', "'''")
     return f'    """{text}\n    """'

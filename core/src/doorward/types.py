@@ -27,8 +27,8 @@ class Function:
     JSON Schema of type object whose properties are the keyword arguments. `returns` is the schema of the
     result, `None` if nobody knows it. `route` (`"GET /repos/{owner}"`) is for patterns and search. `names` says what the
     upstream calls those parameters that have another name here; a call may use either. `sends_null` says that None for an optional
-    parameter reaches the source although its schema does not have null; else it is left out. `data` is the source's own:
-    whatever it needs to perform the call; plain JSON, never a secret.
+    parameter reaches the source although its schema does not have null; else it is left out. `headers` are the names of those that an
+    answer is said to have beside its value. `data` is the source's own: whatever it needs to perform the call; plain JSON, never a secret.
     """
 
     server: str
@@ -46,6 +46,7 @@ class Function:
     route: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
     sends_null: bool = False
+    headers: tuple[str, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -136,7 +137,7 @@ class Call:
     """One call out of a sandbox (or of the command line) on its way to a source. `deadline` is a time on the run's `clock`,
     which stands still while the client is asked; `client` is who asked for the run, where that is an MCP client. `allows` says whether the
     run may call another function of the server as well, by its original id and its route: for a source to which the call may turn out to be
-    that one's."""
+    that one's. `link` is that of the `Reply` which this call gets the next page of; no program can give one."""
 
     function: Function
     arguments: Mapping[str, Any]
@@ -146,6 +147,7 @@ class Call:
     client: Client | None = None
     clock: Clock = field(default_factory=Clock, repr=False, compare=False)
     allows: Callable[[str, str], bool] = field(default=lambda id, route: True, repr=False, compare=False)
+    link: str = field(default="", repr=False)
 
     @property
     def time_left(self) -> float:
@@ -158,13 +160,23 @@ class Reply:
     """What a source may return of a call, where it knows more than the value.
 
     `type` is the media type and `name` the file name of bytes; `next` are the keyword arguments of the call of the
-    same function that gets the next page, `None` if there is none or none is known.
+    same function that gets the next page, `None` if there is none or none is known; `link` is what the source wants to have with
+    them, as `Call.link`, where arguments cannot say it. `left` is why a next page that there is cannot be had: the end of a
+    sentence. `items` are the keys that lead to the list of which a page is made, where the source knows it for sure.
+
+    `status` is the HTTP status, and `headers` are what the answer has besides its value. Programs get them by `doorward.reply`,
+    credentials left out, names in small letters.
     """
 
     value: Any
     type: str = ""
     name: str = ""
     next: Mapping[str, Any] | None = None
+    link: str = field(default="", repr=False)
+    left: str = field(default="", compare=False)
+    items: Sequence[str] = field(default=(), compare=False)
+    status: int | None = field(default=None, compare=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

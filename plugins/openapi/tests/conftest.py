@@ -92,7 +92,8 @@ class Api:
         self.functions = {f.name: f for f in compiled.functions}
 
     async def call(self, name: str, **arguments: Any) -> Any:
-        return await self.source.call(Call(self.functions[name], arguments))
+        reply = await self.source.call(Call(self.functions[name], arguments))
+        return reply if isinstance(reply.value, bytes) else reply.value
 
 
 @pytest.fixture

@@ -317,7 +317,7 @@ async def test_openapi_the_query_of_a_url_is_in_nothing_that_is_told(tmp_path, u
     """It may hold a key: no name of a definition, and no place in an error, has it."""
     revalidating.document = operation(parameters=[{"name": "q", "in": "query", "schema": {"$ref": "#"}}])
     made = source(tmp_path, spec=revalidating.url)
-    assert list((await made.compile()).definitions) == ["api"]
+    assert list((await made.compile()).definitions) == ["api", "routes of the document"]
     upstream.answers["/api"] = (200, {}, b"{")
     with pytest.raises(ConfigError) as raised:
         await made.compile()

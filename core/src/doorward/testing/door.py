@@ -33,7 +33,7 @@ class Door:
     def members(self, server: str) -> Any:
         """See `doorward.Door.members`."""
         calc = ["add", "echo", "fail", "complain", "refuse", "wait", "meet"]
-        ours = ["call", "pages", "read", "path", "server", "describe", "close_session", "ApiError", "ToolError"]
+        ours = ["call", "pages", "items", "reply", "read", "path", "server", "describe", "close_session", "ApiError", "ToolError"]
         return {"calc": calc, "doorward": ours, RUNTIME: ["call_mcp_tool", "discovered_servers"]}.get(server)
 
     def aliases(self, code: str, *, everything: bool = False) -> Aliases:
@@ -71,6 +71,11 @@ class Door:
                 return self.files[args[0]["artefact"]].content
             case "doorward.pages":
                 return [args[0], kwargs]
+            case "doorward.items":
+                return [kwargs, kwargs]
+            case "doorward.reply":
+                value = await self.call(args[0], args[1:], kwargs)
+                return {"value": value, "status": 201, "headers": {"location": "/sums/7", "etag": '"7"'}}
             case "doorward.server" if args[0] in ("calc", "calc-1"):
                 return "calc"
             case "doorward.runtime.call_mcp_tool":

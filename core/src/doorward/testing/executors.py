@@ -140,6 +140,20 @@ class ExecutorConformance:
         assert (ended.error, ended.value) == (None, [bytes(range(256)), b"\0\1\2"])
 
     @pytest.mark.anyio
+    async def test_items_and_pages_in_loops(self, host: Any) -> None:
+        """Plain loops and `async for`, over what is there at once."""
+        for code, (ended, _) in zip(programs.PAGING, await self.each(host, programs.PAGING), strict=True):
+            assert (ended.error, ended.value) == (None, 2), code
+
+    @pytest.mark.anyio
+    async def test_a_reply_has_value_status_and_headers(self, host: Any) -> None:
+        """Read as attributes or by keys; as the value of a program it is an object of the three."""
+        for code, (ended, _) in zip(programs.REPLYING, await self.each(host, programs.REPLYING), strict=True):
+            assert (ended.error, ended.value) == (None, [3, 201, "/sums/7"]), code
+        whole = await self.value_of(host, "import calc, doorward\ndoorward.reply(calc.add, a=1)")
+        assert whole == {"value": 1, "status": 201, "headers": {"location": "/sums/7", "etag": '"7"'}}
+
+    @pytest.mark.anyio
     async def test_parameters_are_data(self, host: Any) -> None:
         """New values reach the program as they are, whatever characters they hold."""
         value = 'C:\\new\n\'"""{x}'

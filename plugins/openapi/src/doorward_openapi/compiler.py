@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from doorward import Compiled, ConfigError, Function, Skipped, not_public_name, unique_names
 
-from doorward_openapi import overlay, routes, servers, steering
+from doorward_openapi import overlay, pageable, routes, servers, steering
 from doorward_openapi.document import gc_paused
 from doorward_openapi.keywords import Unusable
 from doorward_openapi.operations import Operation, Operations, operations_of
@@ -87,11 +87,13 @@ class _Compiler:
         self._schemas.finish()
         if self._schemas.unusable:
             functions = self._usable(functions)
+        functions = pageable.joined(functions)
         security = self._security(found)
         self._warn(functions)
         info = self._root.get("info")
         about = prose(info.get("description"), 1500) or prose(info.get("title"), 200) if isinstance(info, dict) else ""
-        definitions = {**self._schemas.definitions, **({routes.NAME: table} if (table := routes.listed(found)) else {})}
+        bases = {self._base, *(f.data.get("base") for f in functions)}
+        definitions = {**self._schemas.definitions, **({routes.NAME: table} if (table := routes.listed(found, bases)) else {})}
         return Compiled(functions, definitions, self._skipped, self._warnings, about, security.closed, security.suggestions())
 
     def _found(self) -> list[Operation]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from doorward import Function
 
-from doorward_openapi import keywords, known, media_types, parameters, paths, steering, swagger2
+from doorward_openapi import keywords, known, media_types, pageable, parameters, paths, response_headers, steering, swagger2
 from doorward_openapi.bodies import Bodies
 from doorward_openapi.keywords import Unusable
 from doorward_openapi.refs import BadRef, Documents
@@ -105,6 +105,11 @@ class Operations:
             data["body"] = plan
         if base:
             data["base"] = base
+        if pages := pageable.plan(node):
+            data["pages"] = pages
+        responses = self._responses(old, file)
+        if not any(response.keys() & {"content", "schema"} for response in responses.values()):
+            returns = response_headers.schema(method, responses)
         return Function(
             server=self._server,
             name=name,
@@ -120,6 +125,7 @@ class Operations:
             tags=self._tags(node.get("tags")),
             route=operation.route,
             sends_null=bool(plan and plan.get("spread") and plan["kind"] == "json"),
+            headers=response_headers.declared(responses.values()),
             names={argument: k.name for argument, k in arguments.items() if k.name not in ("", argument)},
             data=data,
         )
@@ -183,16 +189,26 @@ class Operations:
         whole = self._schemas.convert(entry.get("schema"), file)
         return whole if whole.get("type") == "array" else {"type": "array"}
 
+    def _responses(self, node: Mapping[str, Any], file: str) -> dict[str, dict[str, Any]]:
+        """The responses that mean success, by their status."""
+        listed: Any = node.get("responses")
+        return {code: r for code in _codes(listed) for r, _ in self._successes({code: listed[code]}, file) if isinstance(r, dict)}
+
     def _successes(self, responses: Any, file: str) -> Iterator[tuple[Any, str]]:
-        if not isinstance(responses, dict):
-            return
-        codes = sorted(code for code in responses if len(code) == 3 and code[0] == "2")
-        for code in codes or [c for c in ("default",) if c in responses]:  # 2XX sorts after the digits
+        for code in _codes(responses):
             try:
                 yield self._documents.follow(responses[code], file)
             except BadRef as error:
                 if error.outside:
                     raise
+
+
+def _codes(responses: Any) -> list[str]:
+    """The keys of responses that mean success."""
+    if not isinstance(responses, dict):
+        return []
+    codes = sorted(code for code in responses if len(code) == 3 and code[0] == "2")
+    return codes or [c for c in ("default",) if c in responses]  # 2XX sorts after the digits
 
 
 def _wires(arguments: Mapping[str, keywords.Keyword]) -> list[dict[str, Any]]:

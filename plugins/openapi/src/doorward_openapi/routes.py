@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 from doorward import clean_text
 
@@ -35,19 +35,20 @@ class _Node:
     ends: list[Route] = field(default_factory=list)
 
 
-def listed(operations: Iterable[Operation]) -> dict[str, Any]:
-    """The routes by their method, as they are stored; none of a document in which no path has a variable or a query."""
+def listed(operations: Iterable[Operation], bases: Iterable[str | None]) -> dict[str, Any]:
+    """The routes by their method, as they are stored, and under "" the paths of the base URLs to which they are added."""
     found: dict[str, Any] = {}
     for operation in operations:
         found.setdefault(operation.method, []).append([clean_text(operation.path), clean_text(operation.id or operation.route)])
-    return found if any("{" in path or "?" in path for routes in found.values() for path, _ in routes) else {}
+    return found | ({"": sorted({urlsplit(base or "").path.rstrip("/") for base in bases})} if found else {})
 
 
 class Routes:
     """Looks up paths in the trees of routes, one for each method. Making them takes a moment for a large document."""
 
     def __init__(self, table: Mapping[str, Any]) -> None:
-        self._roots = {method: _tree(Route(path, id) for path, id in routes) for method, routes in table.items()}
+        self._roots = {method: _tree(Route(path, id) for path, id in routes) for method, routes in table.items() if method}
+        self._bases: Sequence[str] = table.get("", ("",))
 
     def others(self, method: str, template: str, path: str, query: str = "") -> Iterator[Route]:
         """The routes that a path, as it is sent, can mean rather than that of the template from which it was made: the more literal one
@@ -63,6 +64,32 @@ class Routes:
                 met = met or same
                 if not same or said < said | _said(route.path) <= given:
                     yield route
+
+    def reached(self, template: str, url: str, base: str) -> Iterator[Route]:
+        """The routes that a GET of this URL can mean besides that of a template of this base: also what only a query tells apart, or
+        what is below the base of another operation."""
+        path, names = urlsplit(url).path, parse_qsl(urlsplit(url).query, keep_blank_values=True)
+        own, home = clean_text(template), urlsplit(base).path.rstrip("/")
+        for prefix in {home, *self._bases}:
+            if not path.startswith(f"{prefix}/"):
+                continue
+            for text in dict.fromkeys(paths.decodings(path.removeprefix(prefix))):
+                past = False
+                for route in _matching(self._roots.get("GET", _Node()), [part.casefold() for part in paths.parts(text) if part]):
+                    alike = prefix == home and _shape(route.path) == _shape(own)
+                    if past and not alike:
+                        break  # what is less literal is not chosen
+                    past = past or alike
+                    if route.path != own and _has(names, route.path, alike=alike):
+                        yield route
+
+
+def _has(names: Collection[tuple[str, str]], path: str, *, alike: bool) -> bool:
+    """Whether a query has what stands in the path of a route, which of two that are otherwise alike has to have something there."""
+    wanted = parse_qsl(path.partition("#")[0].partition("?")[2], keep_blank_values=True)
+    if alike and not wanted:
+        return False
+    return all(any(name.casefold() == n.casefold() and ("{" in value or value == v) for n, v in names) for name, value in wanted)
 
 
 def _tree(routes: Iterable[Route]) -> _Node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -135,40 +136,50 @@ class OpenAPI:
     async def call(self, call: Call) -> Any:
         """Make the HTTP request of a function.
 
-        Returns: see `answers.value_of`; a Reply where a next page is known.
+        Returns: a Reply; of its value see `answers.value_of`. One that has no body is the place of what was made, or the headers of a HEAD.
         Raises: ApiError for 400 and above, ServerError, InvalidArguments for values that HTTP cannot carry.
         """
-        from doorward_openapi import answers, pages, request
+        from doorward_openapi import answers, links, request, response_headers
 
         function = call.function
         what = f"{function.qualified} ({function.route})"
         await self._vouch(function.data.get("base"))
-        prepared = request.build(self._base(function.data), function.data, call.arguments)
-        await self._require_own(call, prepared.path, urlsplit(prepared.url).query)
+        base = self._base(function.data)
+        made = request.build(base, function.data, call.arguments)
+        await self._require_own(call, made.path, urlsplit(made.url).query)
+        prepared = replace(made, url=call.link) if call.link and servers.same_origin(call.link, base) else made
         timeout = min(self._settings.timeout, call.time_left)
         answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=function.idempotent)
         if answer.status >= 400:
             raise await aside(partial(answers.error_of, what, answer, self._server.suggest), len(answer.body))
         value = await aside(partial(answers.value_of, what, answer), len(answer.body))
-        following = pages.following(function, call.arguments, answer.headers, value)
-        return value if following is None else Reply(value, next=following)
+        reply = value if isinstance(value, Reply) else Reply(value)
+        if not answer.body:
+            reply = Reply(response_headers.instead(prepared.method, answer.status, answer.headers))
+        reply = replace(reply, status=answer.status, headers=answer.headers)
+        return await links.paged(call, made, base, answer.url or prepared.url, reply, self._table)
 
     async def _require_own(self, call: Call, path: str, query: str) -> None:
         """That a path, with its query, is the function's own, or one's of another that may be called as well.
 
         Raises: Refused.
         """
-        from doorward_openapi.routes import NAME, Routes
-
         data = call.function.data
-        table = self._server.definition(NAME) if query or "{" in data["path"] else None
-        if table is None:
-            return
-        if self._routes is None or self._routes[0] is not table:
-            self._routes = table, await anyio.to_thread.run_sync(Routes, table)
-        for other in self._routes[1].others(data["method"], data["path"], path, query):
+        routes = await self._table() if query or "{" in data["path"] else None
+        for other in routes.others(data["method"], data["path"], path, query) if routes else ():
             if not call.allows(other.id, route := f"{data['method']} {other.path}"):
                 raise Refused(f"{call.function.qualified}: the path {path[:200]!r} can mean {route}, which may not be called")
+
+    async def _table(self) -> Routes | None:
+        """The routes of the document, if they are known."""
+        from doorward_openapi.routes import NAME, Routes
+
+        table = self._server.definition(NAME)
+        if table is None:
+            return None
+        if self._routes is None or self._routes[0] is not table:
+            self._routes = table, await anyio.to_thread.run_sync(Routes, table)
+        return self._routes[1]
 
     async def close(self) -> None:
         """Close the connections."""

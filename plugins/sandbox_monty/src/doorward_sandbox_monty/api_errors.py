@@ -19,6 +19,8 @@ CLASSES = {"ApiError": ("csv", "Error"), "ToolError": ("binascii", "Incomplete")
 
 FIELDS = ("status", "body", "retry_after")
 DOC = "__doc__"
+OF_REPLIES = ("value", "headers")
+"""What the object that `doorward.reply` answers has, besides its status: Monty's dictionaries have no attributes."""
 
 GET = "doorward__get"
 HAS = "doorward__has"
@@ -42,14 +44,17 @@ from csv import Error as {OURS}ApiError
 from binascii import Incomplete as {OURS}ToolError
 from {MODULE} import error as {OURS}error, server as {OURS}module, about as {OURS}about
 {OURS}status, {OURS}body, {OURS}retry_after, {OURS}{DOC} = "status", "body", "retry_after", "{DOC}"
+{OURS}value, {OURS}headers = "value", "headers"
 def {GET}(value: Any, name: str, *default: Any) -> Any:
     if name == "{DOC}":
         return {OURS}about(value)
     if isinstance(value, {OURS}ApiError):
         return {OURS}error(str(value))[name]
+    if isinstance(value, dict) and "headers" in value and name in value:
+        return value[name]
     return getattr(value, name, *default)  # type: ignore
 def {HAS}(value: Any, name: str) -> bool:
-    return isinstance(value, {OURS}ApiError) or hasattr(value, name)  # type: ignore
+    return isinstance(value, {OURS}ApiError) or (isinstance(value, dict) and name in value) or hasattr(value, name)  # type: ignore
 def {OURS}server(name: str) -> Any:
     found: dict[str, Any] = {{}}
     exec("import " + {OURS}module(name) + " as server", found)

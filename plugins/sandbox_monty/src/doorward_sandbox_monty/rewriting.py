@@ -11,11 +11,15 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from doorward_sandbox_monty.api_errors import CLASSES, DOC, FIELDS, GET, HAS, OURS
+from doorward_sandbox_monty.api_errors import CLASSES, DOC, FIELDS, GET, HAS, OF_REPLIES, OURS
 
 _MENTIONED = re.compile(
     r"ApiError|ToolError|\.\s*(?:status|body|retry_after)\b|\b(?:get|has)attr\b|__doc__|\bimport[\s\\]*\(?[\s\\]*\*|\bserver\b"
+    r"|\breply\b|\basync[\s\\]+for\b"
 )
+_REPLY = re.compile(r"\breply\b")
+_ASYNC = re.compile(rb"async[\s\\]+(?=for\b)")
+_ASYNC_BEFORE = re.compile(rb"(async[\s\\]+)for[\s\\(]*\Z")
 _READ = re.compile(rb"([\s)\\]*)\.([\s\\]*)(\w+)")
 _OF_DOORWARD = (*CLASSES, "server")
 """Names in `doorward` that stand for something of `PRELUDE`."""
@@ -35,7 +39,8 @@ def rewritten(code: str, members: Members) -> str:
         return code  # Monty says what is wrong with it
     text = code.encode()
     places = _Places(text)
-    for start, end, new in sorted(_edits(tree, places, members), reverse=True):
+    fields = (*FIELDS, *OF_REPLIES) if _REPLY.search(code) else FIELDS
+    for start, end, new in sorted(_edits(tree, places, members, fields), reverse=True):
         text = text[:start] + new + text[end:]
     return text.decode()
 
@@ -60,7 +65,7 @@ class _Places:
         return self._starts[node.lineno - 1] + node.col_offset, self._starts[node.end_lineno - 1] + node.end_col_offset
 
 
-def _edits(tree: ast.Module, places: _Places, members: Members) -> Iterator[Edit]:
+def _edits(tree: ast.Module, places: _Places, members: Members, fields: Sequence[str]) -> Iterator[Edit]:
     imported = [alias for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
     modules = {"doorward", *(alias.asname for alias in imported if alias.name == "doorward" and alias.asname)}
     others = {alias.asname or alias.name for alias in imported}
@@ -69,7 +74,7 @@ def _edits(tree: ast.Module, places: _Places, members: Members) -> Iterator[Edit
         node = todo.pop()
         match node:
             case ast.JoinedStr() if sys.version_info < (3, 12):
-                yield from _in_text(node, modules, others, places)
+                yield from _in_text(node, modules, others, places, fields)
                 continue
             case ast.ImportFrom(module=str(module), level=0, names=[ast.alias(name="*") as star]) if names := members(module):
                 yield *places.of(star), ", ".join(names).encode()
@@ -85,12 +90,16 @@ def _edits(tree: ast.Module, places: _Places, members: Members) -> Iterator[Edit
                 yield start, end, (f"({OURS}{attr}{lines})" if lines else f"{OURS}{attr}").encode()
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in others and attr != DOC:
                 pass  # a function of that name
-            case ast.Attribute(attr=attr, ctx=ast.Load()) if attr in (*FIELDS, DOC):
+            case ast.Attribute(attr=attr, ctx=ast.Load()) if attr in (*fields, DOC):
                 yield from _read(node, places)
-            case ast.Call(func=ast.Name(id="getattr") as function, args=[_, ast.Constant(value=name), *_]) if name in (*FIELDS, DOC):
+            case ast.Call(func=ast.Name(id="getattr") as function, args=[_, ast.Constant(value=name), *_]) if name in (*fields, DOC):
                 yield *places.of(function), GET.encode()
-            case ast.Call(func=ast.Name(id="hasattr") as function, args=[_, ast.Constant(value=name)]) if name in FIELDS:
+            case ast.Call(func=ast.Name(id="hasattr") as function, args=[_, ast.Constant(value=name)]) if name in fields:
                 yield *places.of(function), HAS.encode()
+            case ast.AsyncFor() if found := _ASYNC.match(places.text, start := places.of(node)[0]):
+                yield start, found.end(), b"\n" * found[0].count(b"\n")
+            case ast.comprehension(is_async=1, target=target):
+                yield from _plain_loop(places.text, places.of(target)[0])
         todo += ast.iter_child_nodes(node)
 
 
@@ -102,7 +111,13 @@ def _read(node: ast.Attribute, places: _Places) -> Iterator[Edit]:
         yield behind, end, match[1] + f", {OURS}{node.attr}".encode() + match[2] + b")"
 
 
-def _in_text(node: ast.JoinedStr, modules: set[str], others: set[str], places: _Places) -> Iterator[Edit]:
+def _plain_loop(text: bytes, target: int) -> Iterator[Edit]:
+    """`async for` before the target of a comprehension as `for`: what it goes over is there."""
+    if found := _ASYNC_BEFORE.search(text, max(0, target - 200), target):
+        yield found.start(1), found.end(1), b"\n" * found[1].count(b"\n")
+
+
+def _in_text(node: ast.JoinedStr, modules: set[str], others: set[str], places: _Places, fields: Sequence[str]) -> Iterator[Edit]:
     """Reads within an f-string, where Python before 3.12 does not know the places of nodes: found by their text, unless
     the words of the string hold that too."""
     start, end = places.of(node)
@@ -113,7 +128,7 @@ def _in_text(node: ast.JoinedStr, modules: set[str], others: set[str], places: _
     )
     for read, count in wanted.items():
         name, _, attr = read.partition(".")
-        if attr in FIELDS and name not in others:
+        if attr in fields and name not in others:
             new = f"{GET}({name}, {OURS}{attr})"  # Python before 3.12 reads no quotes in there
         elif attr in _OF_DOORWARD and name in modules:
             new = f"{OURS}{attr}"

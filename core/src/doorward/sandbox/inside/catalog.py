@@ -58,6 +58,17 @@ class Answer(dict):  # type: ignore[type-arg]
         return dict, (dict(self),)
 
 
+class Several(list):  # type: ignore[type-arg]
+    """What `doorward.pages` and `doorward.items` give: a list, of which `async for` takes one after the other, too."""
+
+    async def __aiter__(self) -> Any:
+        for one in self:
+            yield one
+
+    def __reduce__(self) -> Any:
+        return list, (list(self),)
+
+
 class Given(str):
     """The path of a file in ./in that was fetched. Handed to a function it is that file, not the text of its path."""
 
@@ -75,12 +86,16 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._does is not None:
             return self._does(*args, **kwargs)
-        return self._catalog.answered(self._catalog.channel.ask(self._question(args, kwargs), outgoing))
+        return self._answered(self._catalog.channel.ask(self._question(args, kwargs), outgoing))
 
     async def later(self, *args: Any, **kwargs: Any) -> Any:
         if self._does is not None:
             return self._does(*args, **kwargs)
-        return self._catalog.answered(await self._catalog.channel.ask_later(self._question(args, kwargs), outgoing))
+        return self._answered(await self._catalog.channel.ask_later(self._question(args, kwargs), outgoing))
+
+    def _answered(self, answer: Message) -> Any:
+        value = self._catalog.answered(answer)
+        return Several(value) if str(self) in ("doorward.pages", "doorward.items") and isinstance(value, list) else value
 
     def _question(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         if self._catalog.has_given:

@@ -1,0 +1,151 @@
+"""Pages, items and replies of any source: what core makes of what one says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from doorward import Call, Compiled, Function, InvalidArguments, Reply, Settings
+from doorward.headers import MOST_BYTES, shown_headers
+from doorward.items import at, declared, items_of
+
+pytestmark = pytest.mark.anyio
+TAKES = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
+
+
+class Source:
+    """A source whose `list` has pages by links, whose `plain` answers a value and nothing else, and that keeps its calls."""
+
+    Settings = Settings
+    calls: list[Call]
+
+    def __init__(self, server: Any) -> None: ...
+
+    async def fingerprint(self) -> str:
+        return "1"
+
+    async def compile(self) -> Compiled:
+        return Compiled([Function("s", name, parameters=TAKES, read_only=True) for name in ("list", "plain", "left")])
+
+    async def call(self, call: Call) -> Any:
+        type(self).calls.append(call)
+        match call.function.name:
+            case "list":
+                page = int(call.link or 0)
+                more = {"next": call.arguments, "link": str(page + 1)} if page < 2 else {}
+                return Reply({"rows": [page], "also": [9]}, items=["rows"], status=200, headers={"ETag": str(page)}, **more)
+            case "left":
+                return Reply([1], left="its link leads elsewhere")
+        return {"items": [1, 2]}
+
+    async def close(self) -> None: ...
+
+
+@pytest.fixture
+def gateway(host: Any) -> Any:
+    Source.calls = []
+    host.install("source", "s", Source)
+    return host.gateway('cache = "none"\nplugins = []\n[servers.s]\nsource = "s"\n')
+
+
+async def test_a_source_gets_the_link_that_it_gave(gateway: Any) -> None:
+    """With the arguments of the call; the first call has none."""
+    async with gateway as gate:
+        assert await gate.call("doorward.items", {"function": "s.list", "n": 3}) == [0, 1, 2]
+    assert [(call.link, dict(call.arguments)) for call in Source.calls] == [("", {"n": 3}), ("1", {"n": 3}), ("2", {"n": 3})]
+
+
+async def test_no_program_gives_a_link(gateway: Any) -> None:
+    """Whatever it calls its arguments."""
+    async with gateway as gate:
+        for helper in ("call", "pages", "items", "reply"):
+            with pytest.raises(InvalidArguments):
+                await gate.call(f"doorward.{helper}", {"function": "s.plain", "link": "9"})
+        with pytest.raises(InvalidArguments):
+            await gate.call("s.plain", {"link": "9"})
+    assert Source.calls == []
+
+
+async def test_what_is_left_is_a_note(gateway: Any) -> None:
+    """Of the run, in the source's words."""
+    async with gateway as gate:
+        outcome = await gate.answer("doorward.pages", {"function": "s.left"})
+    assert outcome.value == [[1]]
+    assert outcome.notes == ("doorward.pages got 1 page of s.left; there is another that it did not get: its link leads elsewhere",)
+
+
+async def test_reply_of_a_source_that_says_no_more_than_a_value(gateway: Any) -> None:
+    """As of MCP servers: there is no status, and there are no headers."""
+    async with gateway as gate:
+        assert await gate.call("doorward.reply", {"function": "s.plain"}) == {"value": {"items": [1, 2]}, "status": None, "headers": {}}
+        assert await gate.call("doorward.items", {"function": "s.plain"}) == [1, 2]
+        assert (await gate.call("doorward.reply", {"function": "s.list"}))["headers"] == {"etag": "0"}
+
+
+async def test_items_are_at_most_so_many(gateway: Any) -> None:
+    """No page is got that is not needed; a note says that there is more."""
+    async with gateway as gate:
+        outcome = await gate.answer("doorward.items", {"function": "s.list", "most": 2})
+        assert (outcome.value, len(Source.calls)) == ([0, 1], 2)
+        assert "there are more (most=2)" in outcome.notes[0]
+        assert not (await gate.answer("doorward.items", {"function": "s.list", "most": 3})).notes
+
+
+@pytest.mark.parametrize(
+    ("value", "items"),
+    [
+        ({"a": [1], "b": [2]}, None),
+        ({"data": {"rows": [1]}, "x": [], "y": []}, [1]),
+        ({"a": {"b": [1]}, "c": {"d": [2]}}, None),
+        ({"value": "text", "rows": [1]}, [1]),
+        ({"a": 1}, None),
+        ("text", None),
+        (None, None),
+    ],
+)
+def test_items_of_a_value(value: Any, items: Any) -> None:
+    """The list that is meant, or none where that is not clear."""
+    assert items_of(value) == items
+
+
+def test_a_value_without_end_ends() -> None:
+    """However deep it is, and however often it is nested in itself."""
+    deep: Any = [1]
+    for _ in range(10_000):
+        deep = {"data": deep}
+    circle: dict[str, Any] = {}
+    circle["data"] = circle
+    assert items_of(deep) is None
+    assert items_of(circle) is None
+
+
+def test_the_list_to_which_keys_lead() -> None:
+    """What is null or left out is empty; what is no list is none."""
+    assert at({"a": {"b": [1]}}, ["a", "b"]) == [1]
+    assert at({"a": None}, ["a", "b"]) == at({}, ["a"]) == []
+    assert at({"a": "x"}, ["a"]) is None
+    assert at([1], ["a"]) is None
+
+
+@pytest.mark.parametrize(
+    ("returns", "key"),
+    [
+        ({"$ref": "#/$defs/Page"}, ("rows",)),
+        ({"allOf": [{"$ref": "#/$defs/Page"}, {"properties": {"n": {"type": "integer"}}}]}, ("rows",)),
+        ({"properties": {"a": {"type": ["array", "null"]}, "errors": {"type": "array"}}}, ("a",)),
+        ({"properties": {"a": {"items": {}}, "b": {"type": "array"}}}, ()),
+        ({"type": "array"}, ()),
+        (None, ()),
+    ],
+)
+def test_the_only_list_of_a_schema(returns: Any, key: Any) -> None:
+    """By references and parts, too."""
+    definitions = {"Page": {"properties": {"rows": {"$ref": "#/$defs/Rows"}, "total": {"type": "integer"}}}, "Rows": {"type": "array"}}
+    assert declared(Function("s", "f", returns=returns), definitions.get) == key
+
+
+def test_headers_that_are_shown() -> None:
+    """Small letters; no more than there is room for, and what does not fit is left out whole."""
+    headers = {"ETag": "1", "Big": "x" * MOST_BYTES, "Set-Cookie": "a=b", "X-Continuation-Token": "c"}
+    assert shown_headers(headers) == {"etag": "1"}
+    assert shown_headers({"X-Continuation-Token": "c", "Sync-Token": "s", "Token": "t"}) == {"x-continuation-token": "c", "sync-token": "s"}

@@ -1,0 +1,51 @@
+"""`x-ms-pageable`: what a document says of the pages of an answer, as a function's `data["pages"]` has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from doorward import Function
+
+_LONGEST = 200
+
+
+def plan(node: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The keys of an answer that hold the items and the next link ("": there is only one page), and the id of the operation that
+    gets the next page; `None` if nothing is said."""
+    said = node.get("x-ms-pageable")
+    if not isinstance(said, dict) or "nextLinkName" not in said:
+        return None
+    link, items, operation = (_text(said.get(key)) for key in ("nextLinkName", "itemName", "operationName"))
+    return {"link": link, "items": items or "value"} | ({"operation": operation} if operation else {})
+
+
+def joined(functions: Sequence[Function]) -> list[Function]:
+    """The functions with what those that name another operation for the next page need to know of it."""
+    wanted = {id for f in functions if (id := f.data.get("pages", {}).get("operation"))}
+    known = {f.id: f.data for f in functions if f.id in wanted}
+    return [_joined(f, known) if "operation" in f.data.get("pages", {}) else f for f in functions]
+
+
+def _joined(function: Function, known: Mapping[str, Mapping[str, Any]]) -> Function:
+    pages = dict(function.data["pages"])
+    other = known.get(pages.pop("operation"))
+    if other and other["method"] == "GET":
+        names = [wire["name"] for wire in other["arguments"] if wire["in"] == "query"]
+        pages["operation"] = {"path": other["path"], "query": names}
+    return replace(function, data={**function.data, "pages": pages})
+
+
+def at(value: Any, name: str) -> Any:
+    """What an answer holds under a name, which may be a path with dots."""
+    if not isinstance(value, dict):
+        return None
+    if name in value or "." not in name:
+        return value.get(name)
+    first, _, rest = name.partition(".")
+    return at(value.get(first), rest)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) and len(value) <= _LONGEST else ""
