@@ -24,8 +24,8 @@ FAULT = (
     ("body", "said"),
     [
         # Prefect, FastAPI
-        ({"exception_message": "Invalid request received.", "request_body": {},
-          "exception_detail": [{"type": "missing", "loc": ["body", "name"], "msg": "Field required"}]}, "Invalid request received: body.name: Field required"),
+        ({"exception_message": "Invalid request.", "exception_detail": [{"loc": ["body", "name"], "msg": "Field required"}], "b": {}},
+         "Invalid request: body.name: Field required"),
         ({"detail": [{"loc": ["body", 0, "x"], "msg": "missing", "input": {"message": "not this"}}]}, "body.0.x: missing"),
         ({"detail": [{"loc": ["query", f"q{n}"], "msg": "bad"} for n in range(7)]},
          "query.q0: bad; query.q1: bad; query.q2: bad; query.q3: bad; query.q4: bad; and 2 more"),
@@ -44,7 +44,7 @@ FAULT = (
         ({"errors": [{"status": "422", "source": {"pointer": "/data/x"}, "title": "Bad", "detail": "too long"}]}, "/data/x: Bad: too long"),
         # OAuth, Google, GitHub, Kubernetes, Jira, Cloudflare, Django, SAP, Spring, Slack
         ({"error": "invalid_request", "error_description": "The x", "error_uri": "https://e.test"}, "invalid_request: The x"),
-        ({"error": {"code": 400, "message": "bad", "status": "S", "details": [{"fieldViolations": [{"field": "x", "description": "low"}]}]}},
+        ({"error": {"code": 400, "message": "bad", "details": [{"fieldViolations": [{"field": "x", "description": "low"}]}]}},
          "bad: field: x; description: low"),
         ({"message": "Validation Failed", "errors": [{"resource": "Issue", "field": "title", "code": "missing_field"}]},
          "Validation Failed: resource: Issue; field: title; code: missing_field"),

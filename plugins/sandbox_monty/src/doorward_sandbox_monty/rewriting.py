@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from doorward_sandbox_monty.api_errors import CLASSES, FIELDS, GET, HAS, OURS
 
-_MENTIONED = re.compile(r"ApiError|ToolError|\.\s*(?:status|body|retry_after)\b|\b(?:get|has)attr\b|\bimport[\s\\]*\(?[\s\\]*\*|\bserver\b")
+_MENTIONED = re.compile(
+    r"ApiError|ToolError|\.\s*(?:status|body|retry_after)\b|\b(?:get|has)attr\b|\bimport[\s\\]*\(?[\s\\]*\*|\b(?:server|next)\b"
+)
 _READ = re.compile(rb"([\s)\\]*)\.([\s\\]*)(\w+)")
 _OF_DOORWARD = (*CLASSES, "server")
 """Names in `doorward` that stand for something of `PRELUDE`."""
@@ -85,11 +87,24 @@ def _edits(tree: ast.Module, places: _Places, members: Members) -> Iterator[Edit
                 pass  # a function of that name
             case ast.Attribute(attr=attr, ctx=ast.Load()) if attr in FIELDS:
                 yield from _read(node, places)
+            case ast.Call(func=ast.Name(id="next"), args=[ast.GeneratorExp() as inner, *_]):
+                yield from _iterated(inner, places, within=places.of(node)[1])
+            case ast.Assign(value=ast.GeneratorExp() as inner):
+                yield from _iterated(inner, places)
             case ast.Call(func=ast.Name(id="getattr") as function, args=[_, ast.Constant(value=name), *_]) if name in FIELDS:
                 yield *places.of(function), GET.encode()
             case ast.Call(func=ast.Name(id="hasattr") as function, args=[_, ast.Constant(value=name)]) if name in FIELDS:
                 yield *places.of(function), HAS.encode()
         todo += ast.iter_child_nodes(node)
+
+
+def _iterated(node: ast.GeneratorExp, places: _Places, within: int = -1) -> Iterator[Edit]:
+    """A generator expression, which is a list in Monty, as what `next` can be asked of. Its brackets are those of the call where the
+    call ends with them."""
+    start, end = places.of(node)
+    yield start, start, b"(iter" if end == within else b"iter"
+    if end == within:
+        yield end, end, b")"
 
 
 def _read(node: ast.Attribute, places: _Places) -> Iterator[Edit]:
