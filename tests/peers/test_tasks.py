@@ -21,7 +21,7 @@ from .tasks import TASKS, Task
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
 DOORWARD = [sys.executable, "-m", "doorward.cli"]
 HERE = [task for task in TASKS if DIRECTUS or "directus" not in task.servers]
-TOKENS_EACH = 2_600
+TOKENS_EACH = 1_800
 """What the answers for one task may have together, on the average (UTF-8 bytes / 4)."""
 
 
@@ -69,7 +69,7 @@ async def test_tasks_are_done(agent: Client, folder: Path) -> None:
     tokens = sum(session.tokens for session in sessions)
     print("", *sessions, f"{first} of {len(sessions)} by the first program, {tokens} tokens", sep="\n")
     assert all(session.done for session in sessions)
-    assert first >= len(sessions) * 0.8
+    assert first >= len(sessions) * 0.75
     assert tokens <= TOKENS_EACH * len(sessions)
 
 
