@@ -256,6 +256,14 @@ async def test_openapi_errors_keep_the_body(api, operation, upstream, media, bod
     assert str(error).partition("answered 409 Conflict")[2] == (f": {said}" if told else "")
 
 
+def test_openapi_what_is_forbidden_may_not_be_there():
+    """A 403 does not blame the credentials alone: some APIs answer so for what does not exist. What lacks credentials is told so."""
+    hints = [answers.error_of("it", Answer(status, "", "", None, b"")).hint for status in (401, 403)]
+    assert "does not exist" in hints[1]
+    assert "does not exist" not in hints[0]
+    assert answers.error_of("it", Answer(403, "", "", None, b""), lambda: "Set auth.").hint == "Set auth."
+
+
 def test_openapi_errors_that_are_no_text():
     """Of bytes it is said what they are; of a body that did not end, why there is none."""
     image = answers.error_of("it", Answer(409, "", "image/png", None, b"\x89P\0"))

@@ -28,6 +28,10 @@ _MOST_PARTS = 2_000_000
 """Separators of values in one answer: 50 MB can hold values of several gigabytes. With more it is text."""
 _AT_ONCE = 2**16
 """Bytes of JSON that a faster reader is asked for first; it does not take all that is sent as JSON."""
+_FORBIDDEN = (
+    "Either the credentials do not suffice (the operator sets `auth` of the server), or what is asked for does not exist: "
+    "some APIs answer so to both."
+)
 _REPLACED = "\ufffd"
 """What stands for bytes that are no text."""
 _SLOW = ("punycode", "idna")
@@ -162,7 +166,8 @@ def _error_body(answer: Answer) -> Any:
 
 def _hint(status: int, after: float | None, suggest: Callable[[], str]) -> str | None:
     if status in (401, 403):
-        return suggest() or "The credentials are missing, wrong or not enough: the operator sets `auth` of the server."
+        missing = "The credentials are missing, wrong or not enough: the operator sets `auth` of the server."
+        return suggest() or (missing if status == 401 else _FORBIDDEN)
     if status == 429 or after is not None:
         return f"Wait {after:.0f} seconds before the next call." if after is not None else "Wait before the next call."
     return None
