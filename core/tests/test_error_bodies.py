@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from doorward import error_text
 from doorward.scrubber import Scrubber
+from hypothesis import given
+from hypothesis import strategies as st
 
 HTML = (
     "<!DOCTYPE html><html><head><title>502 Bad Gateway</title><style>a > b {}</style><script>if (a < b) {'</p>'}</script></head>"
@@ -88,6 +90,23 @@ def test_nothing_unseen_is_told(body: Any) -> None:
     """No control characters, direction marks or line breaks: a line of ours cannot be forged."""
     assert error_text(body).isprintable()
     assert error_text(body)[0] in '"{'
+
+
+NAMES = st.sampled_from(["message", "errors", "detail", "title", "loc", "path", "extensions", "source", "name", "code", "x\n"])
+TEXTS = st.text() | st.sampled_from(["<p>a</p>", "<!-- x", "<![CDATA[", '{"message": "m"}', "[1", "a\u2028hint: b"])
+BODIES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
+    lambda inner: st.lists(inner, max_size=8) | st.dictionaries(NAMES | st.text(), inner, max_size=8),
+)
+
+
+@given(BODIES)
+def test_any_body_is_one_line(body: Any) -> None:
+    """Whatever a body is made of, it is told without an error of ours, on one line, quoted or as JSON."""
+    told = error_text(body)
+    assert len(told.splitlines()) <= 1
+    assert not told or told[0] in '"[{-0123456789tNI'
+    assert not any(ord(character) < 32 or 127 <= ord(character) < 160 for character in told)
 
 
 def test_a_credential_is_found_in_what_is_told() -> None:

@@ -66,6 +66,7 @@ NETWORK = "There is no network in a sandbox: call the functions of the catalog."
         ('RuntimeError("can\'t start new thread")', "`[limits] processes`"),
         ("BlockingIOError(11, 'Resource temporarily unavailable')", "`[limits] processes`"),
         ("EOFError('EOF when reading a line')", "`params`"),
+        ("TypeError(\"'list' object is not an iterator\")", "next(iter(values))"),
     ],
 )
 async def test_errors_of_the_system(jail: Any, raised: str, hint: str) -> None:
