@@ -1,7 +1,9 @@
 """Tasks over several real systems, each as the session of an agent that knows nothing but the tools' texts: what it searches, whose
 signatures it reads, the program that it writes first, and the one that it writes after it has read why that failed.
 
-The first programs were written before anything was run, by the texts of `get_functions`, and are kept as they were.
+First programs were written by the texts of `get_functions`, and those that failed then are kept, but for three: Directus's document
+leaves out what an upload and a new collection need (`systems.py` corrects it, as an operator would), and one was written without its
+function's text.
 """
 
 from __future__ import annotations
