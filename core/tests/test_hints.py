@@ -68,6 +68,7 @@ NETWORK = "There is no network in a sandbox: call the functions of the catalog."
         ("EOFError('EOF when reading a line')", "`params`"),
         ("FileNotFoundError(2, 'No such file or directory', 'doorward://results/abc')", "A handle is no path: doorward.read(handle)"),
         ("TypeError(\"a bytes-like object is required, not 'Answer'\")", "A handle is no bytes: doorward.read(handle)"),
+        ("TypeError(\"'list' object is not an iterator\")", "next(iter(values))"),
     ],
 )
 async def test_errors_of_the_system(jail: Any, raised: str, hint: str) -> None:

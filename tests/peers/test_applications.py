@@ -4,10 +4,8 @@ changed and gone when the application is asked without it."""
 from __future__ import annotations
 
 import base64
-import http.client
 import io
 import json
-import sqlite3
 import struct
 import zipfile
 import zlib
@@ -20,29 +18,9 @@ import pytest
 from doorward import Gateway
 
 from .peer import CACHE, answers, document, free_port, gateway, program, run, running, whole
+from .systems import KEY, Application, powerdns
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
-
-
-class Application:
-    """A running application: its address, and what it says when asked without Doorward."""
-
-    def __init__(self, port: int) -> None:
-        self.port = port
-        self.url = f"http://127.0.0.1:{port}"
-
-    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        try:
-            content = None if body is None else json.dumps(body)
-            connection.request(method, path, content, {"Content-Type": "application/json", **headers})
-            answer = connection.getresponse()
-            return answer.status, answer.read()
-        finally:
-            connection.close()
-
-    def json(self, path: str, body: Any = None, **headers: str) -> Any:
-        return json.loads(self.ask("GET" if body is None else "POST", path, body, **headers)[1])
 
 
 @pytest.fixture
@@ -204,22 +182,10 @@ result = [[a["labels"]["alertname"] for a in found], none, made, api.get_silence
 
 # PowerDNS
 
-KEY = {"X-API-Key": "key of the test"}
-
 
 @pytest.fixture(scope="module")
 def pdns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
-    folder = tmp_path_factory.mktemp("pdns")
-    server = program("pdns_server")
-    database = sqlite3.connect(folder / "pdns.db")
-    database.executescript(Path("/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql").read_text())
-    database.close()
-    app = Application(free_port())
-    options = {"launch": "gsqlite3", "gsqlite3-database": folder / "pdns.db", "socket-dir": folder, "config-dir": folder}
-    options |= {"daemon": "no", "guardian": "no", "local-address": "127.0.0.1", "local-port": free_port()}
-    options |= {"webserver": "yes", "webserver-address": "127.0.0.1", "webserver-port": app.port, "webserver-allow-from": "127.0.0.1"}
-    options |= {"api": "yes", "api-key": KEY["X-API-Key"]}
-    with running([server, *(f"--{name}={value}" for name, value in options.items())], folder, answers(app.url)):
+    with powerdns(tmp_path_factory.mktemp("pdns")) as app:
         yield app
 
 

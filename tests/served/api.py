@@ -40,6 +40,19 @@ FORMS: dict[str, Callable[[str], str]] = {
     "json": lambda s: json.dumps(json.dumps({"got": s})),
     "html": html.escape,
 }
+COMPLAINT = {"exception_message": "Invalid.", "exception_detail": [{"loc": ["body", "name"], "msg": "Field\x1b[31m required"}]}
+"""What the API answers to `status(code=422)`."""
+COMPLAINED = 'answered 422 Unprocessable Entity: "Invalid: body.name: Field required"'
+"""What a program, or who reads its failure, is told of that."""
+COMPLAIN = """
+import doorward, shelf
+try:
+    shelf.status(code=422)
+except doorward.ApiError as error:
+    print([str(error), error.status, error.body["exception_detail"][0]["loc"]])
+shelf.status(code=422)
+"""
+"""A program that catches it and prints what it is told, and then does not catch it."""
 PLACES = ("body", "key", "text", "bytes", "header", "header_name", "error", "problem", "broken_json", "location")
 
 
@@ -118,7 +131,8 @@ def application(urls: list[str]) -> Starlette:
         return JSONResponse([item(n) for n in range(int(request.query_params.get("count", 10_000)))])
 
     async def status(request: Request) -> Response:
-        return JSONResponse({"title": "it went wrong", "detail": "on purpose"}, request.path_params["code"])
+        code = request.path_params["code"]
+        return JSONResponse(COMPLAINT if code == 422 else {"title": "it went wrong", "detail": "on purpose"}, code)
 
     async def drop(request: Request) -> Response:
         async def parts() -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import contextlib
 import importlib.util
@@ -24,6 +25,8 @@ from urllib.request import urlopen
 import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from .api import COMPLAIN, COMPLAINED
 
 T = TypeVar("T")
 
@@ -296,6 +299,15 @@ class Agent:
     async def run(self, code: str, **options: Any) -> Any:
         """The answer of `execute_code`."""
         return await self.call("execute_code", code=code, **options)
+
+    async def complaint(self) -> None:
+        """What an API complains of reaches a program that catches it, and the reader of one that does not."""
+        answer = await self.run(COMPLAIN)
+        told, status, place = ast.literal_eval(answer["printed"])
+        assert (status, place) == (422, ["body", "name"])
+        assert told.endswith(COMPLAINED)
+        assert (answer["error"]["type"], answer["error"]["message"], answer["error"]["line"]) == ("ApiError", told, 7)
+        assert COMPLAINED in self.text
 
     async def value(self, code: str, **options: Any) -> Any:
         """The value of a program that must succeed."""

@@ -51,6 +51,11 @@ async def test_an_error_that_is_raised_again_keeps_its_name(stdio: Agent) -> Non
     assert "credentials" in error["hint"]
 
 
+async def test_what_an_api_complains_of_is_told(agent: Agent) -> None:
+    """Which field, and why: caught or not, in what a program and its reader are told."""
+    await agent.complaint()
+
+
 async def test_all_pages_of_a_list(agent: Agent) -> None:
     """Each is a call of the run; where `most` ends it a note says so."""
     code = "import doorward, shelf\nresult = [one['id'] for page in doorward.pages(shelf.list_items) for one in page['items']]"

@@ -88,6 +88,12 @@ result = statistics.mean(item["price"] for item in items)
             assert {place: "noexec" in options for place, options in host["Tmpfs"].items()} == {"/work": True, "/tmp": True}
 
 
+async def test_what_an_api_complains_of_is_told(docked: Project) -> None:
+    """Which field, and why: caught or not, in what a program and its reader are told."""
+    async with docked.stdio() as agent:
+        await agent.complaint()
+
+
 async def test_runs_share_a_warm_container(docked: Project, engine: Any) -> None:
     """The second run waits for no container, and finds nothing of the first. CONTRACT: SBX-04."""
     async with docked.stdio() as agent:

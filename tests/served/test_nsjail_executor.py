@@ -57,6 +57,11 @@ result = [Colour.RED.name, statistics.mean(numbers()), db.execute("select sum(x)
     assert (answer.get("value"), answer.get("executor")) == (["RED", 7 / 3, 7, 7], "nsjail")
 
 
+async def test_what_an_api_complains_of_is_told(jailed: Agent) -> None:
+    """Which field, and why: caught or not, in what a program and its reader are told."""
+    await jailed.complaint()
+
+
 @pytest.mark.skipif(os.geteuid() != 0 and not GROUPED, reason="without control groups a program is one process")
 async def test_a_shell(jailed: Agent) -> None:
     """Plain shell commands with pipes and files in between, as far as the operator shows their tools. CONTRACT: EXE-20."""

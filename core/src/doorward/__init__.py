@@ -22,6 +22,7 @@ _EXPORTS = {
     "drivers": (
         "Auth", "Cache", "Capabilities", "Client", "Door", "Executor", "Person", "Sandbox", "Source",
     ),
+    "error_bodies": ("error_text",),
     "errors": (
         "ApiError", "Busy", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused", "InvalidArguments", "InvalidProgram",
         "LimitExceeded", "LoginRefused", "MissingSecret", "PluginError", "Refused", "SandboxDied", "ServerError", "ToolError",
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     from doorward.drivers import Person as Person
     from doorward.drivers import Sandbox as Sandbox
     from doorward.drivers import Source as Source
+    from doorward.error_bodies import error_text as error_text
     from doorward.errors import *  # noqa: F403
     from doorward.files import alone as alone
     from doorward.files import check_own as check_own

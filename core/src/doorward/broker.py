@@ -22,6 +22,7 @@ from doorward.redaction import NO_SECRETS, Redactor
 from doorward.scrubber import MOST_OF_MESSAGE, Scope, answers_of, redact_error
 from doorward.signatures import signature
 from doorward.types import Call, CallRecord, File, Function, Reply
+from doorward.undeclared import unlike
 from doorward.withholding import Withholding
 from doorward.writing import dump
 
@@ -114,6 +115,8 @@ class Broker:
                 raise said from None
             if function.returns is None and not self._servers.per_principal(function.server):  # what one sees is nobody else's
                 self.observed.learn(function, value)
+            if (odd := unlike(function, value, lambda name: self._catalog.definition(function.server, name))) and odd not in run.notes:
+                run.notes.append(odd)
             received += more
             return replace(reply, value=value, headers=told, left=left)
         except BaseException as raised:

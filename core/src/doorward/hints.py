@@ -94,6 +94,8 @@ def _hint(error: Failure, door: RunDoor) -> str | None:
         return "It has `status`, `body` and `retry_after`; str(error) is its message."
     if "'ToolError' object has no attribute" in text:
         return "str(error) is the tool's text; there is nothing else."
+    if "object is not an iterator" in text:
+        return "Write `next(iter(values))`."
     if error.type == "NameError" and (match := _NO_NAME.search(text)):
         if door.members(match[1]) is not None:
             return f"Write `import {match[1]}` first."

@@ -73,6 +73,8 @@ def test_a_failure_is_raised_with_its_text() -> None:
         of_tool({"isError": True, "content": [text("no such file"), text("\x1b[31mreally"), {"type": "image"}]})
     with pytest.raises(ToolError, match="code"):
         of_tool({"isError": True, "structuredContent": {"code": 7}, "content": []})
+    with pytest.raises(ToolError, match=r'^the tool says: "query: too long"$'):
+        of_tool({"isError": True, "structuredContent": {"errors": [{"field": "query", "message": "too long"}]}, "content": []})
     with pytest.raises(ToolError, match="failed"):
         of_tool({"isError": True})
 

@@ -234,13 +234,14 @@ async def test_openapi_response_mismatch_never_hides_the_data(api, operation, up
             {"type": "https://p.test/credit", "title": "No credit", "detail": "30 short", "instance": "/a/1", "balance": 30},
         ),
         ("application/problem+json", b'{"title":"Invalid","errors":[{"detail":"must be positive","pointer":"#/age"}]}',
-         "Invalid: must be positive", {"title": "Invalid", "errors": [{"detail": "must be positive", "pointer": "#/age"}]}),
+         "Invalid: #/age: must be positive", {"title": "Invalid", "errors": [{"detail": "must be positive", "pointer": "#/age"}]}),
         ("application/xml", b"<Error><Code>NoKey</Code><Message>no such key</Message></Error>", "no such key",
          "<Error><Code>NoKey</Code><Message>no such key</Message></Error>"),
-        ("text/html", b"<html><body>Oops</body></html>", "", "<html><body>Oops</body></html>"),
+        ("text/html", b"<html><body>Oops</body></html>", "Oops", "<html><body>Oops</body></html>"),
         ("text/plain", b"quota  exceeded\n", "quota exceeded", "quota  exceeded\n"),
         ("application/json", b"not json", "not json", "not json"),
-        ("image/png", b"\x89P", "�P", "�P"),
+        ("application/json", b'{"loc":[1],"value":2}', {"loc": [1], "value": 2}, {"loc": [1], "value": 2}),
+        ("application/octet-stream", b'{"detail": "of no type"}', "of no type", '{"detail": "of no type"}'),
         ("", b"", "", None),
     ],
 )  # fmt: skip
@@ -251,7 +252,24 @@ async def test_openapi_errors_keep_the_body(api, operation, upstream, media, bod
         await (await api(operation())).call("op")
     error = raised.value
     assert (error.status, error.body, error.retry_after) == (409, kept, 3.0)
-    assert str(error).partition("answered 409 Conflict")[2] == (f": {quoted(told)}" if told else "")
+    said = json.dumps(told) if isinstance(told, dict) else quoted(told)
+    assert str(error).partition("answered 409 Conflict")[2] == (f": {said}" if told else "")
+
+
+def test_openapi_what_is_forbidden_may_not_be_there():
+    """A 403 does not blame the credentials alone: some APIs answer so for what does not exist. What lacks credentials is told so."""
+    hints = [answers.error_of("it", Answer(status, "", "", None, b"")).hint for status in (401, 403)]
+    assert "does not exist" in hints[1]
+    assert "does not exist" not in hints[0]
+    assert answers.error_of("it", Answer(403, "", "", None, b""), lambda: "Set auth.").hint == "Set auth."
+
+
+def test_openapi_errors_that_are_no_text():
+    """Of bytes it is said what they are; of a body that did not end, why there is none."""
+    image = answers.error_of("it", Answer(409, "", "image/png", None, b"\x89P\0"))
+    assert (str(image), image.body) == ("it answered 409 Conflict: 3 bytes of image/png", "\ufffdP\0")
+    cut = answers.error_of("it", Answer(500, "", "text/plain", None, b"half of a cred", cut="it did not end within 2 seconds"))
+    assert (str(cut), cut.body) == ("it answered 500 Internal Server Error: its body is left out: it did not end within 2 seconds", None)
 
 
 @pytest.mark.parametrize(

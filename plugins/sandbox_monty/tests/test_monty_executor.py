@@ -35,6 +35,24 @@ class TestMonty(ExecutorConformance):
             await self.run(host, code)
 
     @pytest.mark.anyio
+    @pytest.mark.parametrize(
+        ("code", "value"),
+        [
+            ("next(x for x in [1, 2, 3] if x > 1)", 2),
+            ("next((x for x in [1, 2, 3]\n  if x > 3),\n None)", None),
+            ("try:\n    next(x for x in [])\nexcept StopIteration:\n    result = 'none'", "none"),
+            ("rows = (x * x for x in range(4))\nresult = [next(rows), next(rows), sum(rows), list(rows)]", [0, 1, 13, []]),
+            ("rows = (str(x) for x in range(3))\nfirst = next(rows)\nresult = first + ','.join(rows)", "01,2"),
+            ("rows = (x for x in range(3))\nnext(rows)\nresult = [x for x in rows] + [y for y in rows]", [1, 2]),
+        ],
+    )
+    async def test_the_next_of_a_generator_expression(self, host: Any, code: str, value: Any) -> None:
+        """`next` takes generator expressions, as they stand or by a name: in Monty they are lists."""
+        ended, _ = await self.run(host, code)
+        assert ended.error is None, ended.error
+        assert ended.value == value
+
+    @pytest.mark.anyio
     async def test_moves_on_only_before_a_call(self, host: Any) -> None:
         """A program that has made a call and then meets what Monty lacks fails: it must not run twice. One whose text wants files is
         refused before."""

@@ -32,7 +32,7 @@ from pydantic import ValidationError
 from doorward_mcp_upstream.flights import Flight, Flights
 from doorward_mcp_upstream.listing import Listing
 from doorward_mcp_upstream.repair import read_tools
-from doorward_mcp_upstream.troubles import CODE, Refusal, Trouble, trouble_in
+from doorward_mcp_upstream.troubles import CODE, Refusal, Trouble, own_data, trouble_in
 from doorward_mcp_upstream.wire import Watched, Wire
 
 ROUNDS = 10
@@ -156,7 +156,7 @@ class Connection:
         try:
             return self._wire.whole(await self._dispatcher.send_raw_request(method, params, options))
         except MCPError as error:
-            raise self._trouble(error) or Refusal(error.code, error.message, error.data) from None
+            raise self._trouble(error) or Refusal(error.code, error.message, own_data(error.data)) from None
 
     def _stamped(self, method: str, params: dict[str, Any], flight: Flight) -> dict[str, str]:
         """What every request says of us: in `_meta`, from 2026-07-28 on; and, where there are any, in these HTTP headers."""

@@ -17,7 +17,7 @@ import anyio
 import anyio.lowlevel
 import doorward
 import httpx2
-from doorward import DoorwardError, ServerContext, aside, clean_text, quoted, read_json
+from doorward import DoorwardError, ServerContext, aside, error_text, read_json
 from mcp.client.streamable_http import streamable_http_client
 
 from doorward_mcp_upstream.large import SMALL, Large
@@ -34,8 +34,8 @@ _CONNECT = 10.0
 """Seconds until a connection must be there. How long an answer may take is decided by who asks."""
 _RELISTEN = 1.0
 """Seconds between two requests for a stream of events."""
-SAID = 1000
-"""Characters of a server's own words that are told."""
+_READ = 2**17
+"""Bytes of an error that are read if they are no JSON. Far more than anybody is shown: the core cuts, when it has removed credentials."""
 _GOODBYE = 2.0
 """Seconds for telling a server that a session ends."""
 
@@ -129,10 +129,11 @@ class Client(httpx2.AsyncClient):
 
     async def _refused(self, response: httpx2.Response, content: bytes) -> tuple[Trouble, Any, str, Any]:
         """What an answer of 400 or above means, and the JSON-RPC error that it may hold: code, message, data."""
-        error = await aside(functools.partial(_error_in, content), len(content))
+        error, told = await aside(functools.partial(_error_in, content), len(content))
         with_session = "mcp-session-id" in response.request.headers
         said = str(error.get("message") or "")
-        return refused(self._name, response, said, with_session), error.get("code"), said, error.get("data")
+        trouble = refused(self._name, response, told, with_session=with_session, of_session="session" in said.lower())
+        return trouble, error.get("code"), said, error.get("data")
 
     def _instead(self, request: httpx2.Request, trouble: Trouble, code: Any = None, said: str = "", data: Any = None) -> httpx2.Response:
         """A JSON-RPC error that answers a request in the server's place; with the server's own `code`, it is the server's error."""
@@ -148,17 +149,18 @@ def unreachable(error: httpx2.HTTPError, url: httpx2.URL | str) -> Trouble:
     return Trouble(f"{place} cannot be reached: {why}", "Check `url`, and that it runs.", not isinstance(error, _UNSENT), passing=True)
 
 
-def refused(server: str, response: httpx2.Response, said: str = "", with_session: bool = False) -> Trouble:
-    """A request that was answered with 400 or above. `said` is the message of the JSON-RPC error in it."""
+def refused(server: str, response: httpx2.Response, told: str = "", *, with_session: bool = False, of_session: bool = False) -> Trouble:
+    """A request that was answered with 400 or above. `told` is what the answer says; `with_session` whether the request was one of a
+    session, `of_session` whether the answer speaks of it."""
     status = response.status_code
-    message = f"HTTP {doorward.status(status)}" + (f": {quoted(clean_text(said)[:SAID])}" if said else "")
+    message = f"HTTP {doorward.status(status)}" + (f": {told}" if told else "")
     if status == 401:
         hint = f'Set auth of [servers.{server}]; for OAuth that is {{ type = "oauth2" }}, and then `doorward login {server}`.'
         oauth = "resource_metadata=" in response.headers.get("www-authenticate", "").lower()
         return Trouble(f"it wants other credentials than it was given ({message})", hint, status=status, oauth=oauth)
     if status == 403:
         return Trouble(f"it does not allow this ({message})", "Check what the credentials may do.", status=status)
-    if with_session and (status == 404 or (status == 400 and "session" in said.lower())):  # MCP 2025-11-25, session management
+    if with_session and (status == 404 or (status == 400 and of_session)):  # MCP 2025-11-25, session management
         return Trouble(f"it has forgotten the session ({message})", sent=False, passing=True, gone=True, status=status)
     hint = "Check `url`." if status in (404, 405) else ""
     return Trouble(f"it answered {message}", hint, passing=status in (502, 503, 504), status=status)
@@ -175,11 +177,13 @@ async def _body(response: httpx2.Response) -> bytes:
     return b"".join(parts)
 
 
-def _error_in(content: bytes) -> dict[str, Any]:
-    """The error of a JSON-RPC answer; empty if it is none, or has too many values."""
+def _error_in(content: bytes) -> tuple[dict[str, Any], str]:
+    """The error of a JSON-RPC answer, empty if it is none; and what the answer says, whatever it is."""
     try:
         answer = None if too_many(content) else read_json(content)
     except ValueError:
-        return {}
+        return {}, error_text(content[:_READ].decode("utf-8", "replace"))
     error = answer.get("error") if isinstance(answer, dict) else None
-    return error if isinstance(error, dict) else {}
+    if not isinstance(error, dict):
+        return {}, error_text(answer)
+    return error, error_text({"message": error["message"], "detail": error.get("data")} if error.get("message") else answer)

@@ -10,19 +10,18 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from doorward import File, LimitExceeded, ToolError, quoted, read_json
+from doorward import File, LimitExceeded, ToolError, error_text, quoted, read_json
 
 from doorward_mcp_upstream.text import line, prose
 from doorward_mcp_upstream.values import MOST_VALUES, too_many
 
 MOST_BLOCKS = 10_000
 _PIECE = 2**16
-_TOLD = 4000
-"""Characters of what a tool says went wrong."""
+_TOLD = 2**16
+"""Characters of what a tool says went wrong. Far more than anybody is shown: the core cuts, when it has removed credentials."""
 
 
 def of_tool(result: Mapping[str, Any], *, wrapped: bool = False) -> Any:
@@ -32,8 +31,8 @@ def of_tool(result: Mapping[str, Any], *, wrapped: bool = False) -> Any:
     """
     structured = result.get("structuredContent")
     if result.get("isError") is True:
-        said = _texts(result) or (prose(json.dumps(structured), _TOLD) if structured else "")
-        raise ToolError(f"the tool says: {quoted(said)}" if said else "it failed")
+        said = quoted(texts) if (texts := _texts(result)) else error_text(structured)
+        raise ToolError(f"the tool says: {said}" if said else "it failed")
     if structured is None:
         blocks = _list(result.get("content"))
         if len(blocks) > MOST_BLOCKS:

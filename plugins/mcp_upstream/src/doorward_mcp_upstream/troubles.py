@@ -35,7 +35,7 @@ class Trouble(Exception):
 
     def as_error(self, code: int = CODE, said: str = "", data: Any = None) -> dict[str, Any]:
         """As the error of a JSON-RPC answer, which the SDK hands on to who asked. `said` and `data` are what the server's own error had."""
-        rest = data if isinstance(data, dict) else {}
+        rest = data if isinstance(data, dict) else {"detail": data} if data else {}
         return {"code": code, "message": said or self.message, "data": {**rest, _MARK: asdict(self)}}
 
 
@@ -52,6 +52,11 @@ def trouble_in(data: Any) -> Trouble | None:
     """What `as_error` has put into an error's data."""
     marked = data.get(_MARK) if isinstance(data, dict) else None
     return Trouble(**marked) if marked else None
+
+
+def own_data(data: Any) -> Any:
+    """What a server itself has put into an error's data."""
+    return {key: value for key, value in data.items() if key != _MARK} if isinstance(data, dict) else data
 
 
 def root(error: BaseException) -> BaseException:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, Literal
 
-from doorward import Call, DoorwardError, LimitExceeded, ServerContext, ServerError, Suggestion, clean_text, quoted
+from doorward import Call, DoorwardError, LimitExceeded, ServerContext, ServerError, Suggestion, clean_text, error_text, quoted
 
 from doorward_mcp_upstream.breaker import Breaker
 from doorward_mcp_upstream.flights import Flights
@@ -34,8 +34,8 @@ _DEBOUNCE, _LONGEST_DEBOUNCE = 0.3, 60.0
 _ATTEMPTS = 3
 _PAUSE = 0.2
 """Seconds before the third attempt: the second may have met the same end as the first."""
-_SAID = 2000
-"""Characters of an error's message that a server gave."""
+_SAID = 2**16
+"""Characters of an error's message that a server gave. Far more than anybody is shown: the core cuts, when it has removed credentials."""
 _HEADER_MISMATCH = -32020
 """A server wants arguments in headers that we did not send: its tools have changed (MCP 2026-07-28, streamable HTTP)."""
 _URL_WANTED = -32042
@@ -246,11 +246,12 @@ class Upstream:
         return error
 
     def _refused(self, method: str, refusal: Refusal) -> ServerError:
-        hint = None
+        hint, said = None, {"message": refusal.message, "detail": refusal.data}  # many say there what is wrong
         if refusal.code == _URL_WANTED and isinstance(refusal.data, dict):
             asked = refusal.data.get("elicitations")
             urls = [each.get("url") for each in asked if isinstance(each, dict)] if isinstance(asked, list) else []
             pages = [quoted(url) for url in urls[:5] if isinstance(url, str) and _PAGE.fullmatch(url)]
             hint = f"Its server wants a person to open {' and '.join(pages)} first." if pages else None
-        said = quoted(clean_text(refusal.message)[:_SAID])
-        return ServerError(f"{self._context.name} ({method}) answered with an error: {said} (code {refusal.code})", hint=hint)
+            del said["detail"]
+        told = error_text(said) if refusal.message or refusal.data else quoted("")
+        return ServerError(f"{self._context.name} ({method}) answered with an error: {told} (code {refusal.code})", hint=hint)

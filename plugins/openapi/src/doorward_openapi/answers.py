@@ -14,14 +14,13 @@ from email.message import Message
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from doorward import ApiError, Reply, ServerError, decoded, quoted, read_json, status
+from doorward import ApiError, Reply, ServerError, decoded, error_text, read_json, status
 
 from doorward_openapi import media_types, streams
 from doorward_openapi.values import finite
 
 _BOM = b"\xef\xbb\xbf"
 _MEDIA = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}")
-_XML_MESSAGE = re.compile(r"<message>([^<>]{1,2000})</message>", re.IGNORECASE)
 _KEPT = 2 * 2**20
 """Bytes of what an error says. Far more than anybody is shown: the core cuts, after it has removed credentials, for one that is
 cut in two would not be found."""
@@ -29,6 +28,10 @@ _MOST_PARTS = 2_000_000
 """Separators of values in one answer: 50 MB can hold values of several gigabytes. With more it is text."""
 _AT_ONCE = 2**16
 """Bytes of JSON that a faster reader is asked for first; it does not take all that is sent as JSON."""
+_FORBIDDEN = (
+    "Either the credentials do not suffice (the operator sets `auth` of the server), or what is asked for does not exist: "
+    "some APIs answer so to both."
+)
 _REPLACED = "\ufffd"
 """What stands for bytes that are no text."""
 _SLOW = ("punycode", "idna")
@@ -137,51 +140,39 @@ def _json(body: bytes, charset: str | None = None) -> Any:
 
 def error_of(what: str, answer: Answer, suggest: Callable[[], str] = str) -> ApiError:
     """The error that an answer of 400 and above stands for. `suggest` tells what to do if it lacks credentials."""
-    value = _error_body(answer)
-    told = _told(value, 0)
+    body = _error_body(answer)
+    if isinstance(body, Reply):  # bytes that are no text
+        told, body = f"{len(answer.body)} bytes of {body.type}", body.value.decode("utf-8", "replace")
+    elif body is None and answer.cut:
+        told = f"its body is left out: {answer.cut}"
+    else:
+        told = error_text(body)
     said = status(answer.status)
-    new = told.strip(".!").casefold() not in ("", said.casefold(), said.partition(" ")[2].casefold())
-    message = f"{what} answered {said}" + (f": {quoted(told)}" if new else "")
+    new = told.strip('".!').casefold() not in ("", said.casefold(), said.partition(" ")[2].casefold())
+    message = f"{what} answered {said}" + (f": {told}" if new else "")
     after = answer.retry_after
-    return ApiError(message, status=answer.status, body=value, retry_after=after, hint=_hint(answer.status, after, suggest))
+    return ApiError(message, status=answer.status, body=body, retry_after=after, hint=_hint(answer.status, after, suggest))
 
 
 def _error_body(answer: Answer) -> Any:
-    """What is cut is left out, but for the whole values of a stream: half of a credential would not be found in it."""
+    """What is cut is left out, but for the whole values of a stream: half of a credential would not be found in it. Bytes that are
+    text are that, whatever their media type."""
     if answer.cut and not media_types.stream(media_types.bare(answer.media)):
         return None
     value = value_of("it", answer) if len(answer.body) <= _KEPT else answer.body[:_KEPT].decode("utf-8", "replace")
-    return value.value.decode("utf-8", "replace") if isinstance(value, Reply) else value
+    if isinstance(value, Reply) and b"\0" not in answer.body:
+        with contextlib.suppress(UnicodeDecodeError):
+            return answer.body.decode("utf-8-sig")
+    return value
 
 
 def _hint(status: int, after: float | None, suggest: Callable[[], str]) -> str | None:
     if status in (401, 403):
-        return suggest() or "The credentials are missing, wrong or not enough: the operator sets `auth` of the server."
+        missing = "The credentials are missing, wrong or not enough: the operator sets `auth` of the server."
+        return suggest() or (missing if status == 401 else _FORBIDDEN)
     if status == 429 or after is not None:
         return f"Wait {after:.0f} seconds before the next call." if after is not None else "Wait before the next call."
     return None
-
-
-def _told(value: Any, depth: int) -> str:
-    """What an error body says: RFC 9457 `title` and `detail`, else the words that APIs use."""
-    if isinstance(value, str):
-        if value.lstrip()[:1] == "<":
-            found = _XML_MESSAGE.search(value)
-            return _told(found[1], depth + 1) if found and depth < 4 else ""
-        # White space only of what is whole: it could bring the place of a cut, and half a credential, to the front.
-        return " ".join(value.split()) if len(value) <= _KEPT else value[:_KEPT]
-    if isinstance(value, list) and value and depth < 4:
-        return "; ".join(filter(None, (_told(v, depth + 1) for v in value[:5])))[:_KEPT]
-    if not isinstance(value, dict) or depth > 4:
-        return ""
-    parts: list[str] = []
-    for key in ("title", "detail", "message", "error_description", "msg", "error", "errors", "reason", "description", "fault", "Message"):
-        told = _told(value.get(key), depth + 1)
-        if told and not any(told in part for part in parts):
-            parts = [*(part for part in parts if part not in told), told]  # what says more says it all
-    if "loc" in value and parts:  # FastAPI says where
-        parts[0] = f"{'.'.join(map(str, value['loc'])) if isinstance(value['loc'], list) else value['loc']}: {parts[0]}"
-    return ": ".join(parts[:3])[:_KEPT]
 
 
 def seconds(retry_after: str) -> float | None:

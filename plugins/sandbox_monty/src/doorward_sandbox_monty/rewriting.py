@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from doorward_sandbox_monty.api_errors import CLASSES, DOC, FIELDS, GET, HAS, OF_REPLIES, OURS
 
 _MENTIONED = re.compile(
-    r"ApiError|ToolError|\.\s*(?:status|body|retry_after)\b|\b(?:get|has)attr\b|__doc__|\bimport[\s\\]*\(?[\s\\]*\*|\bserver\b"
+    r"ApiError|ToolError|\.\s*(?:status|body|retry_after)\b|\b(?:get|has)attr\b|__doc__|\bimport[\s\\]*\(?[\s\\]*\*|\b(?:server|next)\b"
     r"|\breply\b|\basync[\s\\]+for\b"
 )
 _REPLY = re.compile(r"\breply\b")
@@ -92,6 +92,10 @@ def _edits(tree: ast.Module, places: _Places, members: Members, fields: Sequence
                 pass  # a function of that name
             case ast.Attribute(attr=attr, ctx=ast.Load()) if attr in (*fields, DOC):
                 yield from _read(node, places)
+            case ast.Call(func=ast.Name(id="next"), args=[ast.GeneratorExp() as inner, *_]):
+                yield from _iterated(inner, places, within=places.of(node)[1])
+            case ast.Assign(value=ast.GeneratorExp() as inner):
+                yield from _iterated(inner, places)
             case ast.Call(func=ast.Name(id="getattr") as function, args=[_, ast.Constant(value=name), *_]) if name in (*fields, DOC):
                 yield *places.of(function), GET.encode()
             case ast.Call(func=ast.Name(id="hasattr") as function, args=[_, ast.Constant(value=name)]) if name in fields:
@@ -101,6 +105,15 @@ def _edits(tree: ast.Module, places: _Places, members: Members, fields: Sequence
             case ast.comprehension(is_async=1, target=target):
                 yield from _plain_loop(places.text, places.of(target)[0])
         todo += ast.iter_child_nodes(node)
+
+
+def _iterated(node: ast.GeneratorExp, places: _Places, within: int = -1) -> Iterator[Edit]:
+    """A generator expression, which is a list in Monty, as what `next` can be asked of. Its brackets are those of the call where the
+    call ends with them."""
+    start, end = places.of(node)
+    yield start, start, b"(iter" if end == within else b"iter"
+    if end == within:
+        yield end, end, b")"
 
 
 def _read(node: ast.Attribute, places: _Places) -> Iterator[Edit]:

@@ -1,0 +1,53 @@
+"""Answers of another type than their function declares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from doorward import Function
+from doorward.undeclared import unlike
+
+from .conftest import CONFIG, Weather
+
+STRING, OBJECT = {"type": "string"}, {"type": "object"}
+DEFINED = {"Zone": OBJECT, "Loop": {"$ref": "#/$defs/Loop"}, "a/b": {"type": "array"}}
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "said"),
+    [
+        (STRING, {"zone": "text", "b": 1}, "a dict with 'zone', 'b', not str"),
+        (STRING, {}, "an empty dict, not str"),
+        (OBJECT, [1], "a list, not dict"),
+        ({"$ref": "#/$defs/Zone"}, "text", "a str, not dict"),
+        ({"$ref": "#/$defs/a/b"}, "text", "a str, not list"),
+        ({"type": ["array", "null"]}, 7, "a int, not list | None"),
+        (OBJECT, True, "a bool, not dict"),
+        (STRING, {f"k{n}\u202e": n for n in range(12)}, "'k0\\u202e'"),
+        (STRING, "text", ""), (STRING, None, ""), (STRING, {"artefact": "doorward://x", "bytes": 1}, ""), ({"type": "number"}, 7, ""),
+        ({"type": "integer"}, 7.0, ""), (None, [1], ""), (True, [1], ""), ({}, [1], ""), ({"anyOf": [STRING, OBJECT]}, [1], ""),
+        ({"$ref": "#/$defs/Loop"}, 1, ""), ({"$ref": "#/$defs/None"}, 1, ""), ({"type": "file"}, 1, ""), ({"type": 3}, 1, ""),
+    ],
+)  # fmt: skip
+def test_another_type_is_told(declared: Any, value: Any, said: str) -> None:
+    """Where it is surely another one, as a whole: which, with the names of an object, and which was declared."""
+    told = unlike(Function("dns", "export", "export", returns=declared), value, DEFINED.get)
+    assert said in told
+    assert bool(told) == bool(said)
+    assert told.isprintable()
+
+
+@pytest.mark.anyio
+async def test_a_run_tells_it_once(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that fails by it, or does not, has a note; one for all calls of the function."""
+
+    async def listed(self: Weather, call: Any) -> Any:
+        return ["sun"]
+
+    monkeypatch.setattr(Weather, "call", listed)
+    async with doorward_host.gateway(CONFIG) as gate:
+        code = "days = [await weather.get_forecast(city='Oslo') for n in range(3)]\nresult = days[0]['high']"
+        outcome = await gate.execute(code)
+        assert not outcome.ok
+        assert outcome.notes == ("weather.get_forecast answered a list, not dict, as its signature says.",)
