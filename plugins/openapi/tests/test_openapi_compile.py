@@ -395,6 +395,65 @@ async def test_openapi_discriminators_tell_the_variants_apart(api, operation):
     assert "enum" not in json.dumps(made.compiled.definitions)
 
 
+def zoo(keyword, ref, animal, *names):
+    """Schemas of animals, each with a field of its own, that extend one with a discriminator."""
+    kinds = {name: {"allOf": [{"$ref": f"{ref}Animal"}], "properties": {f"own_{name}": {"type": "integer"}}} for name in names}
+    base = {"type": "object", "required": ["kind"], "properties": {"kind": {"type": "string"}}, "discriminator": keyword, **animal}
+    return {"Animal": base, **kinds}
+
+
+@pytest.mark.parametrize("by", ["mapping", "extension", "swagger"])
+async def test_openapi_what_extends_a_schema_may_stand_for_it(api, operation, by):
+    """Where a schema with a discriminator is asked for, in a body or within it, a card shows those that extend it, and what tells them apart."""
+    ref = "#/definitions/" if by == "swagger" else "#/components/schemas/"
+    mapping = {"cat": f"{ref}Cat", "dog": "Dog"}
+    keyword = "kind" if by == "swagger" else {"propertyName": "kind", **({"mapping": mapping} if by == "mapping" else {})}
+    partner = {"partner": {"allOf": [{"$ref": f"{ref}Animal"}], "description": "of any kind"}}
+    schemas = zoo(keyword, ref, {}, "Cat", "Dog") | {"Stone": {"type": "object"}}
+    schemas["Dog"]["properties"] |= partner
+    schema = {"$ref": f"{ref}Animal"}
+    if by == "swagger":
+        listed = [{"name": "body", "in": "body", "required": True, "schema": schema}]
+        document = operation("post", parameters=listed) | {"swagger": "2.0", "definitions": schemas}
+        del document["openapi"]
+    else:
+        document = operation("post", requestBody={"required": True, "content": {"application/json": {"schema": schema}}})
+        document["components"] = {"schemas": schemas}
+    made = await api(document)
+    card = signatures.describe(made.functions["op"], made.compiled.definitions.get, module="api")
+    assert "body: Cat | Dog | Animal" in card
+    assert "partner: Cat | Dog | Animal  # of any kind" in card
+    first, second = ("cat", "dog") if by == "mapping" else ("Cat", "Dog")
+    kinds = [line.strip() for line in card.splitlines() if line.strip().startswith("kind:")]
+    assert kinds == [f'kind: Required[Literal["{first}"]]', f'kind: Required[Literal["{second}"]]', "kind: Required[str]"]
+    assert made.compiled.definitions["Cat"]["allOf"] == [{"$ref": "#/$defs/Animal"}]
+    assert "Stone" not in made.compiled.definitions
+
+
+async def test_openapi_variants_of_variants_and_circles(api, operation):
+    """Variants of a variant count as well; schemas that extend each other in a circle end; too many are not listed."""
+    ref = "#/components/schemas/"
+    body = {"required": True, "content": {"application/json": {"schema": {"$ref": f"{ref}Animal"}}}}
+
+    async def listed(schemas):
+        made = await api(operation("post", requestBody=body) | {"components": {"schemas": schemas}})
+        schema = made.functions["op"].parameters["properties"]["body"]
+        return [one["$ref"].removeprefix("#/$defs/") for one in schema.get("anyOf", [schema])]
+
+    keyword = {"propertyName": "kind"}
+    schemas = zoo(keyword, ref, {}, "Cat", "Dog")
+    schemas["Lion"] = {"allOf": [{"$ref": f"{ref}Cat"}], "x-ms-discriminator-value": "leo"}
+    schemas["Cat"]["discriminator"] = keyword
+    assert await listed(schemas) == ["Cat", "Dog", "Lion", "Animal"]
+    schemas["Animal"]["allOf"] = [{"$ref": f"{ref}Lion"}]
+    assert await listed(schemas) == ["Cat", "Dog", "Lion", "Animal"]
+    schemas = zoo({"propertyName": "kind", "mapping": {"a": f"{ref}Animal", "b": "Nobody", "c": 7}}, ref, {})
+    assert await listed(schemas) == ["Animal"]
+    assert await listed(zoo(keyword, ref, {}, *(f"Cat{n}" for n in range(51)))) == ["Animal"]
+    assert len(await listed(zoo(keyword, ref, {}, *(f"Cat{n}" for n in range(50))))) == 51
+    assert await listed(zoo({"propertyName": ["kind"], "mapping": []}, ref, {}, "Cat")) == ["Animal"]
+
+
 async def test_openapi_thousands_of_warnings_are_few(api, document):
     """Warnings that say the same are a few and their number; where calls go comes first."""
     broken = {
