@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import jsonschema_rs
 import pytest
 from doorward import ConfigError, ServerError, signatures
 
@@ -404,7 +405,7 @@ def zoo(keyword, ref, animal, *names):
 
 @pytest.mark.parametrize("by", ["mapping", "extension", "swagger"])
 async def test_openapi_what_extends_a_schema_may_stand_for_it(api, operation, by):
-    """Where a schema with a discriminator is asked for, in a body or within it, a card shows those that extend it, and what tells them apart."""
+    """Where a schema with a discriminator is asked for, in a body or within it, cards show what extends it, and what tells them apart."""
     ref = "#/definitions/" if by == "swagger" else "#/components/schemas/"
     mapping = {"cat": f"{ref}Cat", "dog": "Dog"}
     keyword = "kind" if by == "swagger" else {"propertyName": "kind", **({"mapping": mapping} if by == "mapping" else {})}
@@ -452,6 +453,31 @@ async def test_openapi_variants_of_variants_and_circles(api, operation):
     assert await listed(zoo(keyword, ref, {}, *(f"Cat{n}" for n in range(51)))) == ["Animal"]
     assert len(await listed(zoo(keyword, ref, {}, *(f"Cat{n}" for n in range(50))))) == 51
     assert await listed(zoo({"propertyName": ["kind"], "mapping": []}, ref, {}, "Cat")) == ["Animal"]
+
+
+async def test_openapi_open_enumerations_refuse_nothing(api, operation):
+    """Values that a document only calls known (Azure's `modelAsString`, Zalando's `x-extensible-enum`) are shown; others may be given."""
+    azure = {"type": "string", "enum": ["S", "M"], "x-ms-enum": {"name": "Size", "modelAsString": True}}
+    schemas = {
+        "azure": azure,
+        "fixed": {**azure, "x-ms-enum": {"name": "Size", "modelAsString": False}},
+        "zalando": {"type": "string", "x-extensible-enum": ["S"]},
+        "nullable": {**azure, "nullable": True},
+        "odd": {"type": "string", "x-extensible-enum": "S", "x-ms-enum": []},
+    }
+    made = await api(operation(parameters=[{"name": name, "in": "query", "schema": schema} for name, schema in schemas.items()]))
+    card = signatures.describe(made.functions["op"], made.compiled.definitions.get, module="api")
+    for line in (
+        'azure: str = ...,  # "S", "M"',
+        'fixed: Literal["S", "M"] = ...,',
+        'zalando: str = ...,  # "S"',
+        'nullable: str | None = ...,  # "S", "M"',
+        "odd: str = ...,",
+    ):
+        assert f"    {line}" in card
+    made = await api(operation(parameters=[{"name": "q", "in": "query", "schema": azure}]))
+    checked = jsonschema_rs.validator_for(made.functions["op"].parameters)
+    assert [checked.is_valid({"q": value}) for value in ("S", "XXL", 7)] == [True, True, False]
 
 
 async def test_openapi_thousands_of_warnings_are_few(api, document):

@@ -163,8 +163,11 @@ class Schemas:
             out["format"] = form
         if (text := node.get("description")) and (text := line(text, _COMMENT)):
             out["description"] = text
-        if isinstance(values := node.get("enum"), list) and (values := matching(values, kind)):
-            out["enum"] = values
+        if isinstance(values := node.get("enum", node.get("x-extensible-enum")), list) and (values := matching(values, kind)):
+            if _is_open(node):
+                out["anyOf"] = [{"enum": values}, {"type": kind} if kind else {}]
+            else:
+                out["enum"] = values
         if node.get("default") is not None and small(node["default"]):
             out["default"] = node["default"]
         if isinstance(example := node.get("example"), (str, int, float)) and len(str(example)) <= 60:
@@ -242,6 +245,12 @@ def _type(node: Mapping[str, Any], *, typed: bool) -> Any:
         if isinstance(node.get("items"), dict):
             return "array"
     return None
+
+
+def _is_open(node: Mapping[str, Any]) -> bool:
+    """Whether the values of an enumeration are those that are known, and others may come: what Azure and Zalando say."""
+    about = node.get("x-ms-enum")
+    return "enum" not in node or (isinstance(about, dict) and about.get("modelAsString") is True)
 
 
 def _bounds(node: Mapping[str, Any], out: dict[str, Any]) -> None:
