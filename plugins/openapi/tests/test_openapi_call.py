@@ -385,6 +385,8 @@ async def test_openapi_accept_says_what_the_document_says(api, operation, upstre
         ({"200": ["application/json"], "404": ["application/json", "text/html"]}, "application/json"),
         ({"200": ["image/png"], "default": ["text/html", "application/problem+json"]}, "image/png, application/problem+json;q=0.5"),
         ({"200": ["image/png"], "202": ["text/plain"], "400": ["*/*"], "500": ["*/*"]}, "image/png, text/plain;q=0.5, */*;q=0.5"),
+        ({"200": ["application/dicom", "application/dicom+json"]}, "application/dicom+json, */*;q=0.5"),
+        ({"200": ["application/json"], "206": ["application/pdf"]}, "application/json, application/pdf;q=0.5"),
         ({"200": ["*/*"]}, "application/json, */*;q=0.5"),
         ({"204": []}, "application/json, */*;q=0.5"),
         ({}, "application/json, */*;q=0.5"),

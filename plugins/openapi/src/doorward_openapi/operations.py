@@ -175,14 +175,16 @@ class Operations:
         return first, returns
 
     def _others(self, media: str, node: Mapping[str, Any], file: str) -> list[str]:
-        """The media types of those responses, errors mostly, that do not come in this one."""
+        """The media types of those responses, errors mostly, that do not come in this one; anything, where JSON may be a file."""
         found: dict[str, None] = {}
         responses = node.get("responses")
         for response in responses.values() if isinstance(responses, dict) else ():
             with contextlib.suppress(BadRef):
-                content = self._content(response, node, file)
-                if content and all(one != media for one, _, _ in content):
-                    found[content[0][0]] = None
+                types = [one for one, _, _ in self._content(response, node, file)]
+                if types and media not in types:
+                    found[types[0]] = None
+                elif media_types.kind(media) == "json" and any(media_types.kind(one) == "binary" for one in types):
+                    found["*/*"] = None
         return list(found)[:_MOST_OTHERS]
 
     def _content(self, response: Any, node: Mapping[str, Any], file: str) -> list[tuple[str, dict[str, Any], str]]:
