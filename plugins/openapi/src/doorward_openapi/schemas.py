@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from doorward_openapi.refs import BadRef, Documents, Place
@@ -36,8 +36,6 @@ _BOUNDS = frozenset(["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum
 _RARE = frozenset(["const", "pattern", "uniqueItems", *_COUNTS, *_FLAGS, *_BOUNDS])
 _PARTS = frozenset(["properties", "required", "items", "prefixItems", "additionalProperties", "allOf", "anyOf", "oneOf"])
 """Most schemas have none of these: one look at all of them is cheaper than a look at each."""
-
-_Convert = Callable[[Any], dict[str, Any]]
 
 
 class Schemas:
@@ -107,12 +105,7 @@ class Schemas:
         if not out or len(node) > 1:
             self._values(node, out)
             if not node.keys().isdisjoint(_PARTS):
-                self._parts(
-                    node,
-                    out,
-                    lambda part: self._convert(part, file, depth + 1),
-                    lambda part: self._convert(part, file, depth + 1, member=member),
-                )
+                self._parts(node, out, file, depth + 1, member=member)
                 if "discriminator" in node and ("oneOf" in node or "anyOf" in node):
                     self._mean(self._variants.mapped(node, file))
             if node.get("nullable") is True or node.get("x-nullable") is True:
@@ -136,22 +129,34 @@ class Schemas:
             return {}
         # Its variants extend the schema: within themselves it is itself, or they would be made of each other without end.
         variants = [] if member else self._variants.of(place)
-        self._mean(variants)
-        found = [{"$ref": f"#/$defs/{self._name(each)}"} for each in (*(v.place for v in variants), place)]
-        return {"anyOf": found} if variants else found[0]
+        return {"$ref": f"#/$defs/{self._any(place, variants) if variants else self._name(place)}"}
+
+    def _any(self, place: Place, variants: Sequence[Variant]) -> str:
+        """The definition of what may stand for a schema: one, however often it is asked for."""
+        key = (place.file, f"{place.pointer} and its variants")
+        if key not in self._names:
+            self._mean(variants)
+            self._names[key] = name = self._free(f"Any{self._name(place)}")
+            self.definitions[name] = {"anyOf": [{"$ref": f"#/$defs/{self._name(each)}"} for each in (*(v.place for v in variants), place)]}
+        return self._names[key]
 
     def _name(self, place: Place) -> str:
         key = (place.file, place.pointer)
         if key not in self._names:
             last = place.pointer.rpartition("/")[2] or file_name(place.file).partition(".")[0]
-            name = base = re.sub(r"[^A-Za-z0-9_.-]+", "_", last.replace("~1", "_").replace("~0", "_"))[:100] or "schema"
-            while name in self.definitions:
-                self._counts[base] = self._counts.get(base, 1) + 1
-                name = f"{base}_{self._counts[base]}"
-            self._names[key] = name
-            self.definitions[name] = {}  # taken; `finish` fills it
-            self._queue.append((name, place))
+            base = re.sub(r"[^A-Za-z0-9_.-]+", "_", last.replace("~1", "_").replace("~0", "_"))[:100] or "schema"
+            self._names[key] = self._free(base)
+            self._queue.append((self._names[key], place))
         return self._names[key]
+
+    def _free(self, base: str) -> str:
+        """A name that no definition has, and which is taken with that; whoever takes it fills it."""
+        name = base
+        while name in self.definitions:
+            self._counts[base] = self._counts.get(base, 1) + 1
+            name = f"{base}_{self._counts[base]}"
+        self.definitions[name] = {}
+        return name
 
     def _values(self, node: Mapping[str, Any], out: dict[str, Any]) -> None:
         """Everything that holds no other schema."""
@@ -191,8 +196,12 @@ class Schemas:
         if not node.keys().isdisjoint(_BOUNDS):
             _bounds(node, out)
 
-    def _parts(self, node: Mapping[str, Any], out: dict[str, Any], convert: _Convert, compose: _Convert) -> None:
-        """Everything that holds other schemas: of what is in a value, and of the value itself."""
+    def _parts(self, node: Mapping[str, Any], out: dict[str, Any], file: str, depth: int, *, member: bool) -> None:
+        """Everything that holds other schemas."""
+
+        def convert(part: Any, *, member: bool = False) -> dict[str, Any]:
+            return self._convert(part, file, depth, member=member)
+
         properties = node.get("properties")
         if isinstance(properties, dict) and properties:
             out["properties"] = {name: convert(part) for name, part in properties.items()}
@@ -210,7 +219,7 @@ class Schemas:
             out["additionalProperties"] = convert(extra)
         for key in ("allOf", "anyOf", "oneOf"):
             if isinstance(parts := node.get(key), list) and parts:
-                converted = [compose(part) for part in parts[:500]]
+                converted = [convert(part, member=member) for part in parts[:500]]
                 name = "anyOf" if key == "oneOf" else key
                 if name in out:
                     out["allOf"] = [*out.get("allOf", ()), {name: converted}]
