@@ -9,6 +9,7 @@ import sys
 import jsonschema_rs
 import pytest
 from doorward import ConfigError, ServerError, signatures
+from doorward_openapi import variants
 
 pytestmark = pytest.mark.anyio
 
@@ -463,6 +464,17 @@ async def test_openapi_variants_cost_once(api, operation):
     body = {"required": True, "content": {"application/json": {"schema": {"type": "array", "items": {"$ref": f"{ref}Herd"}}}}}
     made = await api(operation("post", requestBody=body) | {"components": {"schemas": schemas}})
     assert len(json.dumps(made.compiled.definitions)) < 2 * len(json.dumps(schemas))
+
+
+async def test_openapi_chains_of_variants_end(api, operation):
+    """Many chains of schemas, each with the next one as its variant, do not become as many long lists of them."""
+    places = [(chain, n) for chain in range(40) for n in range(45)]
+    schemas = {f"A{c}.{n}": {"discriminator": {"propertyName": "k", "mapping": {"x": f"A{c}.{n + 1}"}}} for c, n in places}
+    listed = [{"name": name, "in": "query", "schema": {"$ref": f"#/components/schemas/{name}"}} for name in schemas]
+    made = await api(operation(parameters=listed) | {"components": {"schemas": schemas}})
+    lists = [schema["anyOf"] for schema in made.compiled.definitions.values() if "anyOf" in schema]
+    assert len(lists[0]) == 45
+    assert sum(len(each) - 1 for each in lists) <= variants.MOST_ALTOGETHER
 
 
 async def test_openapi_open_enumerations_refuse_nothing(api, operation):

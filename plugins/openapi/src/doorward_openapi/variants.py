@@ -13,6 +13,9 @@ from doorward_openapi.refs import BadRef, Documents, Place
 MOST_VARIANTS = 50
 """Schemas that stand for one; where there are more, nobody can read them."""
 
+MOST_ALTOGETHER = 20_000
+"""Of all schemas of a document: a short chain of them can stand for each other in long lists."""
+
 _LONGEST = 100
 _MOST_VALUES = 200
 
@@ -32,6 +35,7 @@ class Variants:
         self._documents = documents
         self._found: dict[tuple[str, str], list[Variant]] = {}
         self._extending: dict[tuple[str, str], list[tuple[str, Place]]] | None = None
+        self._left = MOST_ALTOGETHER
 
     def of(self, place: Place) -> list[Variant]:
         """The variants of a schema and, one after the other, theirs; none of one that lists them itself."""
@@ -42,14 +46,17 @@ class Variants:
 
     def _all(self, place: Place) -> list[Variant]:
         found: dict[tuple[str, str], Variant] = {}
-        todo = list(self._next(place))
+        todo = list(self._next(place)) if self._left else []
         while todo and len(found) <= MOST_VARIANTS:
             variant = todo.pop(0)
             key = (variant.place.file, variant.place.pointer)
             if key not in found and key != (place.file, place.pointer):
                 found[key] = variant
                 todo += self._next(variant.place)
-        return list(found.values()) if len(found) <= MOST_VARIANTS else []
+        if len(found) > min(MOST_VARIANTS, self._left):
+            return []
+        self._left -= len(found)
+        return list(found.values())
 
     def _next(self, place: Place) -> Iterator[Variant]:
         node = place.node
