@@ -173,6 +173,23 @@ async def test_openapi_whole_bodies_of_files_and_lines(api, operation, media, va
     assert (dict(told["headers"])["Content-Type"], told["body"].encode("latin-1")) == (content_type, sent)
 
 
+async def test_openapi_lines_that_the_document_calls_a_text(api, operation):
+    """Before 3.2, the schema of JSON lines is that of the whole: where it is a string, the lines may be anything."""
+    lines = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    for entry, items in (
+        ({"schema": {"type": "string"}}, {}),
+        ({"schema": {"$ref": "#/components/schemas/Text"}}, {}),
+        ({"schema": lines}, lines),
+        ({"itemSchema": {"type": "string"}}, {"type": "string"}),
+        ({"schema": {"type": "string"}, "itemSchema": lines}, lines),
+        ({"itemSchema": {"type": "array", "items": {}}}, {"type": "array", "items": {}}),
+    ):
+        document = operation("post", requestBody={"required": True, "content": {"application/jsonl": entry}})
+        document |= {"components": {"schemas": {"Text": {"type": "string"}}}}
+        made = await api(document)
+        assert made.functions["op"].parameters["properties"]["body"] == {"anyOf": [{"type": "array", "items": items}, {"type": "string"}]}
+
+
 async def test_openapi_json_or_bytes(api, operation):
     """A body that may be JSON or a file is what its value is."""
     content = {"application/json": {"schema": {"type": "array"}}, "application/zip": {"schema": BINARY}}

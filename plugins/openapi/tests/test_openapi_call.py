@@ -409,4 +409,48 @@ async def test_openapi_a_whole_answer_is_preferred_to_events(api, operation, ups
     content = {"text/event-stream": {"schema": {}}, "audio/mpeg": {"schema": {"type": "string", "format": "binary"}}}
     made = await api(operation("post", responses={"200": {"description": "", "content": content}}))
     await made.call("op")
-    assert upstream.header("Accept") == ["audio/mpeg, */*;q=0.5"]
+    assert upstream.header("Accept") == ["audio/mpeg"]
+
+
+async def test_openapi_accept_says_what_the_document_says(api, operation, upstream):
+    """`Accept` is the type of the answer, then those of errors that come in another; anything only where the document names none."""
+    for responses, accept in (
+        ({"200": ["text/plain"]}, "text/plain"),
+        ({"200": ["application/json", "text/event-stream", "application/xml"]}, "application/json"),
+        ({"200": ["application/json"], "404": ["application/json", "text/html"]}, "application/json"),
+        ({"200": ["image/png"], "default": ["text/html", "application/problem+json"]}, "image/png, application/problem+json;q=0.5"),
+        ({"200": ["image/png"], "202": ["text/plain"], "400": ["*/*"], "500": ["*/*"]}, "image/png, text/plain;q=0.5, */*;q=0.5"),
+        ({"200": ["application/dicom", "application/dicom+json"]}, "application/dicom+json, */*;q=0.5"),
+        ({"200": ["application/json"], "206": ["application/pdf"]}, "application/json, application/pdf;q=0.5"),
+        ({"200": ["*/*"]}, "application/json, */*;q=0.5"),
+        ({"204": []}, "application/json, */*;q=0.5"),
+        ({}, "application/json, */*;q=0.5"),
+    ):
+        contents = {code: {"description": "", "content": {media: {} for media in listed}} for code, listed in responses.items()}
+        await (await api(operation(responses=contents))).call("op")
+        assert upstream.header("Accept") == [accept]
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+async def test_openapi_not_acceptable(api, operation, upstream, method):
+    """Where the server has none of the types that the document names, what it has is asked for, if that may be done twice."""
+
+    def negotiated(told):
+        anything = "*/*" in dict(told["headers"])["Accept"]
+        return (200, {"Content-Type": "text/csv"}, b"a,b") if anything else (406, {}, b"")
+
+    upstream.answers["/x"] = negotiated
+    made = await api(operation(method, responses={"200": {"description": "", "content": {"application/json": {"schema": {}}}}}))
+    if method == "get":
+        assert await made.call("op") == "a,b"
+        assert [dict(told["headers"])["Accept"] for told in upstream.seen] == ["application/json", "*/*"]
+    else:
+        with pytest.raises(ApiError, match="406") as raised:
+            await made.call("op")
+        assert "Accept" in raised.value.hint
+        assert len(upstream.seen) == 1
+    upstream.seen.clear()
+    made = await api(operation(method), headers={"accept": "text/html"})
+    with pytest.raises(ApiError, match="406"):
+        await made.call("op")
+    assert [dict(told["headers"])["Accept"] for told in upstream.seen] == ["text/html"]

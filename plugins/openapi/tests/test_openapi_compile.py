@@ -6,8 +6,10 @@ import json
 import subprocess
 import sys
 
+import jsonschema_rs
 import pytest
 from doorward import ConfigError, ServerError, signatures
+from doorward_openapi import variants
 
 pytestmark = pytest.mark.anyio
 
@@ -393,6 +395,111 @@ async def test_openapi_discriminators_tell_the_variants_apart(api, operation):
     kinds = [line.strip() for line in card.splitlines() if line.strip().startswith("kind:")]
     assert kinds == ['kind: Required[Literal["cat", "kitten"]]', 'kind: Required[Literal["dog"]]', 'kind: Literal["COW"]']
     assert "enum" not in json.dumps(made.compiled.definitions)
+
+
+def zoo(keyword, ref, animal, *names):
+    """Schemas of animals, each with a field of its own, that extend one with a discriminator."""
+    kinds = {name: {"allOf": [{"$ref": f"{ref}Animal"}], "properties": {f"own_{name}": {"type": "integer"}}} for name in names}
+    base = {"type": "object", "required": ["kind"], "properties": {"kind": {"type": "string"}}, "discriminator": keyword, **animal}
+    return {"Animal": base, **kinds}
+
+
+@pytest.mark.parametrize("by", ["mapping", "extension", "swagger"])
+async def test_openapi_what_extends_a_schema_may_stand_for_it(api, operation, by):
+    """Where a schema with a discriminator is asked for, in a body or within it, cards show what extends it, and what tells them apart."""
+    ref = "#/definitions/" if by == "swagger" else "#/components/schemas/"
+    mapping = {"cat": f"{ref}Cat", "dog": "Dog"}
+    keyword = "kind" if by == "swagger" else {"propertyName": "kind", **({"mapping": mapping} if by == "mapping" else {})}
+    partner = {"partner": {"allOf": [{"$ref": f"{ref}Animal"}], "description": "of any kind"}}
+    schemas = zoo(keyword, ref, {}, "Cat", "Dog") | {"Stone": {"type": "object"}}
+    schemas["Dog"]["properties"] |= partner
+    schema = {"$ref": f"{ref}Animal"}
+    if by == "swagger":
+        listed = [{"name": "body", "in": "body", "required": True, "schema": schema}]
+        document = operation("post", parameters=listed) | {"swagger": "2.0", "definitions": schemas}
+        del document["openapi"]
+    else:
+        document = operation("post", requestBody={"required": True, "content": {"application/json": {"schema": schema}}})
+        document["components"] = {"schemas": schemas}
+    made = await api(document)
+    card = signatures.describe(made.functions["op"], made.compiled.definitions.get, module="api")
+    assert "body: Cat | Dog | Animal" in card
+    assert "partner: Cat | Dog | Animal  # of any kind" in card
+    first, second = ("cat", "dog") if by == "mapping" else ("Cat", "Dog")
+    kinds = [line.strip() for line in card.splitlines() if line.strip().startswith("kind:")]
+    assert kinds == [f'kind: Required[Literal["{first}"]]', f'kind: Required[Literal["{second}"]]', "kind: Required[str]"]
+    assert made.compiled.definitions["Cat"]["allOf"] == [{"$ref": "#/$defs/Animal"}]
+    assert set(made.compiled.definitions) == {"AnyAnimal", "Animal", "Cat", "Dog"}
+
+
+async def test_openapi_variants_of_variants_and_circles(api, operation):
+    """Variants of a variant count as well; schemas that extend each other in a circle end; too many are not listed."""
+    ref = "#/components/schemas/"
+    body = {"required": True, "content": {"application/json": {"schema": {"$ref": f"{ref}Animal"}}}}
+
+    async def listed(schemas):
+        made = await api(operation("post", requestBody=body) | {"components": {"schemas": schemas}})
+        name = made.functions["op"].parameters["properties"]["body"]["$ref"].removeprefix("#/$defs/")
+        return [one["$ref"].removeprefix("#/$defs/") for one in made.compiled.definitions[name].get("anyOf", ())] or [name]
+
+    keyword = {"propertyName": "kind"}
+    schemas = zoo(keyword, ref, {}, "Cat", "Dog")
+    schemas["Lion"] = {"allOf": [{"$ref": f"{ref}Cat"}], "x-ms-discriminator-value": "leo"}
+    schemas["Cat"]["discriminator"] = keyword
+    assert await listed(schemas) == ["Cat", "Dog", "Lion", "Animal"]
+    schemas["Animal"]["allOf"] = [{"$ref": f"{ref}Lion"}]
+    assert await listed(schemas) == ["Cat", "Dog", "Lion", "Animal"]
+    schemas = zoo({"propertyName": "kind", "mapping": {"a": f"{ref}Animal", "b": "Nobody", "c": 7}}, ref, {})
+    assert await listed(schemas) == ["Animal"]
+    assert await listed(zoo(keyword, ref, {}, *(f"Cat{n}" for n in range(51)))) == ["Animal"]
+    assert len(await listed(zoo(keyword, ref, {}, *(f"Cat{n}" for n in range(50))))) == 51
+    assert await listed(zoo({"propertyName": ["kind"], "mapping": []}, ref, {}, "Cat")) == ["Animal"]
+
+
+async def test_openapi_variants_cost_once(api, operation):
+    """However often a schema is asked for, what may stand for it is listed once."""
+    ref = "#/components/schemas/"
+    schemas = zoo({"propertyName": "kind"}, ref, {}, *(f"Cat{n}" for n in range(50)))
+    schemas["Herd"] = {"type": "object", "properties": {f"p{n}": {"$ref": f"{ref}Animal"} for n in range(1000)}}
+    body = {"required": True, "content": {"application/json": {"schema": {"type": "array", "items": {"$ref": f"{ref}Herd"}}}}}
+    made = await api(operation("post", requestBody=body) | {"components": {"schemas": schemas}})
+    assert len(json.dumps(made.compiled.definitions)) < 2 * len(json.dumps(schemas))
+
+
+async def test_openapi_chains_of_variants_end(api, operation):
+    """Many chains of schemas, each with the next one as its variant, do not become as many long lists of them."""
+    places = [(chain, n) for chain in range(40) for n in range(45)]
+    schemas = {f"A{c}.{n}": {"discriminator": {"propertyName": "k", "mapping": {"x": f"A{c}.{n + 1}"}}} for c, n in places}
+    listed = [{"name": name, "in": "query", "schema": {"$ref": f"#/components/schemas/{name}"}} for name in schemas]
+    made = await api(operation(parameters=listed) | {"components": {"schemas": schemas}})
+    lists = [schema["anyOf"] for schema in made.compiled.definitions.values() if "anyOf" in schema]
+    assert len(lists[0]) == 45
+    assert sum(len(each) - 1 for each in lists) <= variants.MOST_ALTOGETHER
+
+
+async def test_openapi_open_enumerations_refuse_nothing(api, operation):
+    """Values that a document only calls known (Azure's `modelAsString`, Zalando's `x-extensible-enum`) are shown; others may be given."""
+    azure = {"type": "string", "enum": ["S", "M"], "x-ms-enum": {"name": "Size", "modelAsString": True}}
+    schemas = {
+        "azure": azure,
+        "fixed": {**azure, "x-ms-enum": {"name": "Size", "modelAsString": False}},
+        "zalando": {"type": "string", "x-extensible-enum": ["S"]},
+        "nullable": {**azure, "nullable": True},
+        "odd": {"type": "string", "x-extensible-enum": "S", "x-ms-enum": []},
+    }
+    made = await api(operation(parameters=[{"name": name, "in": "query", "schema": schema} for name, schema in schemas.items()]))
+    card = signatures.describe(made.functions["op"], made.compiled.definitions.get, module="api")
+    for line in (
+        'azure: str = ...,  # "S", "M"',
+        'fixed: Literal["S", "M"] = ...,',
+        'zalando: str = ...,  # "S"',
+        'nullable: str | None = ...,  # "S", "M"',
+        "odd: str = ...,",
+    ):
+        assert f"    {line}" in card
+    made = await api(operation(parameters=[{"name": "q", "in": "query", "schema": azure}]))
+    checked = jsonschema_rs.validator_for(made.functions["op"].parameters)
+    assert [checked.is_valid({"q": value}) for value in ("S", "XXL", 7)] == [True, True, False]
 
 
 async def test_openapi_thousands_of_warnings_are_few(api, document):

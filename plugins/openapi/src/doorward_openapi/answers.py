@@ -170,6 +170,8 @@ def _hint(status: int, after: float | None, suggest: Callable[[], str]) -> str |
     if status in (401, 403):
         missing = "The credentials are missing, wrong or not enough: the operator sets `auth` of the server."
         return suggest() or (missing if status == 401 else _FORBIDDEN)
+    if status == 406:
+        return 'The server has none of the types that its document names: the operator can set `headers = { Accept = "*/*" }`.'
     if status == 429 or after is not None:
         return f"Wait {after:.0f} seconds before the next call." if after is not None else "Wait before the next call."
     return None

@@ -127,10 +127,21 @@ class Bodies:
         if "bytes" in plan:
             return {"anyOf": [schema, {"type": "string", "format": "binary"}]} if schema else schema
         if kind == "lines":
-            return {"anyOf": [schema if schema.get("type") == "array" else {"type": "array", "items": schema}, {"type": "string"}]}
+            return {"anyOf": [self._lines(entry, file), {"type": "string"}]}
         if kind == "xml":
             return {"anyOf": [schema, {"type": "string"}]}
         return schema if kind in _SPREAD or schema.get("type") == "string" else {"type": "string"}
+
+    def _lines(self, entry: Mapping[str, Any], file: str) -> dict[str, Any]:
+        """What a body of JSON lines is: a list of what `itemSchema` (3.2) says; before, `schema` was the whole or a line. A string is the
+        text as it is sent, and says nothing of its lines."""
+        if "itemSchema" in entry:
+            return {"type": "array", "items": self._schemas.convert(entry["itemSchema"], file)}
+        schema = self._schemas.convert(entry.get("schema"), file)
+        if schema.get("type") == "array":
+            return schema
+        text = self._schema(entry.get("schema"), file)[0].get("type") == "string"
+        return {"type": "array", "items": {} if text else schema}
 
     def _members(self, node: Any, file: str, depth: int) -> _Members | None:
         """The properties of an object schema, those of its `allOf` parts included; `None` if the schema is more

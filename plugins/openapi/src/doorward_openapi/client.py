@@ -76,13 +76,19 @@ class Client:
 
     async def send(self, what: str, request: Request, timeout: float, *, left: float = math.inf, idempotent: bool = False) -> Answer:
         """Send a request, with credentials and configured headers, within `timeout` seconds; more often where that helps
-        and harms nothing, within `left` seconds altogether.
+        and harms nothing, within `left` seconds altogether. Where the server has nothing of what the document names (406), what it has
+        will do.
 
         Raises: ServerError.
         """
-        headers = {**request.headers, **await self._configured(request.headers)}
-        hop = Hop(request.method, request.url, headers, request.content)
-        return await self._send(what, hop, timeout, self._credentials(), MOST_RECEIVED, left=left, idempotent=idempotent)
+        until = time.monotonic() + left
+        configured = await self._configured(request.headers)
+        hop = Hop(request.method, request.url, {**request.headers, **configured}, request.content)
+        answer = await self._send(what, hop, timeout, self._credentials(), MOST_RECEIVED, left=left, idempotent=idempotent)
+        if answer.status == 406 and idempotent and "Accept" not in configured and b"*/*" not in request.headers.get("Accept", b""):
+            hop, left = replace(hop, headers={**hop.headers, "Accept": b"*/*"}), until - time.monotonic()
+            answer = await self._send(what, hop, timeout, self._credentials(), MOST_RECEIVED, left=left, idempotent=True)
+        return answer
 
     async def _configured(self, given: Mapping[str, bytes]) -> dict[str, bytes]:
         """The configured headers, which win over others of the same name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -21,6 +22,9 @@ METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", 
 _READING = {"GET", "HEAD", "OPTIONS", "QUERY", "TRACE"}
 _REPEATABLE = _READING | {"PUT", "DELETE"}
 _LONGEST_PATH = 2000
+_MOST_OTHERS = 5
+"""Media types of other responses that are asked for as well."""
+
 _HANDLE = {"artefact": {"type": "string"}, "type": {"type": "string"}, "bytes": {"type": "integer"}, "name": {"type": "string"}}
 _RETURNS: dict[str, dict[str, Any]] = {"text": {"type": "string"}, "binary": {"type": "object", "properties": _HANDLE}}
 """What a program gets of answers that are not JSON: text, or the handle of bytes."""
@@ -153,24 +157,57 @@ class Operations:
         return self._made[key]
 
     def _answer(self, node: Mapping[str, Any], file: str) -> tuple[str, Mapping[str, Any] | None]:
-        """What to ask for in `Accept`, and the schema of what comes: the JSON answer of the first status that has
-        one, of those that mean success."""
-        accept = "application/json, */*;q=0.5"
+        """What to ask for in `Accept`, and the schema of what comes. No `*/*` stands beside what the document names: Rails, ASP.NET and
+        others then take it that anything will do."""
+        media, returns = self._returned(node, file)
+        if not media or "*" in media:
+            return "application/json, */*;q=0.5", returns
+        return ", ".join([media, *(f"{other};q=0.5" for other in self._others(media, node, file))]), returns
+
+    def _returned(self, node: Mapping[str, Any], file: str) -> tuple[str, Mapping[str, Any] | None]:
+        """The media type and the schema of the JSON answer of the first status that has one, of those that mean success."""
+        first = ""
         returns: dict[str, Any] | None = None
-        for response, home in self._successes(node.get("responses"), file):
-            if self._old:
-                response = swagger2.upgraded_response(response, node, self._root)
-            content = media_types.listed(response.get("content"), self._documents, home) if isinstance(response, dict) else []
+        for response in self._successes(node.get("responses")):
+            try:
+                content = self._content(response, node, file)
+            except BadRef as error:
+                if error.outside:
+                    raise
+                continue
             for media, entry, place in content:
                 form = media_types.kind(media)
                 if form == "json" and ("schema" in entry or returns is None):
                     schema = self._schemas.convert(entry["schema"], place) if "schema" in entry else None
-                    return (accept if "*" in media else f"{media}, */*;q=0.5"), schema or None
+                    return media, schema or None
                 if returns is None and "*" not in media:
-                    accept = f"{media}, */*;q=0.5"
+                    first = media
                     form = "text" if media_types.is_text(media) else form
                     returns = self._sequence(entry, place) if form == "lines" else _RETURNS.get(form)
-        return accept, returns
+        return first, returns
+
+    def _others(self, media: str, node: Mapping[str, Any], file: str) -> list[str]:
+        """The media types of those responses, errors mostly, that do not come in this one; anything, where JSON may be a file."""
+        found: dict[str, None] = {}
+        responses = node.get("responses")
+        for response in responses.values() if isinstance(responses, dict) else ():
+            with contextlib.suppress(BadRef):
+                types = [one for one, _, _ in self._content(response, node, file)]
+                if types and media not in types:
+                    found[types[0]] = None
+                elif media_types.kind(media) == "json" and any(media_types.kind(one) == "binary" for one in types):
+                    found["*/*"] = None
+        return list(found)[:_MOST_OTHERS]
+
+    def _content(self, response: Any, node: Mapping[str, Any], file: str) -> list[tuple[str, dict[str, Any], str]]:
+        """The media types of a response.
+
+        Raises: BadRef.
+        """
+        response, home = self._documents.follow(response, file)
+        if self._old:
+            response = swagger2.upgraded_response(response, node, self._root)
+        return media_types.listed(response.get("content"), self._documents, home) if isinstance(response, dict) else []
 
     def _tags(self, tags: Any) -> tuple[str, ...]:
         """The tags of an operation, and those above them."""
@@ -191,16 +228,19 @@ class Operations:
 
     def _responses(self, node: Mapping[str, Any], file: str) -> dict[str, dict[str, Any]]:
         """The responses that mean success, by their status."""
+        found: dict[str, dict[str, Any]] = {}
         listed: Any = node.get("responses")
-        return {code: r for code in _codes(listed) for r, _ in self._successes({code: listed[code]}, file) if isinstance(r, dict)}
+        for code in _codes(listed):
+            with contextlib.suppress(BadRef):
+                response, _ = self._documents.follow(listed[code], file)
+                if isinstance(response, dict):
+                    found[code] = response
+        return found
 
-    def _successes(self, responses: Any, file: str) -> Iterator[tuple[Any, str]]:
+    @staticmethod
+    def _successes(responses: Any) -> Iterator[Any]:
         for code in _codes(responses):
-            try:
-                yield self._documents.follow(responses[code], file)
-            except BadRef as error:
-                if error.outside:
-                    raise
+            yield responses[code]
 
 
 def _codes(responses: Any) -> list[str]:

@@ -7,16 +7,16 @@ required. The upstream checks its requests itself.
 
 from __future__ import annotations
 
-import contextlib
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from doorward_openapi.refs import BadRef, Documents, Place
 from doorward_openapi.servers import file_name
 from doorward_openapi.text import line
 from doorward_openapi.values import matching, number, small
+from doorward_openapi.variants import Variant, Variants
 
 DEEPEST = 48
 """Levels of one schema, from reference to reference; below, anything goes."""
@@ -56,6 +56,7 @@ class Schemas:
         self._queue: list[tuple[str, Place]] = []
         self._done: dict[tuple[int, str], tuple[Any, dict[str, Any]]] = {}
         self._patterns: dict[str, bool] = {}
+        self._variants = Variants(documents)
         self._meant: dict[str, dict[str, dict[str, None]]] = {}
 
     def convert(self, node: Any, file: str) -> dict[str, Any]:
@@ -73,7 +74,7 @@ class Schemas:
         while self._queue:
             name, place = self._queue.pop()
             try:
-                self.definitions[name] = self._convert(place.node, place.file, 0)
+                self.definitions[name] = self._convert(place.node, place.file, 0, member=True)
             except BadRef as error:
                 self.definitions[name] = {}
                 self.unusable[name] = str(error)
@@ -90,38 +91,30 @@ class Schemas:
                 own = {**own, key: {**own.get(key, {}), "x-values": list(values)}}
         self.definitions[name] = {**definition, "properties": own}
 
-    def _discriminated(self, node: Mapping[str, Any], file: str) -> None:
-        """Remember which values of its discriminator mean which variant of a union."""
-        found = node["discriminator"]
-        key, mapping = (found.get("propertyName"), found.get("mapping")) if isinstance(found, dict) else (None, None)
-        if not isinstance(key, str) or len(key) > 100 or not isinstance(mapping, dict):
-            return
-        for value, target in list(mapping.items())[:200]:
-            if not isinstance(target, str) or len(value) > 100:
-                continue
-            ref = target if re.search(r"[#/]|\.(json|ya?ml)$", target) else f"#/components/schemas/{target}"
-            with contextlib.suppress(BadRef):
-                name = self._name(self._documents.find(ref, file))
-                self._meant.setdefault(name, {}).setdefault(key, {})[value] = None
+    def _mean(self, variants: Iterable[Variant]) -> None:
+        """Remember which value of its discriminator means which variant of a union."""
+        for variant in variants:
+            self._meant.setdefault(self._name(variant.place), {}).setdefault(variant.key, {})[variant.value] = None
 
-    def _convert(self, node: Any, file: str, depth: int) -> dict[str, Any]:
+    def _convert(self, node: Any, file: str, depth: int, *, member: bool = False) -> dict[str, Any]:
+        """`member` is what stands for a value as part of another schema: a definition itself, and whatever it is composed of."""
         if node is False:
             return {"not": {}}
         if not isinstance(node, dict) or depth > DEEPEST:
             return {}
         ref = node.get("$ref", node.get("$dynamicRef"))
-        out: dict[str, Any] = self._reference(ref, file) if isinstance(ref, str) else {}
+        out: dict[str, Any] = self._reference(ref, file, member=member) if isinstance(ref, str) else {}
         if not out or len(node) > 1:
             self._values(node, out)
             if not node.keys().isdisjoint(_PARTS):
-                self._parts(node, out, lambda part: self._convert(part, file, depth + 1))
+                self._parts(node, out, file, depth + 1, member=member)
                 if "discriminator" in node and ("oneOf" in node or "anyOf" in node):
-                    self._discriminated(node, file)
+                    self._mean(self._variants.mapped(node, file))
             if node.get("nullable") is True or node.get("x-nullable") is True:
                 out = _nullable(out)
         return out
 
-    def _reference(self, ref: str, file: str) -> dict[str, Any]:
+    def _reference(self, ref: str, file: str, *, member: bool) -> dict[str, Any]:
         try:
             place = self._documents.find(ref, file)
             for _ in range(30):  # a definition that is but another reference would be a needless hop, or a circle
@@ -136,20 +129,36 @@ class Schemas:
                 raise
             self.warnings[f"a schema is unknown: {error}"] = None
             return {}
-        return {"$ref": f"#/$defs/{self._name(place)}"}
+        # Its variants extend the schema: within themselves it is itself, or they would be made of each other without end.
+        variants = [] if member else self._variants.of(place)
+        return {"$ref": f"#/$defs/{self._any(place, variants) if variants else self._name(place)}"}
+
+    def _any(self, place: Place, variants: Sequence[Variant]) -> str:
+        """The definition of what may stand for a schema: one, however often it is asked for."""
+        key = (place.file, f"{place.pointer} and its variants")
+        if key not in self._names:
+            self._mean(variants)
+            self._names[key] = name = self._free(f"Any{self._name(place)}")
+            self.definitions[name] = {"anyOf": [{"$ref": f"#/$defs/{self._name(each)}"} for each in (*(v.place for v in variants), place)]}
+        return self._names[key]
 
     def _name(self, place: Place) -> str:
         key = (place.file, place.pointer)
         if key not in self._names:
             last = place.pointer.rpartition("/")[2] or file_name(place.file).partition(".")[0]
-            name = base = re.sub(r"[^A-Za-z0-9_.-]+", "_", last.replace("~1", "_").replace("~0", "_"))[:100] or "schema"
-            while name in self.definitions:
-                self._counts[base] = self._counts.get(base, 1) + 1
-                name = f"{base}_{self._counts[base]}"
-            self._names[key] = name
-            self.definitions[name] = {}  # taken; `finish` fills it
-            self._queue.append((name, place))
+            base = re.sub(r"[^A-Za-z0-9_.-]+", "_", last.replace("~1", "_").replace("~0", "_"))[:100] or "schema"
+            self._names[key] = self._free(base)
+            self._queue.append((self._names[key], place))
         return self._names[key]
+
+    def _free(self, base: str) -> str:
+        """A name that no definition has, and which is taken with that; whoever takes it fills it."""
+        name = base
+        while name in self.definitions:
+            self._counts[base] = self._counts.get(base, 1) + 1
+            name = f"{base}_{self._counts[base]}"
+        self.definitions[name] = {}
+        return name
 
     def _values(self, node: Mapping[str, Any], out: dict[str, Any]) -> None:
         """Everything that holds no other schema."""
@@ -161,8 +170,11 @@ class Schemas:
             out["format"] = form
         if (text := node.get("description")) and (text := line(text, _COMMENT)):
             out["description"] = text
-        if isinstance(values := node.get("enum"), list) and (values := matching(values, kind)):
-            out["enum"] = values
+        if isinstance(values := node.get("enum", node.get("x-extensible-enum")), list) and (values := matching(values, kind)):
+            if _is_open(node):
+                out["anyOf"] = [{"enum": values}, {"type": kind} if kind else {}]
+            else:
+                out["enum"] = values
         if node.get("default") is not None and small(node["default"]):
             out["default"] = node["default"]
         if isinstance(example := node.get("example"), (str, int, float)) and len(str(example)) <= 60:
@@ -186,8 +198,12 @@ class Schemas:
         if not node.keys().isdisjoint(_BOUNDS):
             _bounds(node, out)
 
-    def _parts(self, node: Mapping[str, Any], out: dict[str, Any], convert: Callable[[Any], dict[str, Any]]) -> None:
+    def _parts(self, node: Mapping[str, Any], out: dict[str, Any], file: str, depth: int, *, member: bool) -> None:
         """Everything that holds other schemas."""
+
+        def convert(part: Any, *, member: bool = False) -> dict[str, Any]:
+            return self._convert(part, file, depth, member=member)
+
         properties = node.get("properties")
         if isinstance(properties, dict) and properties:
             out["properties"] = {name: convert(part) for name, part in properties.items()}
@@ -208,7 +224,7 @@ class Schemas:
             out["unevaluatedProperties" if several else "additionalProperties"] = convert(extra)
         for key in ("allOf", "anyOf", "oneOf"):
             if isinstance(parts := node.get(key), list) and parts:
-                converted = [convert(part) for part in parts[:500]]
+                converted = [convert(part, member=member) for part in parts[:500]]
                 name = "anyOf" if key == "oneOf" else key
                 if name in out:
                     out["allOf"] = [*out.get("allOf", ()), {name: converted}]
@@ -243,6 +259,12 @@ def _type(node: Mapping[str, Any], *, typed: bool) -> Any:
         if isinstance(node.get("items"), dict):
             return "array"
     return None
+
+
+def _is_open(node: Mapping[str, Any]) -> bool:
+    """Whether the values of an enumeration are those that are known, and others may come: what Azure and Zalando say."""
+    about = node.get("x-ms-enum")
+    return "enum" not in node or (isinstance(about, dict) and about.get("modelAsString") is True)
 
 
 def _bounds(node: Mapping[str, Any], out: dict[str, Any]) -> None:
