@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from doorward_openapi import media_types
+from doorward_openapi import binary, media_types, offers
 from doorward_openapi.keywords import Keyword, Unusable
 from doorward_openapi.parameters import described
 from doorward_openapi.refs import BadRef, Documents
-from doorward_openapi.schemas import Schemas
+from doorward_openapi.schemas import Schemas, nullable
 from doorward_openapi.text import kind
 from doorward_openapi.xml import Plans
 
@@ -58,26 +58,52 @@ class Bodies:
         self._fuel = _FUEL
         media, entry, file = content[0]
         form = media_types.kind(media)
-        if form == "json" and "*" in media:
+        node = entry.get("schema", entry.get("itemSchema"))
+        what = binary.found(self._documents, node, file)
+        offered = offers.for_body(content, method, self._documents)
+        if form == "json" and what.is_raw:
+            offered.sort(key=lambda m: media_types.kind(m) != "binary")
+            media, form = next((m for m in offered if "*" not in m), "*/*"), "binary"
+        elif form == "json" and "*" in media:
             media = "application/json"
-            if self._is_bytes(entry.get("schema"), file):
-                media, form = "*/*", "binary"
         plan: dict[str, Any] = {"media": media, "kind": form}
         if form == "text" and media_types.is_xml(media) and (tree := Plans(self._documents).plan(entry.get("schema"), file)):
             plan |= {"kind": "xml", "xml": tree}
-        node = entry.get("schema", entry.get("itemSchema"))
+        patch = media_types.is_merge_patch(media) or any(map(media_types.is_merge_patch, offered))
         found = self._members(node, file, 0) if form in _SPREAD else None
-        if found and found.nodes:
+        if found and found.nodes and all(media_types.kind(m) == form for m in offered):
             if form == "json":
                 entry = self._with_files(content, entry, found, plan)
-            return self._spread(body, method, entry, found, plan)
-        if form == "json" and (raw := next((m for m, _, _ in content if media_types.kind(m) == "binary"), None)):
-            plan["bytes"] = raw
-        if found and self._schema(node, file)[0].get("additionalProperties") is False:
+            chosen = self._choice(offered, plan, what)
+            words, plan = self._spread(body, method, entry, found, plan, patch=patch)
+            return [*words, *chosen], plan
+        if found and self._schema(node, file)[0].get("additionalProperties") is False and not found.nodes:
             return [], None  # an object that may hold nothing
         required = body.get("required") is True
-        schema = self._whole(entry, file, plan)
-        return [Keyword("body", "body", described(schema, {"description": body.get("description")}), required)], plan
+        chosen = self._choice(offered, plan, what)
+        schema = self._whole(entry, file, plan, what, patch=patch)
+        wire = {"base64": what.base64} if what.base64 else {}
+        return [Keyword("body", "body", described(schema, {"description": body.get("description")}), required, wire), *chosen], plan
+
+    def _choice(self, offered: list[str], plan: dict[str, Any], what: binary.Bytes) -> list[Keyword]:
+        """Note in the plan which media type a value has by what it is.
+
+        Returns: the argument that chooses, where values do not tell.
+        """
+        kinds = {m: "binary" if plan["kind"] == "binary" else media_types.kind(m) for m in offered}
+        files = [m for m in offered if kinds[m] == "binary"]
+        texts = [m for m in offered if media_types.kind(m) == "text"]
+        if files and (plan["kind"] != "binary" or len(files) > 1):
+            plan["bytes"] = files
+        elif plan["kind"] == "json" and not offered and what.may_be_file:
+            plan["bytes"] = ["*/*"]
+        if texts and plan["kind"] in ("json", "binary") and "text" not in what.forms:
+            plan["strings"] = texts[0]
+        told = len(set(kinds.values())) == len(kinds) and not (texts and what.forms & {"text", "any"})
+        if told or len(offered) < 2:
+            return []
+        plan["offers"] = kinds
+        return [offers.keyword("Content-Type", offered, "media type of the body, where its value does not tell")]
 
     def _with_files(
         self, content: list[tuple[str, dict[str, Any], str]], entry: dict[str, Any], found: _Members, plan: dict[str, Any]
@@ -89,15 +115,15 @@ class Bodies:
         media, parts, file = next((c for c in content if media_types.kind(c[0]) == "multipart"), ("", {}, ""))
         more = self._members(parts.get("schema"), file, 0) if media else None
         for name, place in more.nodes.items() if more else ():
-            if name not in found.nodes and self._is_bytes(*place):
+            if name not in found.nodes and binary.found(self._documents, *place).is_file:
                 found.nodes[name] = place
-        if not media or not any(self._is_bytes(*place) for place in found.nodes.values()):
+        if not media or not any(binary.found(self._documents, *place).is_file for place in found.nodes.values()):
             return entry
         plan["files"] = media
         return parts
 
     def _spread(
-        self, body: Mapping[str, Any], method: str, entry: Mapping[str, Any], found: _Members, plan: dict[str, Any]
+        self, body: Mapping[str, Any], method: str, entry: Mapping[str, Any], found: _Members, plan: dict[str, Any], *, patch: bool
     ) -> tuple[list[Keyword], dict[str, Any]]:
         # Documents forget `required: true` far more often than they mean a body that can be left out although it
         # has required members; only a `false` that stands there makes it optional.
@@ -108,25 +134,32 @@ class Bodies:
         encoding = encoding if isinstance(encoding, dict) else {}
         keywords = []
         for name, (node, file) in found.nodes.items():
-            schema = self._schemas.convert(node, file)
+            schema = self._schemas.convert(node, file, patch=patch)
             if schema.get("readOnly") or self._schema(node, file)[0].get("readOnly") is True:
                 continue
-            wire = self._field("multipart" if "files" in plan else plan["kind"], encoding.get(name), node, file)
-            keywords.append(Keyword(name, "body", schema, needed and name in found.required, wire))
+            required = needed and name in found.required
+            what = binary.found(self._documents, node, file)
+            wire = self._field("multipart" if "files" in plan else plan["kind"], encoding.get(name), node, file, what)
+            if wire.get("file"):
+                schema = described(what.file_schema(), schema)
+            elif wire.get("open") and not schema.keys() - {"description"}:
+                schema = described({}, {"description": f"{schema.get('description', '')} (a file, or any value)".strip()})
+            keywords.append(Keyword(name, "body", nullable(schema) if patch and not required else schema, required, wire))
         return keywords, {**plan, "spread": True, "required": needed}
 
-    def _whole(self, entry: Mapping[str, Any], file: str, plan: Mapping[str, Any]) -> dict[str, Any]:
+    def _whole(self, entry: Mapping[str, Any], file: str, plan: Mapping[str, Any], what: binary.Bytes, *, patch: bool) -> dict[str, Any]:
         """The schema of a body that is one argument."""
         kind = plan["kind"]
         if kind == "binary":
-            return {"type": "string", "format": "binary"}
-        schema = self._schemas.convert(entry.get("schema", entry.get("itemSchema")), file)
-        if "bytes" in plan:
-            return {"anyOf": [schema, {"type": "string", "format": "binary"}]} if schema else schema
+            return {"type": ["string", "null"] if what.null else "string", "format": "binary"}
+        schema = self._schemas.convert(entry.get("schema", entry.get("itemSchema")), file, patch=patch)
+        more = [{"type": "string", "format": "binary"}] if "bytes" in plan else [{"type": "string"}] if "strings" in plan else []
         if kind == "lines":
             return {"anyOf": [schema if schema.get("type") == "array" else {"type": "array", "items": schema}, {"type": "string"}]}
         if kind == "xml":
-            return {"anyOf": [schema, {"type": "string"}]}
+            more = [{"type": "string"}]
+        if more:
+            return {"anyOf": [schema, *more]} if schema else schema
         return schema if kind in _SPREAD or schema.get("type") == "string" else {"type": "string"}
 
     def _members(self, node: Any, file: str, depth: int) -> _Members | None:
@@ -156,12 +189,12 @@ class Bodies:
             members.nodes.update({str(name): (part, file) for name, part in properties.items()})
         return None if len(members.nodes) > MOST_FIELDS or any(len(name) > 500 for name in members.nodes) else members
 
-    def _field(self, form: str, encoding: Any, node: Any, file: str) -> dict[str, Any]:
-        """How one field of a form is written."""
+    def _field(self, form: str, encoding: Any, node: Any, file: str, what: binary.Bytes) -> dict[str, Any]:
+        """How one field of a body is written."""
+        wire: dict[str, Any] = {"base64": what.base64} if what.base64 else {}
         if form == "json":
-            return {}
+            return wire
         encoding = encoding if isinstance(encoding, dict) else {}
-        wire: dict[str, Any] = {}
         style, explode, media = encoding.get("style"), encoding.get("explode"), encoding.get("contentType")
         if encoding.get("allowReserved") is True:
             wire["reserved"] = True
@@ -170,14 +203,18 @@ class Bodies:
         wire["explode"] = explode if isinstance(explode, bool) else style in (None, "form", "deepObject")
         if form == "multipart":
             types = [m for part in media.split(",")[:20] if media_types.well_formed(m := part.strip())] if isinstance(media, str) else []
-            if self._is_bytes(node, file):
+            if what.is_file or (types and what.forms <= {"any", "text"} and all(media_types.kind(m) == "binary" for m in types)):
                 wire["file"] = True
             else:
                 types = [m for m in types if "*" not in m]
-            if types:
+                if what.may_be_file:
+                    wire["open"] = True
+            if types := types or ([what.media] if media_types.bare(what.media) not in ("", "application/octet-stream") else []):
                 wire["media"] = types
             if headers := self._headers(encoding.get("headers"), file):
                 wire["headers"] = headers
+        elif what.is_file:
+            wire["file"] = True
         elif style is None and (_is_json(media) or self._schema(node, file)[0].get("type") == "object"):
             wire["json"] = True
         return wire
@@ -193,17 +230,6 @@ class Bodies:
             if known and isinstance(value, (str, int)) and re.fullmatch(r"[\x20-\x7e]{1,500}", str(value)):
                 found[name] = str(value)
         return found
-
-    def _is_bytes(self, node: Any, file: str, *, whole: bool = True) -> bool:
-        """Whether a schema, its items or (of a `whole` one) all its alternatives are bytes."""
-        node, file = self._schema(node, file)
-        if whole and isinstance(parts := node.get("oneOf", node.get("anyOf")), list) and 0 < len(parts) < 10:
-            return all(self._is_bytes(part, file, whole=False) for part in parts)
-        if node.get("type") == "array":
-            node, file = self._schema(node.get("items"), file)
-        media = node.get("contentMediaType")
-        other = isinstance(media, str) and "contentEncoding" not in node and not media.startswith("text/")
-        return node.get("format") == "binary" or node.get("type") == "file" or other
 
     def _schema(self, node: Any, file: str) -> tuple[dict[str, Any], str]:
         """A schema object, references followed; empty where they lead nowhere.

@@ -52,6 +52,16 @@ def is_xml(media: str) -> bool:
     return bare(media) in ("application/xml", "text/xml") or bare(media).endswith("+xml")
 
 
+def is_patch(media: str) -> bool:
+    """Whether this says how to change something."""
+    return bare(media).endswith(("patch+json", "patch+yaml"))
+
+
+def is_merge_patch(media: str) -> bool:
+    """Whether null means there: delete it (RFC 7396)."""
+    return bare(media).endswith("merge-patch+json")
+
+
 def is_text(media: str) -> bool:
     """Whether an answer of this type is text to a program."""
     name = bare(media)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from doorward import Function
 
-from doorward_openapi import keywords, media_types, parameters, paths, steering, swagger2
+from doorward_openapi import binary, keywords, media_types, offers, parameters, paths, steering, swagger2
 from doorward_openapi.bodies import Bodies
 from doorward_openapi.keywords import Unusable
 from doorward_openapi.refs import BadRef, Documents
@@ -46,6 +46,15 @@ class Operation:
         """The operationId if there is a usable one."""
         given = self.node.get("operationId") if isinstance(self.node, dict) else None
         return given.strip() if isinstance(given, str) and len(given) <= 200 else ""
+
+
+class _Answer(NamedTuple):
+    """What comes of success: its media type and schema, all media types that it may have, and whether it is bytes (`raw`) though JSON."""
+
+    media: str = ""
+    returns: Mapping[str, Any] | None = None
+    offered: Sequence[str] = ()
+    raw: bool = False
 
 
 def operations_of(path: str, item: Mapping[str, Any], file: str) -> Iterator[Operation]:
@@ -96,11 +105,14 @@ class Operations:
             node, found = swagger2.upgraded(node, found, self._root)
         words = list(parameters.keywords(found, path, self._configured, self._keyword))
         body, plan = self._bodies.keywords(node.get("requestBody"), file, method)
-        arguments = keywords.named(self._offered([*words, *body], reads=method in _READING))
-        accept, returns = self._answer(old, file)
+        answer = self._answer(old, file)
+        accept, choice = self._accept(answer, found)
+        arguments = keywords.named(self._offered([*words, *body, *choice], reads=method in _READING))
         data: dict[str, Any] = {"method": method, "path": path, "accept": accept, "arguments": _wires(arguments)}
         if plan:
             data["body"] = plan
+        if answer.raw:
+            data["raw"] = True
         if base:
             data["base"] = base
         return Function(
@@ -110,7 +122,7 @@ class Operations:
             summary=_summary(node),
             description=prose(node.get("description"), 1500),
             parameters=keywords.schema(arguments),
-            returns=returns,
+            returns=answer.returns,
             read_only=method in _READING,
             destructive=method == "DELETE",
             idempotent=method in _REPEATABLE,
@@ -140,25 +152,42 @@ class Operations:
             self._made[key] = self._made[text]
         return self._made[key]
 
-    def _answer(self, node: Mapping[str, Any], file: str) -> tuple[str, Mapping[str, Any] | None]:
-        """What to ask for in `Accept`, and the schema of what comes: the JSON answer of the first status that has
-        one, of those that mean success."""
-        accept = "application/json, */*;q=0.5"
-        returns: dict[str, Any] | None = None
+    def _answer(self, node: Mapping[str, Any], file: str) -> _Answer:
+        """What comes: the JSON answer of the first status that has one, of those that mean success."""
+        found = _Answer()
         for response, home in self._successes(node.get("responses"), file):
             if self._old:
                 response = swagger2.upgraded_response(response, node, self._root)
             content = media_types.listed(response.get("content"), self._documents, home) if isinstance(response, dict) else []
             for media, entry, place in content:
                 form = media_types.kind(media)
-                if form == "json" and ("schema" in entry or returns is None):
+                named = "" if "*" in media else media
+                if form == "json" and ("schema" in entry or found.returns is None):
+                    offered = offers.for_answer(content, self._documents)
+                    if binary.found(self._documents, entry.get("schema"), place).is_raw:
+                        return _Answer(named, _RETURNS["binary"], offered, raw=True)
                     schema = self._schemas.convert(entry["schema"], place) if "schema" in entry else None
-                    return (accept if "*" in media else f"{media}, */*;q=0.5"), schema or None
-                if returns is None and "*" not in media:
-                    accept = f"{media}, */*;q=0.5"
+                    return _Answer(named, schema or None, offered)
+                if found.returns is None and named:
                     form = "text" if media_types.is_text(media) else form
                     returns = self._sequence(entry, place) if form == "lines" else _RETURNS.get(form)
-        return accept, returns
+                    found = _Answer(media, returns, found.offered or offers.for_answer(content, self._documents))
+        return found
+
+    def _accept(self, answer: _Answer, declared: list[tuple[dict[str, Any], str]]) -> tuple[str, list[keywords.Keyword]]:
+        """What to ask for in `Accept`, and the argument by which a program chooses it: of the media types that the document's own parameter
+        of this name lists, else of those that answers have."""
+        accept = f"{answer.media or 'application/json'}, */*;q=0.5"
+        if "accept" in self._configured:
+            return accept, []
+        listed = [p for p in declared if p[0]["in"] == "header" and p[0]["name"].lower() == "accept"]
+        own = next(filter(None, (offers.declared(*p, self._documents) for p in listed)), [])
+        if len(own) == 1:
+            return own[0], []
+        if own and answer.media not in own:
+            accept = own[0]
+        offered = own or answer.offered
+        return accept, [offers.keyword("Accept", offered, "media type of the answer")] if len(offered) > 1 else []
 
     def _tags(self, tags: Any) -> tuple[str, ...]:
         """The tags of an operation, and those above them."""

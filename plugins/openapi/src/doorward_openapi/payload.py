@@ -21,14 +21,16 @@ _BYTES = "application/octet-stream"
 _MEDIA = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,100}/[A-Za-z0-9!#$&^_.+-]{1,100}(;[ \x21-\x7e]{1,100})?")
 
 
-def build(plan: Mapping[str, Any], fields: Sequence[Field]) -> tuple[str, bytes] | None:
-    """The media type and the bytes of a body; `None` if there is none to send.
+def build(plan: Mapping[str, Any], fields: Sequence[Field], chosen: str | None = None) -> tuple[str, bytes] | None:
+    """The media type and the bytes of a body; `None` if there is none to send. `chosen` is a media type of those that the plan offers.
 
     Raises: InvalidArguments.
     """
     if not fields and not (plan.get("spread") and plan.get("required")):
         return None
     media, kind = str(plan["media"]), plan["kind"]
+    if chosen is not None and chosen in plan.get("offers", ()):
+        media, kind = chosen, plan["offers"][chosen]
     if plan.get("spread"):
         if "files" in plan and any(f.get("file") and v is not None for f, v in fields):
             return _multipart(str(plan["files"]), fields)
@@ -39,15 +41,19 @@ def build(plan: Mapping[str, Any], fields: Sequence[Field]) -> tuple[str, bytes]
         return _form(media, fields) if kind == "form" else _multipart(media, fields)
     whole = fields[0][1]
     steering.check(steering.names(styles.text(whole)) if kind == "form" and isinstance(whole, (str, bytes, File)) else steering.keys(whole))
-    if "bytes" in plan and (file := as_file(whole)):
-        media, kind, whole = str(plan["bytes"]), "binary", file
+    if whole is None and kind in ("binary", "text"):
+        return None
+    if chosen is None and "bytes" in plan and (file := as_file(whole)):
+        media, kind, whole = _fitting(file.type, plan["bytes"]), "binary", file
+    elif chosen is None and "strings" in plan and isinstance(whole, str):
+        media, kind = str(plan["strings"]), "text"
     match kind:
         case "json":
             return media, _utf8(styles.dumped(whole))
         case "form" if isinstance(whole, dict):
             return _form(media, _fields(whole))
         case "multipart" if isinstance(whole, (dict, list)):
-            return _multipart(media, _fields(whole) if isinstance(whole, dict) else [({}, part) for part in whole])
+            return _multipart(media, _fields(whole, open=True) if isinstance(whole, dict) else [({"open": True}, part) for part in whole])
         case "lines" if isinstance(whole, list):
             start = "\x1e" if "json-seq" in media else ""
             return media, _utf8("".join(f"{start}{styles.dumped(item)}\n" for item in whole))
@@ -76,11 +82,12 @@ def as_file(value: Any) -> File | None:
     return None
 
 
-def _fields(whole: Mapping[str, Any]) -> list[Field]:
-    return [({"name": str(name), "explode": True}, value) for name, value in whole.items()]
+def _fields(whole: Mapping[str, Any], *, open: bool = False) -> list[Field]:
+    return [({"name": str(name), "explode": True, "open": open}, value) for name, value in whole.items()]
 
 
 def _form(media: str, fields: Sequence[Field]) -> tuple[str, bytes]:
+    fields = [(f, as_file(v) or v if f.get("file") else v) for f, v in fields]
     return media, "&".join(pair for f, v in fields for pair in styles.pairs(f["name"], v, f, "form")).encode()
 
 
@@ -116,7 +123,7 @@ def _parts(boundary: str, field: Mapping[str, Any], value: Any) -> Iterator[byte
 
 
 def _part(boundary: str, field: Mapping[str, Any], item: Any) -> bytes:
-    file = as_file(item) if field.get("file") or isinstance(item, (bytes, File)) else None
+    file = as_file(item) if field.get("file") or field.get("open") or isinstance(item, (bytes, File)) else None
     if field.get("file") and file is None:
         file = File(_utf8(styles.text(item)))
     lines = [f"--{boundary}"]
@@ -139,6 +146,11 @@ def _part_media(field: Mapping[str, Any], item: Any, file: File | None) -> str:
     if own and (not allowed or any(_matches(own, one) for one in allowed)):
         return own
     return next((one for one in allowed if "*" not in one), own or _BYTES)
+
+
+def _fitting(media: str, offered: Sequence[str]) -> str:
+    """The media type of a file where a document offers several: its own if it is one of them, else the first."""
+    return next((one for one in offered if media and _matches(media, one)), offered[0])
 
 
 def _matches(media: str, allowed: str) -> bool:

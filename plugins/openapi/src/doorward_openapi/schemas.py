@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from doorward_openapi import binary
 from doorward_openapi.refs import BadRef, Documents, Place
 from doorward_openapi.servers import file_name
 from doorward_openapi.text import line
@@ -49,27 +50,33 @@ class Schemas:
         self.definitions: dict[str, dict[str, Any]] = {}
         self.unusable: dict[str, str] = {}
         self.warnings: dict[str, None] = {}
-        self._names: dict[tuple[str, str], str] = {}
+        self._names: dict[tuple[str, str, bool], str] = {}
         self._counts: dict[str, int] = {}
-        self._queue: list[tuple[str, Place]] = []
-        self._done: dict[tuple[int, str], tuple[Any, dict[str, Any]]] = {}
+        self._queue: list[tuple[str, Place, bool]] = []
+        self._done: dict[tuple[int, str, bool], tuple[Any, dict[str, Any]]] = {}
+        self._patch = False
         self._patterns: dict[str, bool] = {}
         self._meant: dict[str, dict[str, dict[str, None]]] = {}
 
-    def convert(self, node: Any, file: str) -> dict[str, Any]:
-        """A schema that stands in `file`.
+    def convert(self, node: Any, file: str, *, patch: bool = False) -> dict[str, Any]:
+        """A schema that stands in `file`. Of a merge `patch`, members may be left out or null at any depth: null deletes.
 
         Raises: BadRef if it refers outside of the document. A reference that leads nowhere allows anything.
         """
-        key = (id(node), file)
+        key = (id(node), file, patch)
         if key not in self._done:
+            self._patch = patch
             self._done[key] = (node, self._convert(node, file, 0))  # the node is kept, so its id is not used again
         return self._done[key][1]
+
+    def base64(self, node: Any, file: str) -> str:
+        """How bytes are written where this schema is: see `binary.Bytes.base64`."""
+        return binary.found(self._documents, node, file).base64
 
     def finish(self) -> None:
         """Convert everything that was referred to."""
         while self._queue:
-            name, place = self._queue.pop()
+            name, place, self._patch = self._queue.pop()
             try:
                 self.definitions[name] = self._convert(place.node, place.file, 0)
             except BadRef as error:
@@ -116,7 +123,7 @@ class Schemas:
                 if "discriminator" in node and ("oneOf" in node or "anyOf" in node):
                     self._discriminated(node, file)
             if node.get("nullable") is True or node.get("x-nullable") is True:
-                out = _nullable(out)
+                out = nullable(out)
         return out
 
     def _reference(self, ref: str, file: str) -> dict[str, Any]:
@@ -137,26 +144,27 @@ class Schemas:
         return {"$ref": f"#/$defs/{self._name(place)}"}
 
     def _name(self, place: Place) -> str:
-        key = (place.file, place.pointer)
+        key = (place.file, place.pointer, self._patch)
         if key not in self._names:
             last = place.pointer.rpartition("/")[2] or file_name(place.file).partition(".")[0]
             name = base = re.sub(r"[^A-Za-z0-9_.-]+", "_", last.replace("~1", "_").replace("~0", "_"))[:100] or "schema"
+            name = base = f"{base}Patch" if self._patch and not base.endswith("Patch") else base
             while name in self.definitions:
                 self._counts[base] = self._counts.get(base, 1) + 1
                 name = f"{base}_{self._counts[base]}"
             self._names[key] = name
             self.definitions[name] = {}  # taken; `finish` fills it
-            self._queue.append((name, place))
+            self._queue.append((name, place, self._patch))
         return self._names[key]
 
     def _values(self, node: Mapping[str, Any], out: dict[str, Any]) -> None:
         """Everything that holds no other schema."""
         if kind := _type(node, typed="$ref" not in out):
             out["type"] = kind
-        if node.get("type") == "file":
-            out["format"] = "binary"
-        elif isinstance(form := node.get("format"), str) and len(form) <= 50:
+        if (form := binary.form(node)) and len(form) <= 50:
             out["format"] = form
+            if form == "binary" and "$ref" not in out and (not kind or node.get("format") == "file"):
+                out["type"] = "string"
         if (text := node.get("description")) and (text := line(text, _COMMENT)):
             out["description"] = text
         if isinstance(values := node.get("enum"), list) and (values := matching(values, kind)):
@@ -188,8 +196,9 @@ class Schemas:
         """Everything that holds other schemas."""
         properties = node.get("properties")
         if isinstance(properties, dict) and properties:
-            out["properties"] = {name: convert(part) for name, part in properties.items()}
-        if isinstance(required := node.get("required"), list):
+            converted = {name: convert(part) for name, part in properties.items()}
+            out["properties"] = {name: nullable(part) for name, part in converted.items()} if self._patch else converted
+        if isinstance(required := node.get("required"), list) and not self._patch:
             told = {k for k, p in out.get("properties", {}).items() if p.get("readOnly")}
             names = [name for name in dict.fromkeys(n for n in required if isinstance(n, str)) if name not in told]
             if names:
@@ -200,15 +209,15 @@ class Schemas:
         if isinstance(tuple_items := items if isinstance(items, list) else node.get("prefixItems"), list):
             out["prefixItems"] = [convert(part) for part in tuple_items[:100]]
         if isinstance(extra := node.get("additionalProperties"), dict) and "patternProperties" not in node:
-            out["additionalProperties"] = convert(extra)
+            out["additionalProperties"] = nullable(convert(extra)) if self._patch else convert(extra)
         for key in ("allOf", "anyOf", "oneOf"):
             if isinstance(parts := node.get(key), list) and parts:
-                converted = [convert(part) for part in parts[:500]]
+                several = [convert(part) for part in parts[:500]]
                 name = "anyOf" if key == "oneOf" else key
                 if name in out:
-                    out["allOf"] = [*out.get("allOf", ()), {name: converted}]
+                    out["allOf"] = [*out.get("allOf", ()), {name: several}]
                 else:
-                    out[name] = converted
+                    out[name] = several
 
     def _sound(self, pattern: str) -> bool:
         """Whether a regular expression is short, and one that validators will know."""
@@ -253,7 +262,7 @@ def _bounds(node: Mapping[str, Any], out: dict[str, Any]) -> None:
         out["multipleOf"] = step
 
 
-def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+def nullable(schema: dict[str, Any]) -> dict[str, Any]:
     """The same or null."""
     if "enum" in schema and None not in schema["enum"]:
         schema = {**schema, "enum": [*schema["enum"], None]}

@@ -149,7 +149,7 @@ class OpenAPI:
         answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=function.idempotent)
         if answer.status >= 400:
             raise await aside(partial(answers.error_of, what, answer, self._server.suggest), len(answer.body))
-        value = await aside(partial(answers.value_of, what, answer), len(answer.body))
+        value = await aside(partial(answers.value_of, what, answer, raw=function.data.get("raw") is True), len(answer.body))
         following = pages.following(function, call.arguments, answer.headers, value)
         return value if following is None else Reply(value, next=following)
 

@@ -57,6 +57,15 @@ def dumped(value: Any, *, ascii: bool = False) -> str:
         raise InvalidArguments(f"a value cannot be sent as JSON: {str(error)[:200]}") from None
 
 
+def in_base64(value: Any, form: str) -> Any:
+    """Bytes and files, and those in a list, as base64 (`byte`) or base64url, which has no padding. Text is it already."""
+    if isinstance(value, list):
+        return [in_base64(item, form) for item in value]
+    if not isinstance(value, (bytes, File)):
+        return value
+    return _base64(value) if form == "byte" else _base64(value).translate({43: "-", 47: "_", 61: None})
+
+
 def _base64(value: Any) -> str:
     content = value.content if isinstance(value, File) else value
     if not isinstance(content, bytes):

@@ -1,0 +1,80 @@
+"""A choice between the media types that a document offers: of those that mean another value, not the same one written otherwise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from doorward_openapi import binary, media_types
+from doorward_openapi.keywords import Keyword
+from doorward_openapi.refs import Documents
+
+Listed = Sequence[tuple[str, dict[str, Any], str]]
+"""Media types, as `media_types.listed` gives them."""
+
+_MOST = 20
+_FILES = re.compile(r"(image|audio|video|font)/.*|application/(octet-stream|pdf|(x-)?g?zip|x-tar|msword|vnd\.(ms-|openxmlformats|oasis)).*")
+"""What is a file whatever schema stands beside it: 2.0 has but one for all. Others (Protocol Buffers, CBOR) may be an object's."""
+
+
+def for_body(content: Listed, method: str, documents: Documents) -> list[str]:
+    """The exact media types that a body may have, the usual one first."""
+    first = content[0][1].get("schema")
+    patch = method == "PATCH"
+
+    def counts(media: str, schema: Any, file: str) -> bool:
+        match media_types.kind(media):
+            case "binary":
+                return _is_file(media, schema, file, documents)
+            case "text":
+                return not media_types.is_xml(media) and _is_text(schema, file, documents)
+            case "json":
+                return patch and media_types.is_patch(media)
+        return False
+
+    return _exact(content, counts) if first is not None or len(content) > 1 else []
+
+
+def for_answer(content: Listed, documents: Documents) -> list[str]:
+    """The exact media types that an answer may have, the usual one first."""
+    first = content[0][1].get("schema")
+
+    def counts(media: str, schema: Any, file: str) -> bool:
+        match media_types.kind(media):
+            case "binary":
+                return _is_file(media, schema, file, documents)
+            case "text":
+                return "csv" in media or (not media_types.is_xml(media) and schema != first and _is_text(schema, file, documents))
+            case "json":
+                return schema != first and media_types.bare(media) != "text/json"
+        return media_types.stream(media) not in ("", "events")
+
+    return _exact(content, counts)
+
+
+def declared(parameter: Mapping[str, Any], file: str, documents: Documents) -> list[str]:
+    """The media types that a header parameter lists."""
+    schema, _ = documents.follow(parameter.get("schema", parameter), file)
+    values = schema.get("enum", [schema["const"]] if "const" in schema else None) if isinstance(schema, dict) else None
+    found = [v for v in values[:_MOST] if isinstance(v, str) and media_types.well_formed(v)] if isinstance(values, list) else []
+    return found if isinstance(values, list) and len(found) == len(values) else []
+
+
+def keyword(header: str, media: Sequence[str], about: str) -> Keyword:
+    """The argument by which a program chooses."""
+    schema = {"type": "string", "enum": list(media), "description": about}
+    return Keyword(header.lower().replace("-", "_"), "header", schema, False, {"name": header})
+
+
+def _exact(content: Listed, counts: Any) -> list[str]:
+    found = [m for i, (m, entry, file) in enumerate(content) if "*" not in m and (i == 0 or counts(m, entry.get("schema"), file))]
+    return list(dict.fromkeys(found))[:_MOST]
+
+
+def _is_file(media: str, schema: Any, file: str, documents: Documents) -> bool:
+    return _FILES.fullmatch(media_types.bare(media)) is not None or binary.found(documents, schema, file).may_be_file
+
+
+def _is_text(schema: Any, file: str, documents: Documents) -> bool:
+    return bool(binary.found(documents, schema, file).forms & {"text", "any", "binary"})
