@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 from doorward_openapi import media_types
 from doorward_openapi.refs import BadRef, Documents
 
+ANY = "application/octet-stream"
+"""The media type that says nothing but that there are bytes."""
+
 _BASE64 = {"base64": "byte", "base64url": "base64url"}
 _UNCODED = (None, "", "binary", "8bit", "7bit")
 _SAYING = ("type", "format", "properties", "items", "enum", "const", "additionalProperties", "contentMediaType", "contentEncoding")
@@ -53,8 +56,11 @@ class Bytes(NamedTuple):
         return {"anyOf": [one, many]} if self.one else many
 
 
-def form(node: Mapping[str, Any]) -> str | None:
-    """The `format` of a schema object: `binary` for bytes as they are, `byte` for base64, however it says so."""
+def form(node: Mapping[str, Any], *, raw: bool) -> str | None:
+    """The `format` of a schema object: `binary` for bytes as they are, `byte` for base64, however it says so.
+
+    JSON cannot hold bytes as they are. What names no encoding there (not `raw`) is base64, or text if it names no media type in particular.
+    """
     named, coding, media = node.get("format"), node.get("contentEncoding"), node.get("contentMediaType")
     if node.get("type") == "file" or (named == "file" and node.get("type", "string") in ("string", "object")):
         return "binary"
@@ -63,7 +69,7 @@ def form(node: Mapping[str, Any]) -> str | None:
     if named == "base64":
         return "byte"
     if named is None and coding in _UNCODED and isinstance(media, str) and _is_string(node) and _no_text(media):
-        return "binary"
+        return "binary" if raw else "byte" if media_types.bare(media) != ANY else None
     return named if isinstance(named, str) else None
 
 
@@ -125,7 +131,7 @@ class _Search:
 def _form_of(node: Mapping[str, Any]) -> str:
     if node.keys().isdisjoint(_SAYING):
         return "any"
-    known = form(node)
+    known = form(node, raw=True)
     if known in ("binary", "byte", "base64url") and (_is_string(node) or "file" in (node.get("type"), node.get("format"))):
         return known
     return "text" if known is None and _is_string(node) and node.keys().isdisjoint(("enum", "const", "pattern")) else "other"

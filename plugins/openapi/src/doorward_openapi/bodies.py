@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from doorward_openapi import binary, media_types, offers
 from doorward_openapi.keywords import Keyword, Unusable
 from doorward_openapi.parameters import described
 from doorward_openapi.refs import BadRef, Documents
-from doorward_openapi.schemas import Schemas, nullable
+from doorward_openapi.schemas import Mode, Schemas, nullable
 from doorward_openapi.text import kind
 from doorward_openapi.xml import Plans
 
@@ -22,6 +23,7 @@ _OBJECTS = ("object", ["object"], ["object", "null"], ["null", "object"])
 _MORE = {"patternProperties", "discriminator", "if", "$dynamicRef"}
 _SPREAD = ("json", "form", "multipart")
 
+_Media = tuple[str, dict[str, Any], str]
 
 _FUEL = 1000
 """Parts of `allOf` that are looked at for one body: a few lines can refer to billions."""
@@ -56,6 +58,7 @@ class Bodies:
         if not content:
             return [], None
         self._fuel = _FUEL
+        content = self._with_room(content)
         media, entry, file = content[0]
         form = media_types.kind(media)
         node = entry.get("schema", entry.get("itemSchema"))
@@ -63,25 +66,24 @@ class Bodies:
         offered = offers.for_body(content, method, self._documents)
         if form == "json" and what.is_raw:
             offered.sort(key=lambda m: media_types.kind(m) != "binary")
-            media, form = next((m for m in offered if "*" not in m), "*/*"), "binary"
+            media, form = next(iter(offered), "*/*"), "binary"
         elif form == "json" and "*" in media:
             media = "application/json"
         plan: dict[str, Any] = {"media": media, "kind": form}
         if form == "text" and media_types.is_xml(media) and (tree := Plans(self._documents).plan(entry.get("schema"), file)):
             plan |= {"kind": "xml", "xml": tree}
-        patch = media_types.is_merge_patch(media) or any(map(media_types.is_merge_patch, offered))
+        chosen = self._choice(offered, plan, what)
+        mode: Mode = "Patch" if any(map(media_types.is_merge_patch, (media, *offered))) else ""
         found = self._members(node, file, 0) if form in _SPREAD else None
-        if found and found.nodes and all(media_types.kind(m) == form for m in offered):
+        if found and found.nodes:
             if form == "json":
                 entry = self._with_files(content, entry, found, plan)
-            chosen = self._choice(offered, plan, what)
-            words, plan = self._spread(body, method, entry, found, plan, patch=patch)
-            return [*words, *chosen], plan
-        if found and self._schema(node, file)[0].get("additionalProperties") is False and not found.nodes:
+            words, plan = self._spread(body, method, entry, found, plan, mode)
+            return [*self._instead(words, plan), *chosen], plan
+        if found and self._schema(node, file)[0].get("additionalProperties") is False:
             return [], None  # an object that may hold nothing
         required = body.get("required") is True
-        chosen = self._choice(offered, plan, what)
-        schema = self._whole(entry, file, plan, what, patch=patch)
+        schema = self._whole(entry, file, plan, what, mode)
         wire = {"base64": what.base64} if what.base64 else {}
         return [Keyword("body", "body", described(schema, {"description": body.get("description")}), required, wire), *chosen], plan
 
@@ -91,23 +93,44 @@ class Bodies:
         Returns: the argument that chooses, where values do not tell.
         """
         kinds = {m: "binary" if plan["kind"] == "binary" else media_types.kind(m) for m in offered}
-        files = [m for m in offered if kinds[m] == "binary"]
-        texts = [m for m in offered if media_types.kind(m) == "text"]
-        if files and (plan["kind"] != "binary" or len(files) > 1):
-            plan["bytes"] = files
-        elif plan["kind"] == "json" and not offered and what.may_be_file:
+        if kinds.keys().isdisjoint([plan["media"]]) and plan["kind"] == "json" and what.may_be_file:
             plan["bytes"] = ["*/*"]
+        if len(kinds) < 2:
+            return []
+        files, texts = ([m for m in offered if kind(m) == form] for kind, form in ((kinds.get, "binary"), (media_types.kind, "text")))
+        patches = [m for m in offered if media_types.bare(m) == "application/json-patch+json"]
+        if files:
+            plan["bytes"] = files
         if texts and plan["kind"] in ("json", "binary") and "text" not in what.forms:
             plan["strings"] = texts[0]
-        told = len(set(kinds.values())) == len(kinds) and not (texts and what.forms & {"text", "any"})
-        if told or len(offered) < 2:
+        if patches and plan["media"] not in patches:
+            plan["lists"] = patches[0]
+        if len(set(kinds.values())) == len(kinds) and not (texts and what.forms & {"text", "any"}):
             return []
         plan["offers"] = kinds
-        return [offers.keyword("Content-Type", offered, "media type of the body, where its value does not tell")]
+        return offers.keyword("Content-Type", offered, "media type of the body, where its value does not tell")
 
-    def _with_files(
-        self, content: list[tuple[str, dict[str, Any], str]], entry: dict[str, Any], found: _Members, plan: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _instead(self, words: list[Keyword], plan: dict[str, Any]) -> list[Keyword]:
+        """The keywords of a JSON body, and the argument for what may be sent instead: a file, or text."""
+        media = [*plan.get("bytes", ()), *([plan["strings"]] if "strings" in plan else [])]
+        if plan["kind"] != "json" or not media:
+            return words
+        plan["needs"] = [word.name for word in words if word.required]
+        about = f"{', '.join(media[:5])}{' …' if len(media) > 5 else ''}: instead of the fields of the JSON body"
+        schema = {"type": "string", **({"format": "binary"} if "bytes" in plan else {}), "description": about}
+        return [*(replace(word, required=False) for word in words), Keyword("body", "body", schema, False, {"instead": True})]
+
+    def _with_room(self, content: list[_Media]) -> list[_Media]:
+        """The same, multipart first if it is offered beside a form and has files, for which a form has no room."""
+        forms = [media_types.kind(media) for media, _, _ in content]
+        if forms[0] != "form" or "multipart" not in forms:
+            return content
+        multipart = content[forms.index("multipart")]
+        found = self._members(multipart[1].get("schema"), multipart[2], 0)
+        has = found and any(binary.found(self._documents, *place).is_file for place in found.nodes.values())
+        return [multipart, *(each for each in content if each is not multipart)] if has else content
+
+    def _with_files(self, content: list[_Media], entry: dict[str, Any], found: _Members, plan: dict[str, Any]) -> dict[str, Any]:
         """Of a body that is JSON, but multipart where files go along: add those to what was found.
 
         Returns: the media type that says how the fields are written.
@@ -123,7 +146,7 @@ class Bodies:
         return parts
 
     def _spread(
-        self, body: Mapping[str, Any], method: str, entry: Mapping[str, Any], found: _Members, plan: dict[str, Any], *, patch: bool
+        self, body: Mapping[str, Any], method: str, entry: Mapping[str, Any], found: _Members, plan: dict[str, Any], mode: Mode
     ) -> tuple[list[Keyword], dict[str, Any]]:
         # Documents forget `required: true` far more often than they mean a body that can be left out although it
         # has required members; only a `false` that stands there makes it optional.
@@ -134,7 +157,7 @@ class Bodies:
         encoding = encoding if isinstance(encoding, dict) else {}
         keywords = []
         for name, (node, file) in found.nodes.items():
-            schema = self._schemas.convert(node, file, patch=patch)
+            schema = self._schemas.convert(node, file, mode)
             if schema.get("readOnly") or self._schema(node, file)[0].get("readOnly") is True:
                 continue
             required = needed and name in found.required
@@ -142,17 +165,19 @@ class Bodies:
             wire = self._field("multipart" if "files" in plan else plan["kind"], encoding.get(name), node, file, what)
             if wire.get("file"):
                 schema = described(what.file_schema(), schema)
-            elif wire.get("open") and not schema.keys() - {"description"}:
-                schema = described({}, {"description": f"{schema.get('description', '')} (a file, or any value)".strip()})
-            keywords.append(Keyword(name, "body", nullable(schema) if patch and not required else schema, required, wire))
+            elif wire.get("open"):
+                schema = self._schemas.convert(node, file, "Form")
+                if not schema.keys() - {"description"}:
+                    schema = {"description": f"{schema.get('description', '')} (a file, or any value)".strip()}
+            keywords.append(Keyword(name, "body", nullable(schema) if mode == "Patch" and not required else schema, required, wire))
         return keywords, {**plan, "spread": True, "required": needed}
 
-    def _whole(self, entry: Mapping[str, Any], file: str, plan: Mapping[str, Any], what: binary.Bytes, *, patch: bool) -> dict[str, Any]:
+    def _whole(self, entry: Mapping[str, Any], file: str, plan: Mapping[str, Any], what: binary.Bytes, mode: Mode) -> dict[str, Any]:
         """The schema of a body that is one argument."""
         kind = plan["kind"]
         if kind == "binary":
             return {"type": ["string", "null"] if what.null else "string", "format": "binary"}
-        schema = self._schemas.convert(entry.get("schema", entry.get("itemSchema")), file, patch=patch)
+        schema = self._schemas.convert(entry.get("schema", entry.get("itemSchema")), file, "Form" if kind == "multipart" else mode)
         more = [{"type": "string", "format": "binary"}] if "bytes" in plan else [{"type": "string"}] if "strings" in plan else []
         if kind == "lines":
             return {"anyOf": [schema if schema.get("type") == "array" else {"type": "array", "items": schema}, {"type": "string"}]}
@@ -203,13 +228,13 @@ class Bodies:
         wire["explode"] = explode if isinstance(explode, bool) else style in (None, "form", "deepObject")
         if form == "multipart":
             types = [m for part in media.split(",")[:20] if media_types.well_formed(m := part.strip())] if isinstance(media, str) else []
-            if what.is_file or (types and what.forms <= {"any", "text"} and all(media_types.kind(m) == "binary" for m in types)):
+            if what.is_file or (types and what.forms <= {"any", "text"} and all(map(media_types.is_upload, types))):
                 wire["file"] = True
             else:
                 types = [m for m in types if "*" not in m]
                 if what.may_be_file:
                     wire["open"] = True
-            if types := types or ([what.media] if media_types.bare(what.media) not in ("", "application/octet-stream") else []):
+            if types := types or ([what.media] if media_types.bare(what.media) not in ("", binary.ANY) else []):
                 wire["media"] = types
             if headers := self._headers(encoding.get("headers"), file):
                 wire["headers"] = headers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,14 +12,13 @@ from doorward_openapi.refs import Documents
 Listed = Sequence[tuple[str, dict[str, Any], str]]
 """Media types, as `media_types.listed` gives them."""
 
-_MOST = 20
-_FILES = re.compile(r"(image|audio|video|font)/.*|application/(octet-stream|pdf|(x-)?g?zip|x-tar|msword|vnd\.(ms-|openxmlformats|oasis)).*")
-"""What is a file whatever schema stands beside it: 2.0 has but one for all. Others (Protocol Buffers, CBOR) may be an object's."""
+_MOST = 200
+_MOST_CHOICES = 8
+"""More would cost every reader of the function more than they are worth."""
 
 
 def for_body(content: Listed, method: str, documents: Documents) -> list[str]:
     """The exact media types that a body may have, the usual one first."""
-    first = content[0][1].get("schema")
     patch = method == "PATCH"
 
     def counts(media: str, schema: Any, file: str) -> bool:
@@ -33,7 +31,7 @@ def for_body(content: Listed, method: str, documents: Documents) -> list[str]:
                 return patch and media_types.is_patch(media)
         return False
 
-    return _exact(content, counts) if first is not None or len(content) > 1 else []
+    return _exact(content, counts)
 
 
 def for_answer(content: Listed, documents: Documents) -> list[str]:
@@ -61,10 +59,12 @@ def declared(parameter: Mapping[str, Any], file: str, documents: Documents) -> l
     return found if isinstance(values, list) and len(found) == len(values) else []
 
 
-def keyword(header: str, media: Sequence[str], about: str) -> Keyword:
-    """The argument by which a program chooses."""
+def keyword(header: str, media: Sequence[str], about: str) -> list[Keyword]:
+    """The argument by which a program chooses, if there is a choice."""
+    if not 1 < len(media) <= _MOST_CHOICES:
+        return []
     schema = {"type": "string", "enum": list(media), "description": about}
-    return Keyword(header.lower().replace("-", "_"), "header", schema, False, {"name": header})
+    return [Keyword(header.lower().replace("-", "_"), "header", schema, False, {"name": header})]
 
 
 def _exact(content: Listed, counts: Any) -> list[str]:
@@ -73,7 +73,7 @@ def _exact(content: Listed, counts: Any) -> list[str]:
 
 
 def _is_file(media: str, schema: Any, file: str, documents: Documents) -> bool:
-    return _FILES.fullmatch(media_types.bare(media)) is not None or binary.found(documents, schema, file).may_be_file
+    return media_types.is_file(media) or binary.found(documents, schema, file).may_be_file
 
 
 def _is_text(schema: Any, file: str, documents: Documents) -> bool:

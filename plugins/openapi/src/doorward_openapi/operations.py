@@ -186,8 +186,7 @@ class Operations:
             return own[0], []
         if own and answer.media not in own:
             accept = own[0]
-        offered = own or answer.offered
-        return accept, [offers.keyword("Accept", offered, "media type of the answer")] if len(offered) > 1 else []
+        return accept, offers.keyword("Accept", own or answer.offered, "media type of the answer")
 
     def _tags(self, tags: Any) -> tuple[str, ...]:
         """The tags of an operation, and those above them."""

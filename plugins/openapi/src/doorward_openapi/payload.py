@@ -29,24 +29,30 @@ def build(plan: Mapping[str, Any], fields: Sequence[Field], chosen: str | None =
     if not fields and not (plan.get("spread") and plan.get("required")):
         return None
     media, kind = str(plan["media"]), plan["kind"]
-    if chosen is not None and chosen in plan.get("offers", ()):
-        media, kind = chosen, plan["offers"][chosen]
+    if plan.get("offers", {}).get(chosen):
+        media, kind = str(chosen), plan["offers"][chosen]
+    else:
+        chosen = None
     if plan.get("spread"):
-        if "files" in plan and any(f.get("file") and v is not None for f, v in fields):
-            return _multipart(str(plan["files"]), fields)
-        if kind == "json":
-            return media, _utf8(styles.dumped({f["name"]: v for f, v in fields if not f.get("file")}))
-        for _, value in fields:
-            steering.check(steering.keys(value))
-        return _form(media, fields) if kind == "form" else _multipart(media, fields)
-    whole = fields[0][1]
+        whole = next((value for field, value in fields if field.get("instead")), None)
+        if whole is None:
+            return _spread(plan, media, [(f, v) for f, v in fields if not f.get("instead")])
+        if len(fields) > 1:
+            raise InvalidArguments("body is sent instead of the other fields of the body: give one or the other")
+        whole = whole if as_file(whole) or "strings" in plan else File(_utf8(styles.text(whole)))
+        chosen = chosen if kind != "json" else None
+    else:
+        whole = fields[0][1]
     steering.check(steering.names(styles.text(whole)) if kind == "form" and isinstance(whole, (str, bytes, File)) else steering.keys(whole))
     if whole is None and kind in ("binary", "text"):
         return None
-    if chosen is None and "bytes" in plan and (file := as_file(whole)):
-        media, kind, whole = _fitting(file.type, plan["bytes"]), "binary", file
-    elif chosen is None and "strings" in plan and isinstance(whole, str):
-        media, kind = str(plan["strings"]), "text"
+    if chosen is None:
+        if "bytes" in plan and (file := as_file(whole)):
+            media, kind, whole = _fitting(file.type, plan["bytes"]), "binary", file
+        elif "strings" in plan and isinstance(whole, str):
+            media, kind = str(plan["strings"]), "text"
+        elif "lists" in plan and isinstance(whole, list):
+            media = str(plan["lists"])
     match kind:
         case "json":
             return media, _utf8(styles.dumped(whole))
@@ -63,6 +69,19 @@ def build(plan: Mapping[str, Any], fields: Sequence[Field], chosen: str | None =
     if file is None:
         return _with_charset(media, content := _utf8(styles.text(whole))), content
     return (_media(file.type) or _BYTES if "*" in media else media), file.content
+
+
+def _spread(plan: Mapping[str, Any], media: str, fields: Sequence[Field]) -> tuple[str, bytes]:
+    """A body of which each field is an argument."""
+    if missing := [name for name in plan.get("needs", ()) if all(f["name"] != name for f, _ in fields)]:
+        raise InvalidArguments(f"{', '.join(missing)} must be given, or `body` instead of all fields of the body")
+    if "files" in plan and any(f.get("file") and v is not None for f, v in fields):
+        return _multipart(str(plan["files"]), fields)
+    if plan["kind"] == "json":
+        return media, _utf8(styles.dumped({f["name"]: v for f, v in fields if not f.get("file")}))
+    for _, value in fields:
+        steering.check(steering.keys(value))
+    return _form(media, fields) if plan["kind"] == "form" else _multipart(media, fields)
 
 
 def as_file(value: Any) -> File | None:

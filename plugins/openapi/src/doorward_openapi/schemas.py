@@ -11,7 +11,7 @@ import contextlib
 import re
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from doorward_openapi import binary
 from doorward_openapi.refs import BadRef, Documents, Place
@@ -39,6 +39,10 @@ _PARTS = frozenset(["properties", "required", "items", "prefixItems", "additiona
 """Most schemas have none of these: one look at all of them is cheaper than a look at each."""
 
 
+Mode = Literal["", "Patch", "Form"]
+"""What a schema is converted for. In a merge patch, members may be left out, or null, which deletes them; a form can hold files."""
+
+
 class Schemas:
     """Converts schemas, and collects as definitions what they refer to.
 
@@ -50,22 +54,22 @@ class Schemas:
         self.definitions: dict[str, dict[str, Any]] = {}
         self.unusable: dict[str, str] = {}
         self.warnings: dict[str, None] = {}
-        self._names: dict[tuple[str, str, bool], str] = {}
+        self._names: dict[tuple[str, str, Mode], str] = {}
         self._counts: dict[str, int] = {}
-        self._queue: list[tuple[str, Place, bool]] = []
-        self._done: dict[tuple[int, str, bool], tuple[Any, dict[str, Any]]] = {}
-        self._patch = False
+        self._queue: list[tuple[str, Place, Mode]] = []
+        self._done: dict[tuple[int, str, Mode], tuple[Any, dict[str, Any]]] = {}
+        self._mode: Mode = ""
         self._patterns: dict[str, bool] = {}
         self._meant: dict[str, dict[str, dict[str, None]]] = {}
 
-    def convert(self, node: Any, file: str, *, patch: bool = False) -> dict[str, Any]:
-        """A schema that stands in `file`. Of a merge `patch`, members may be left out or null at any depth: null deletes.
+    def convert(self, node: Any, file: str, mode: Mode = "") -> dict[str, Any]:
+        """A schema that stands in `file`.
 
         Raises: BadRef if it refers outside of the document. A reference that leads nowhere allows anything.
         """
-        key = (id(node), file, patch)
+        key = (id(node), file, mode)
         if key not in self._done:
-            self._patch = patch
+            self._mode = mode
             self._done[key] = (node, self._convert(node, file, 0))  # the node is kept, so its id is not used again
         return self._done[key][1]
 
@@ -76,7 +80,7 @@ class Schemas:
     def finish(self) -> None:
         """Convert everything that was referred to."""
         while self._queue:
-            name, place, self._patch = self._queue.pop()
+            name, place, self._mode = self._queue.pop()
             try:
                 self.definitions[name] = self._convert(place.node, place.file, 0)
             except BadRef as error:
@@ -144,24 +148,24 @@ class Schemas:
         return {"$ref": f"#/$defs/{self._name(place)}"}
 
     def _name(self, place: Place) -> str:
-        key = (place.file, place.pointer, self._patch)
+        key = (place.file, place.pointer, self._mode)
         if key not in self._names:
             last = place.pointer.rpartition("/")[2] or file_name(place.file).partition(".")[0]
             name = base = re.sub(r"[^A-Za-z0-9_.-]+", "_", last.replace("~1", "_").replace("~0", "_"))[:100] or "schema"
-            name = base = f"{base}Patch" if self._patch and not base.endswith("Patch") else base
+            name = base = base if base.endswith(self._mode) else base + self._mode
             while name in self.definitions:
                 self._counts[base] = self._counts.get(base, 1) + 1
                 name = f"{base}_{self._counts[base]}"
             self._names[key] = name
             self.definitions[name] = {}  # taken; `finish` fills it
-            self._queue.append((name, place, self._patch))
+            self._queue.append((name, place, self._mode))
         return self._names[key]
 
     def _values(self, node: Mapping[str, Any], out: dict[str, Any]) -> None:
         """Everything that holds no other schema."""
         if kind := _type(node, typed="$ref" not in out):
             out["type"] = kind
-        if (form := binary.form(node)) and len(form) <= 50:
+        if (form := binary.form(node, raw=self._mode == "Form")) and len(form) <= 50:
             out["format"] = form
             if form == "binary" and "$ref" not in out and (not kind or node.get("format") == "file"):
                 out["type"] = "string"
@@ -197,8 +201,8 @@ class Schemas:
         properties = node.get("properties")
         if isinstance(properties, dict) and properties:
             converted = {name: convert(part) for name, part in properties.items()}
-            out["properties"] = {name: nullable(part) for name, part in converted.items()} if self._patch else converted
-        if isinstance(required := node.get("required"), list) and not self._patch:
+            out["properties"] = {name: nullable(part) for name, part in converted.items()} if self._mode == "Patch" else converted
+        if isinstance(required := node.get("required"), list) and self._mode != "Patch":
             told = {k for k, p in out.get("properties", {}).items() if p.get("readOnly")}
             names = [name for name in dict.fromkeys(n for n in required if isinstance(n, str)) if name not in told]
             if names:
@@ -209,7 +213,7 @@ class Schemas:
         if isinstance(tuple_items := items if isinstance(items, list) else node.get("prefixItems"), list):
             out["prefixItems"] = [convert(part) for part in tuple_items[:100]]
         if isinstance(extra := node.get("additionalProperties"), dict) and "patternProperties" not in node:
-            out["additionalProperties"] = nullable(convert(extra)) if self._patch else convert(extra)
+            out["additionalProperties"] = nullable(convert(extra)) if self._mode == "Patch" else convert(extra)
         for key in ("allOf", "anyOf", "oneOf"):
             if isinstance(parts := node.get(key), list) and parts:
                 several = [convert(part) for part in parts[:500]]
