@@ -65,7 +65,7 @@ def is_merge_patch(media: str) -> bool:
 
 
 def is_file(media: str) -> bool:
-    """Whether this is a file whatever schema stands beside it: 2.0 has but one for all. Others (Protocol Buffers, CBOR) may be an object's."""
+    """Whether this is a file whatever schema stands beside it: 2.0 has but one for all. Others (CBOR, archives) may be an object's."""
     return kind(media) == "binary" and _FILES.fullmatch(bare(media)) is not None
 
 
