@@ -207,7 +207,8 @@ async def test_openapi_a_json_text_that_holds_bytes_is_json(api, operation, upst
     assert await made.call("op", body="given") == "text"
     assert upstream.seen[-1]["body"] == '"given"'
     assert parameter(made, "body") == {"type": "string"}
-    coded = {"type": "object", "properties": {"f": {**OCTETS, "contentEncoding": "base64"}, "g": {"type": "string", "contentMediaType": "image/png"}}}
+    image = {"type": "string", "contentMediaType": "image/png"}
+    coded = {"type": "object", "properties": {"f": {**OCTETS, "contentEncoding": "base64"}, "g": image}}
     made = await api(operation("post", requestBody={"content": {"application/json": {"schema": coded}}}))
     upstream.answers.clear()
     assert (await made.call("op", f=b"\xff", g=IMAGE))["body"] == '{"f":"/w==","g":"if8="}'
@@ -219,7 +220,12 @@ BYTES = b"\xfb\xff\xfe"
 
 @pytest.mark.parametrize(
     ("form", "text"),
-    [({"format": "byte"}, "+//+"), ({"format": "base64url"}, "-__-"), ({"contentEncoding": "base64"}, "+//+"), ({"format": "base64"}, "+//+")],
+    [
+        ({"format": "byte"}, "+//+"),
+        ({"format": "base64url"}, "-__-"),
+        ({"format": "base64"}, "+//+"),
+        ({"contentEncoding": "base64"}, "+//+"),
+    ],
 )
 async def test_openapi_bytes_outside_of_json(api, document, form, text):
     """Bytes of a parameter, a form's field or a text that is base64 are base64, lists of them too; what is text is it already."""
@@ -227,7 +233,8 @@ async def test_openapi_bytes_outside_of_json(api, document, form, text):
     many = {"type": "array", "items": {"anyOf": [one, NULL]}}
     where = [{"name": n, "in": i, "required": True, "schema": s} for n, i, s in (
         ("p", "path", one), ("q", "query", one), ("l", "query", many), ("H", "header", one), ("c", "cookie", one))]  # fmt: skip
-    form_body = {"application/x-www-form-urlencoded": {"schema": {"type": "object", "properties": {"f": {"$ref": "#/components/schemas/B"}}}}}
+    fields = {"type": "object", "properties": {"f": {"$ref": "#/components/schemas/B"}}}
+    form_body = {"application/x-www-form-urlencoded": {"schema": fields}}
     paths = {
         "/x/{p}": {"post": {"operationId": "op", "parameters": where, "requestBody": {"content": form_body}}},
         "/t": {"post": {"operationId": "text", "requestBody": {"content": {"text/plain": {"schema": one}}}}},
