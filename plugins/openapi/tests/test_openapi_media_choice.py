@@ -119,6 +119,42 @@ async def test_openapi_the_same_value_otherwise_written_is_no_choice(api, operat
     assert properties(made).get("accept", {}).get("enum") is None
 
 
+async def test_openapi_xml_lines_or_a_file(api, operation):
+    """A body of XML or of JSON lines that may be a file as well is what its value is, or what the program says."""
+    for media, schema, value, written in (
+        ("application/xml", OBJECT, {"source": "s"}, b"<root><source>s</source></root>"),
+        ("application/x-ndjson", {"type": "array"}, [1, 2], b"1\n2\n"),
+    ):
+        made = await api(operation("post", requestBody=body(**{media: schema, PDF: BINARY, "image/png": BINARY})))
+        assert "binary" in str(properties(made)["body"])
+        for chosen in ({}, {"content_type": media}):
+            told = sent(await made.call("op", body=value, **chosen))
+            assert (told[0], told[1].endswith(written)) == (media, True)
+        assert sent(await made.call("op", body=PNG)) == ("image/png", b"\x89PNG")
+
+
+@pytest.mark.parametrize("media", ["multipart/form-data", "application/x-www-form-urlencoded"])
+async def test_openapi_a_form_leaves_no_choice(api, operation, media):
+    """Where the fields are a form, files that are offered beside it cost no argument, and change nothing."""
+    made = await api(operation("post", requestBody=body(**{media: OBJECT, PDF: BINARY, "image/png": BINARY})))
+    assert properties(made).keys() == {"source", "n"}
+    assert sent(await made.call("op", source="s"))[0].startswith(media)
+
+
+async def test_openapi_fields_stay_json_whatever_is_chosen(api, operation):
+    """Fields with the media type of a file are still JSON: a choice of files is none for them."""
+    made = await api(operation("post", requestBody=body(**{JSON: OBJECT, PDF: BINARY, "image/png": BINARY})))
+    assert sent(await made.call("op", source="s", content_type=PDF)) == (JSON, b'{"source":"s"}')
+
+
+async def test_openapi_many_media_types_are_no_argument(api, operation):
+    """A long list of types costs no argument; a file's own type still counts."""
+    made = await api(operation("post", requestBody=body(**{f"image/x{i}": BINARY for i in range(50)})))
+    assert properties(made).keys() == {"body"}
+    assert sent(await made.call("op", body=File(b"x", "image/x7")))[0] == "image/x7"
+    assert sent(await made.call("op", body=File(b"x", "image/gif")))[0] == "image/x0"
+
+
 async def test_openapi_kinds_of_patches(api, operation):
     """A list is a JSON patch, an object a merge patch, or what the program says."""
     patch = {"type": "object"}
@@ -154,6 +190,7 @@ async def test_openapi_answers_in_several_types(api, operation, upstream):
         ({"schema": {"const": "image/png"}}, "image/png", None),
         ({"schema": {"type": "string"}}, "application/json, */*;q=0.5", None),
         ({"schema": {"enum": ["image/png\r\nX: 1", "image/jpeg"]}}, "application/json, */*;q=0.5", None),
+        ({"schema": {"$ref": "#/nowhere"}}, "application/json, */*;q=0.5", None),
         ({"schema": {"enum": "image/png"}}, "application/json, */*;q=0.5", None),
     ],
 )

@@ -79,12 +79,12 @@ class Bodies:
             if form == "json":
                 entry = self._with_files(content, entry, found, plan)
             words, plan = self._spread(body, method, entry, found, plan, mode)
-            return [*self._instead(words, plan), *chosen], plan
+            return ([*self._instead(words, plan), *chosen] if form == "json" else words), plan
         if found and self._schema(node, file)[0].get("additionalProperties") is False:
             return [], None  # an object that may hold nothing
         required = body.get("required") is True
         schema = self._whole(entry, file, plan, what, mode)
-        wire = {"base64": what.base64} if what.base64 else {}
+        wire = {"base64": what.base64} if what.base64 and plan["kind"] in ("json", "text") else {}
         return [Keyword("body", "body", described(schema, {"description": body.get("description")}), required, wire), *chosen], plan
 
     def _choice(self, offered: list[str], plan: dict[str, Any], what: binary.Bytes) -> list[Keyword]:
@@ -92,7 +92,7 @@ class Bodies:
 
         Returns: the argument that chooses, where values do not tell.
         """
-        kinds = {m: "binary" if plan["kind"] == "binary" else media_types.kind(m) for m in offered}
+        kinds = {m: plan["kind"] if plan["kind"] == "binary" or m == plan["media"] else media_types.kind(m) for m in offered}
         if kinds.keys().isdisjoint([plan["media"]]) and plan["kind"] == "json" and what.may_be_file:
             plan["bytes"] = ["*/*"]
         if len(kinds) < 2:
@@ -113,7 +113,7 @@ class Bodies:
     def _instead(self, words: list[Keyword], plan: dict[str, Any]) -> list[Keyword]:
         """The keywords of a JSON body, and the argument for what may be sent instead: a file, or text."""
         media = [*plan.get("bytes", ()), *([plan["strings"]] if "strings" in plan else [])]
-        if plan["kind"] != "json" or not media:
+        if not media:
             return words
         plan["needs"] = [word.name for word in words if word.required]
         about = f"{', '.join(media[:5])}{' …' if len(media) > 5 else ''}: instead of the fields of the JSON body"
@@ -178,13 +178,11 @@ class Bodies:
         if kind == "binary":
             return {"type": ["string", "null"] if what.null else "string", "format": "binary"}
         schema = self._schemas.convert(entry.get("schema", entry.get("itemSchema")), file, "Form" if kind == "multipart" else mode)
-        more = [{"type": "string", "format": "binary"}] if "bytes" in plan else [{"type": "string"}] if "strings" in plan else []
+        text = {"type": "string", **({"format": "binary"} if "bytes" in plan else {})}
         if kind == "lines":
-            return {"anyOf": [schema if schema.get("type") == "array" else {"type": "array", "items": schema}, {"type": "string"}]}
-        if kind == "xml":
-            more = [{"type": "string"}]
-        if more:
-            return {"anyOf": [schema, *more]} if schema else schema
+            return {"anyOf": [schema if schema.get("type") == "array" else {"type": "array", "items": schema}, text]}
+        if kind == "xml" or not plan.keys().isdisjoint(("bytes", "strings")):
+            return {"anyOf": [schema, text]} if schema else schema
         return schema if kind in _SPREAD or schema.get("type") == "string" else {"type": "string"}
 
     def _members(self, node: Any, file: str, depth: int) -> _Members | None:

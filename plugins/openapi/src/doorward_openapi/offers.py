@@ -7,12 +7,13 @@ from typing import Any
 
 from doorward_openapi import binary, media_types
 from doorward_openapi.keywords import Keyword
-from doorward_openapi.refs import Documents
+from doorward_openapi.refs import BadRef, Documents
 
 Listed = Sequence[tuple[str, dict[str, Any], str]]
 """Media types, as `media_types.listed` gives them."""
 
-_MOST = 200
+_MOST = 100
+"""Media types of one body or answer that are looked at."""
 _MOST_CHOICES = 8
 """More would cost every reader of the function more than they are worth."""
 
@@ -52,8 +53,16 @@ def for_answer(content: Listed, documents: Documents) -> list[str]:
 
 
 def declared(parameter: Mapping[str, Any], file: str, documents: Documents) -> list[str]:
-    """The media types that a header parameter lists."""
-    schema, _ = documents.follow(parameter.get("schema", parameter), file)
+    """The media types that a header parameter lists.
+
+    Raises: BadRef if it refers outside of the document.
+    """
+    try:
+        schema, _ = documents.follow(parameter.get("schema", parameter), file)
+    except BadRef as error:
+        if error.outside:
+            raise
+        return []
     values = schema.get("enum", [schema["const"]] if "const" in schema else None) if isinstance(schema, dict) else None
     found = [v for v in values[:_MOST] if isinstance(v, str) and media_types.well_formed(v)] if isinstance(values, list) else []
     return found if isinstance(values, list) and len(found) == len(values) else []
@@ -68,8 +77,8 @@ def keyword(header: str, media: Sequence[str], about: str) -> list[Keyword]:
 
 
 def _exact(content: Listed, counts: Any) -> list[str]:
-    found = [m for i, (m, entry, file) in enumerate(content) if "*" not in m and (i == 0 or counts(m, entry.get("schema"), file))]
-    return list(dict.fromkeys(found))[:_MOST]
+    exact = [each for each in enumerate(content[:_MOST]) if "*" not in each[1][0]]
+    return list(dict.fromkeys(m for i, (m, entry, file) in exact if i == 0 or counts(m, entry.get("schema"), file)))
 
 
 def _is_file(media: str, schema: Any, file: str, documents: Documents) -> bool:

@@ -36,7 +36,7 @@ def build(plan: Mapping[str, Any], fields: Sequence[Field], chosen: str | None =
     if plan.get("spread"):
         whole = next((value for field, value in fields if field.get("instead")), None)
         if whole is None:
-            return _spread(plan, media, [(f, v) for f, v in fields if not f.get("instead")])
+            return _spread(plan, media if kind == "json" else str(plan["media"]), [(f, v) for f, v in fields if not f.get("instead")])
         if len(fields) > 1:
             raise InvalidArguments("body is sent instead of the other fields of the body: give one or the other")
         whole = whole if as_file(whole) or "strings" in plan else File(_utf8(styles.text(whole)))
