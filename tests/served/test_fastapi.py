@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
+import jsonschema_rs
 import pytest
 import uvicorn
 from fastapi import FastAPI, File, Form, Request, Response, UploadFile
@@ -208,6 +209,29 @@ async def test_mistakes_with_files_are_told(project: Project) -> None:
             answer = await agent.run(f"import photos\nphotos.upload(file={given})")
             assert (answer["error"]["type"], "file" in answer["error"]["message"]) == ("InvalidArguments", True)
             assert answer["calls"] == [] or not answer["calls"][0]["ok"]
+
+
+async def test_direct_tools_take_what_may_be_null(tmp_path: Path, url: str) -> None:
+    """The schema of a tool allows a handle, base64, text and null where a file or a list of files is optional; each arrives."""
+    made = Project(tmp_path, f'{LIMITS}[servers.photos]\nsource = "openapi"\nspec = "{url}/openapi.json"\n')
+    made.change(last='expose = ["image", "optional", "several_optional"]\n')
+    async with made.stdio() as agent:
+        tools = {tool.name: tool for tool in (await agent.client.list_tools()).tools}
+        handle = await agent.call("photos_image")
+        encoded = {"base64": "YWI=", "name": "a.txt", "type": "text/plain"}
+        text = ["a.txt", "text/plain", digest(b"ab")]
+        for tool, key, given, wanted in (
+            ("photos_optional", "file", handle, PNG),
+            ("photos_optional", "file", encoded, text),
+            ("photos_optional", "file", None, None),
+            ("photos_several_optional", "files", [handle, encoded], [PNG, text]),
+            ("photos_several_optional", "files", None, []),
+        ):
+            schema = jsonschema_rs.validator_for(tools[tool].input_schema)
+            assert schema.is_valid({key: given})
+            assert not schema.is_valid({key: 1})
+            answer = (await agent.call(tool, **{key: given}))["result"]
+            assert (answer[0] if tool == "photos_optional" else answer) == wanted
 
 
 @needs_proc
