@@ -245,7 +245,7 @@ fetched = doorward.path(photos.image())
 pathlib.Path("mine.png").write_bytes(pathlib.Path(fetched).read_bytes())
 mine = pathlib.Path("mine.png")
 uploads = [photos.optional(file=fetched)[0], photos.several_optional(files=[mine])]
-result = [*uploads, photos.raw_any(body=mine), photos.content_optional(file=mine)]"""
+result = [*uploads, photos.raw_any(body=mine), photos.content_optional(file=mine), photos.blob(data=mine)[0]]"""
     async with made.stdio() as agent:
         png = ["mine.png", "image/png", DIGEST]
-        assert await agent.value(code) == [PNG, [png], ["application/octet-stream", DIGEST], DIGEST]
+        assert await agent.value(code) == [PNG, [png], ["application/octet-stream", DIGEST], DIGEST, DIGEST]

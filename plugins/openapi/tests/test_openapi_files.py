@@ -167,7 +167,8 @@ async def test_openapi_base64_in_a_form(api, coding):
     made = await api(multipart("3.1.0", {"type": "string", "contentEncoding": coding, "contentMediaType": "image/png"}))
     content = b"\xfb\xff\xfe\x00"
     wanted = base64.b64encode(content) if coding == "base64" else base64.urlsafe_b64encode(content).rstrip(b"=")
-    for given in (content, File(content, "image/png"), wanted.decode()):
+    assert parameter(made)["format"] == "binary"
+    for given in (content, File(content, "image/png"), {"base64": base64.b64encode(content).decode(), "name": "a"}, wanted.decode()):
         assert named(await made.call("op", f=given)) == [('form-data; name="f"', "image/png", wanted)]
 
 
@@ -208,11 +209,13 @@ async def test_openapi_a_json_text_that_holds_bytes_is_json(api, operation, upst
     assert upstream.seen[-1]["body"] == '"given"'
     assert parameter(made, "body") == {"type": "string"}
     image = {"type": "string", "contentMediaType": "image/png"}
-    coded = {"type": "object", "properties": {"f": {**OCTETS, "contentEncoding": "base64"}, "g": image}}
+    coded = {"type": "object", "properties": {"f": {**OCTETS, "contentEncoding": "base64"}, "g": image, "h": OCTETS, "i": BINARY}}
     made = await api(operation("post", requestBody={"content": {"application/json": {"schema": coded}}}))
     upstream.answers.clear()
     assert (await made.call("op", f=b"\xff", g=IMAGE))["body"] == '{"f":"/w==","g":"if8="}'
-    assert parameter(made)["format"] == parameter(made, "g")["format"] == "byte"
+    assert (await made.call("op", f=ENCODED, g=ENCODED))["body"] == '{"f":"if8=","g":"if8="}'
+    assert (await made.call("op", h="text", i=ENCODED))["body"] == '{"h":"text","i":"if8="}'
+    assert [parameter(made, name).get("format") for name in "fghi"] == ["binary", "binary", None, "binary"]
 
 
 BYTES = b"\xfb\xff\xfe"

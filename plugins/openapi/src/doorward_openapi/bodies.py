@@ -163,7 +163,7 @@ class Bodies:
             required = needed and name in found.required
             what = binary.found(self._documents, node, file)
             wire = self._field("multipart" if "files" in plan else plan["kind"], encoding.get(name), node, file, what)
-            if wire.get("file"):
+            if wire.get("file") or ("base64" in wire and (what.is_file or what.media or plan["kind"] != "json")):
                 schema = described(what.file_schema(), schema)
             elif wire.get("open"):
                 schema = self._schemas.convert(node, file, "Form")
@@ -214,9 +214,10 @@ class Bodies:
 
     def _field(self, form: str, encoding: Any, node: Any, file: str, what: binary.Bytes) -> dict[str, Any]:
         """How one field of a body is written."""
+        if form == "json":  # which holds bytes in no other way, unless it is text that is meant
+            coding = what.base64 or ("byte" if what.is_file and what.media != binary.ANY else "")
+            return {"base64": coding} if coding else {}
         wire: dict[str, Any] = {"base64": what.base64} if what.base64 else {}
-        if form == "json":
-            return wire
         encoding = encoding if isinstance(encoding, dict) else {}
         style, explode, media = encoding.get("style"), encoding.get("explode"), encoding.get("contentType")
         if encoding.get("allowReserved") is True:

@@ -101,6 +101,16 @@ def as_file(value: Any) -> File | None:
     return None
 
 
+def in_base64(value: Any, form: str) -> Any:
+    """Bytes and files, and those in a list, as base64 (`byte`) or base64url, which has no padding. Text is it already."""
+    if isinstance(value, list):
+        return [in_base64(item, form) for item in value]
+    file = as_file(value)
+    if file is None:
+        return value
+    return styles.base64(file) if form == "byte" else styles.base64(file).translate({43: "-", 47: "_", 61: None})
+
+
 def _fields(whole: Mapping[str, Any], *, open: bool = False) -> list[Field]:
     return [({"name": str(name), "explode": True, "open": open}, value) for name, value in whole.items()]
 

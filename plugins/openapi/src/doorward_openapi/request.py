@@ -42,7 +42,7 @@ def build(base: str, data: Mapping[str, Any], arguments: Mapping[str, Any]) -> R
             continue
         name, value = wire["name"], arguments[wire["arg"]]
         if "base64" in wire:
-            value = styles.in_base64(value, wire["base64"])
+            value = payload.in_base64(value, wire["base64"])
         match wire["in"]:
             case "path":
                 path[name] = _path_value(wire, value)
