@@ -155,6 +155,17 @@ async def test_openapi_many_media_types_are_no_argument(api, operation):
     assert sent(await made.call("op", body=File(b"x", "image/gif")))[0] == "image/x0"
 
 
+async def test_openapi_ranges_of_files(api, operation):
+    """A range is offered for files, which have their own type in it; a range itself is no choice."""
+    made = await api(operation("post", requestBody=body(**{JSON: OBJECT, "image/*": BINARY, "application/*": BINARY})))
+    assert properties(made).keys() == {"source", "n", "body"}
+    assert sent(await made.call("op", body=PNG)) == ("image/png", b"\x89PNG")
+    assert sent(await made.call("op", source="s")) == (JSON, b'{"source":"s"}')
+    made = await api(operation("post", requestBody=body(**{"*/*": {}})))
+    assert sent(await made.call("op", body=PNG)) == ("image/png", b"\x89PNG")
+    assert sent(await made.call("op", body={"a": 1})) == (JSON, b'{"a":1}')
+
+
 async def test_openapi_kinds_of_patches(api, operation):
     """A list is a JSON patch, an object a merge patch, or what the program says."""
     patch = {"type": "object"}

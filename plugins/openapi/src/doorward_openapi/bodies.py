@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from doorward_openapi import binary, media_types, offers
@@ -72,53 +71,20 @@ class Bodies:
         plan: dict[str, Any] = {"media": media, "kind": form}
         if form == "text" and media_types.is_xml(media) and (tree := Plans(self._documents).plan(entry.get("schema"), file)):
             plan |= {"kind": "xml", "xml": tree}
-        chosen = self._choice(offered, plan, what)
+        chosen = offers.chosen(offered, plan, what)
         mode: Mode = "Patch" if any(map(media_types.is_merge_patch, (media, *offered))) else ""
         found = self._members(node, file, 0) if form in _SPREAD else None
         if found and found.nodes:
             if form == "json":
                 entry = self._with_files(content, entry, found, plan)
             words, plan = self._spread(body, method, entry, found, plan, mode)
-            return ([*self._instead(words, plan), *chosen] if form == "json" else words), plan
+            return ([*offers.with_instead(words, plan), *chosen] if form == "json" else words), plan
         if found and self._schema(node, file)[0].get("additionalProperties") is False:
             return [], None  # an object that may hold nothing
         required = body.get("required") is True
         schema = self._whole(entry, file, plan, what, mode)
         wire = {"base64": what.base64} if what.base64 and plan["kind"] in ("json", "text") else {}
         return [Keyword("body", "body", described(schema, {"description": body.get("description")}), required, wire), *chosen], plan
-
-    def _choice(self, offered: list[str], plan: dict[str, Any], what: binary.Bytes) -> list[Keyword]:
-        """Note in the plan which media type a value has by what it is.
-
-        Returns: the argument that chooses, where values do not tell.
-        """
-        kinds = {m: plan["kind"] if plan["kind"] == "binary" or m == plan["media"] else media_types.kind(m) for m in offered}
-        if kinds.keys().isdisjoint([plan["media"]]) and plan["kind"] == "json" and what.may_be_file:
-            plan["bytes"] = ["*/*"]
-        if len(kinds) < 2:
-            return []
-        files, texts = ([m for m in offered if kind(m) == form] for kind, form in ((kinds.get, "binary"), (media_types.kind, "text")))
-        patches = [m for m in offered if media_types.bare(m) == "application/json-patch+json"]
-        if files:
-            plan["bytes"] = files
-        if texts and plan["kind"] in ("json", "binary") and "text" not in what.forms:
-            plan["strings"] = texts[0]
-        if patches and plan["media"] not in patches:
-            plan["lists"] = patches[0]
-        if len(set(kinds.values())) == len(kinds) and not (texts and what.forms & {"text", "any"}):
-            return []
-        plan["offers"] = kinds
-        return offers.keyword("Content-Type", offered, "media type of the body, where its value does not tell")
-
-    def _instead(self, words: list[Keyword], plan: dict[str, Any]) -> list[Keyword]:
-        """The keywords of a JSON body, and the argument for what may be sent instead: a file, or text."""
-        media = [*plan.get("bytes", ()), *([plan["strings"]] if "strings" in plan else [])]
-        if not media:
-            return words
-        plan["needs"] = [word.name for word in words if word.required]
-        about = f"{', '.join(media[:5])}{' …' if len(media) > 5 else ''}: instead of the fields of the JSON body"
-        schema = {"type": "string", **({"format": "binary"} if "bytes" in plan else {}), "description": about}
-        return [*(replace(word, required=False) for word in words), Keyword("body", "body", schema, False, {"instead": True})]
 
     def _with_room(self, content: list[_Media]) -> list[_Media]:
         """The same, multipart first if it is offered beside a form and has files, for which a form has no room."""
