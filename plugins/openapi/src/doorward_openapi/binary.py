@@ -14,7 +14,7 @@ ANY = "application/octet-stream"
 _BASE64 = {"base64": "byte", "base64url": "base64url"}
 _UNCODED = (None, "", "binary", "8bit", "7bit")
 _SAYING = ("type", "format", "properties", "items", "enum", "const", "additionalProperties", "contentMediaType", "contentEncoding")
-_DEEPEST = 8
+_DEEPEST = 20
 
 
 class Bytes(NamedTuple):
@@ -81,38 +81,43 @@ def _is_string(node: Mapping[str, Any]) -> bool:
     return node.get("type", "string") in ("string", ["string"], ["string", "null"], ["null", "string"])
 
 
-def found(documents: Documents, node: Any, file: str) -> Bytes:
-    """What a schema that stands in `file` says of bytes; references followed.
+class Binaries:
+    """Finds out what schemas say of bytes, of each once: fields and media types of a small document can refer to it a million times."""
 
-    Raises: BadRef if they lead outside of the document.
-    """
-    return _Search(documents).look(node, file, 0)
-
-
-class _Search:
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
-        self._fuel = 100
+        self._known: dict[tuple[int, str], tuple[Any, Bytes]] = {}
 
-    def look(self, node: Any, file: str, depth: int) -> Bytes:
-        self._fuel -= 1
-        if depth > _DEEPEST or self._fuel < 0:
-            return Bytes(frozenset(["other"]))
+    def found(self, node: Any, file: str, depth: int = 0) -> Bytes:
+        """What a schema that stands in `file` says; references followed. Of a circle, what stands outside of it.
+
+        Raises: BadRef if they lead outside of the document.
+        """
+        other = Bytes(frozenset(["other"]))
         try:
             node, file = self._documents.follow(node, file)
         except BadRef as error:
             if error.outside:
                 raise
-            return Bytes(frozenset(["other"]))
+            return other
         if not isinstance(node, dict):
             return Bytes(frozenset(["any"]))
+        key = (id(node), file)
+        if key not in self._known:
+            if depth > _DEEPEST:
+                return other
+            self._known[key] = node, other  # the node is kept, so its id is not used again
+            self._known[key] = node, self._look(node, file, depth + 1)
+        return self._known[key][1]
+
+    def _look(self, node: Mapping[str, Any], file: str, depth: int) -> Bytes:
         own = self._own(node, file, depth)
         for parts in _alternatives(node):
-            several = [self.look(part, file, depth + 1) for part in parts if not _is_null(part)]
+            several = [self.found(part, file, depth) for part in parts if not _is_null(part)]
             own = _both(own, _either(several)) if several else own
             own = own._replace(null=own.null or len(several) < len(parts))
         for part in node["allOf"][:20] if isinstance(node.get("allOf"), list) else ():
-            own = _both(own, self.look(part, file, depth + 1))
+            own = _both(own, self.found(part, file, depth))
         return own
 
     def _own(self, node: Mapping[str, Any], file: str, depth: int) -> Bytes:
@@ -121,7 +126,7 @@ class _Search:
         kinds = kinds if isinstance(kinds, list) else [kinds]
         null = "null" in kinds or node.get("nullable") is True or node.get("x-nullable") is True
         if "array" in kinds:
-            items = self.look(node.get("items"), file, depth + 1)
+            items = self.found(node.get("items"), file, depth)
             return items._replace(one=False, many=True, null=null) if items.one else Bytes(frozenset(["other"]), null=null)
         media = node.get("contentMediaType")
         media = media if isinstance(media, str) and media_types.well_formed(media) else ""

@@ -61,8 +61,8 @@ class Bodies:
         media, entry, file = content[0]
         form = media_types.kind(media)
         node = entry.get("schema", entry.get("itemSchema"))
-        what = binary.found(self._documents, node, file)
-        offered = offers.for_body(content, method, self._documents)
+        what = self._schemas.binaries.found(node, file)
+        offered = offers.for_body(content, method, self._schemas.binaries)
         if form == "json" and what.is_raw:
             offered.sort(key=lambda m: media_types.kind(m) != "binary")
             media, form = next(iter(offered), "*/*"), "binary"
@@ -93,7 +93,7 @@ class Bodies:
             return content
         multipart = content[forms.index("multipart")]
         found = self._members(multipart[1].get("schema"), multipart[2], 0)
-        has = found and any(binary.found(self._documents, *place).is_file for place in found.nodes.values())
+        has = found and any(self._schemas.binaries.found(*place).is_file for place in found.nodes.values())
         return [multipart, *(each for each in content if each is not multipart)] if has else content
 
     def _with_files(self, content: list[_Media], entry: dict[str, Any], found: _Members, plan: dict[str, Any]) -> dict[str, Any]:
@@ -104,9 +104,9 @@ class Bodies:
         media, parts, file = next((c for c in content if media_types.kind(c[0]) == "multipart"), ("", {}, ""))
         more = self._members(parts.get("schema"), file, 0) if media else None
         for name, place in more.nodes.items() if more else ():
-            if name not in found.nodes and binary.found(self._documents, *place).is_file:
+            if name not in found.nodes and self._schemas.binaries.found(*place).is_file:
                 found.nodes[name] = place
-        if not media or not any(binary.found(self._documents, *place).is_file for place in found.nodes.values()):
+        if not media or not any(self._schemas.binaries.found(*place).is_file for place in found.nodes.values()):
             return entry
         plan["files"] = media
         return parts
@@ -127,7 +127,7 @@ class Bodies:
             if schema.get("readOnly") or self._schema(node, file)[0].get("readOnly") is True:
                 continue
             required = needed and name in found.required
-            what = binary.found(self._documents, node, file)
+            what = self._schemas.binaries.found(node, file)
             wire = self._field("multipart" if "files" in plan else plan["kind"], encoding.get(name), node, file, what)
             if wire.get("file") or ("base64" in wire and (what.is_file or what.media or plan["kind"] != "json")):
                 schema = described(what.file_schema(), schema)

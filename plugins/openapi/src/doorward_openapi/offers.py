@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from doorward_openapi import binary, media_types
+from doorward_openapi import media_types
+from doorward_openapi.binary import Binaries, Bytes
 from doorward_openapi.keywords import Keyword
 from doorward_openapi.refs import BadRef, Documents
 
@@ -19,16 +20,16 @@ _MOST_CHOICES = 8
 """More would cost every reader of the function more than they are worth."""
 
 
-def for_body(content: Listed, method: str, documents: Documents) -> list[str]:
+def for_body(content: Listed, method: str, binaries: Binaries) -> list[str]:
     """The media types that a body may have, the usual one first: exact ones, and ranges of files."""
     patch = method == "PATCH"
 
     def counts(media: str, schema: Any, file: str) -> bool:
         match media_types.kind(media):
             case "binary":
-                return _is_file(media, schema, file, documents)
+                return _is_file(media, schema, file, binaries)
             case "text":
-                return not media_types.is_xml(media) and _is_text(schema, file, documents)
+                return not media_types.is_xml(media) and _is_text(schema, file, binaries)
             case "json":
                 return patch and media_types.is_patch(media)
         return False
@@ -36,16 +37,16 @@ def for_body(content: Listed, method: str, documents: Documents) -> list[str]:
     return _counting(content, counts)
 
 
-def for_answer(content: Listed, documents: Documents) -> list[str]:
+def for_answer(content: Listed, binaries: Binaries) -> list[str]:
     """The same of an answer."""
     first = content[0][1].get("schema")
 
     def counts(media: str, schema: Any, file: str) -> bool:
         match media_types.kind(media):
             case "binary":
-                return _is_file(media, schema, file, documents)
+                return _is_file(media, schema, file, binaries)
             case "text":
-                return "csv" in media or (not media_types.is_xml(media) and schema != first and _is_text(schema, file, documents))
+                return "csv" in media or (not media_types.is_xml(media) and schema != first and _is_text(schema, file, binaries))
             case "json":
                 return schema != first and media_types.bare(media) != "text/json"
         return media_types.stream(media) not in ("", "events")
@@ -77,7 +78,7 @@ def keyword(header: str, media: Sequence[str], about: str) -> list[Keyword]:
     return [Keyword(header.lower().replace("-", "_"), "header", schema, False, {"name": header})]
 
 
-def chosen(offered: list[str], plan: dict[str, Any], what: binary.Bytes) -> list[Keyword]:
+def chosen(offered: list[str], plan: dict[str, Any], what: Bytes) -> list[Keyword]:
     """Note in the plan which media type a value has by what it is.
 
     Returns: the argument that chooses, where values do not tell.
@@ -117,9 +118,9 @@ def _counting(content: Listed, counts: Any) -> list[str]:
     return list(dict.fromkeys(m for i, (m, entry, file) in known if i == 0 or counts(m, entry.get("schema"), file)))
 
 
-def _is_file(media: str, schema: Any, file: str, documents: Documents) -> bool:
-    return media_types.is_file(media) or binary.found(documents, schema, file).may_be_file
+def _is_file(media: str, schema: Any, file: str, binaries: Binaries) -> bool:
+    return media_types.is_file(media) or binaries.found(schema, file).may_be_file
 
 
-def _is_text(schema: Any, file: str, documents: Documents) -> bool:
-    return bool(binary.found(documents, schema, file).forms & {"text", "any", "binary"})
+def _is_text(schema: Any, file: str, binaries: Binaries) -> bool:
+    return bool(binaries.found(schema, file).forms & {"text", "any", "binary"})

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from doorward import Function
 
-from doorward_openapi import binary, keywords, media_types, offers, parameters, paths, steering, swagger2
+from doorward_openapi import keywords, media_types, offers, parameters, paths, steering, swagger2
 from doorward_openapi.bodies import Bodies
 from doorward_openapi.keywords import Unusable
 from doorward_openapi.refs import BadRef, Documents
@@ -163,15 +163,15 @@ class Operations:
                 form = media_types.kind(media)
                 named = "" if "*" in media else media
                 if form == "json" and ("schema" in entry or found.returns is None):
-                    offered = offers.for_answer(content, self._documents)
-                    if binary.found(self._documents, entry.get("schema"), place).is_raw:
+                    offered = offers.for_answer(content, self._schemas.binaries)
+                    if self._schemas.binaries.found(entry.get("schema"), place).is_raw:
                         return _Answer(named, _RETURNS["binary"], offered, raw=True)
                     schema = self._schemas.convert(entry["schema"], place) if "schema" in entry else None
                     return _Answer(named, schema or None, offered)
                 if found.returns is None and named:
                     form = "text" if media_types.is_text(media) else form
                     returns = self._sequence(entry, place) if form == "lines" else _RETURNS.get(form)
-                    found = _Answer(media, returns, found.offered or offers.for_answer(content, self._documents))
+                    found = _Answer(media, returns, found.offered or offers.for_answer(content, self._schemas.binaries))
         return found
 
     def _accept(self, answer: _Answer, declared: list[tuple[dict[str, Any], str]]) -> tuple[str, list[keywords.Keyword]]:

@@ -46,11 +46,13 @@ Mode = Literal["", "Patch", "Form"]
 class Schemas:
     """Converts schemas, and collects as definitions what they refer to.
 
-    `unusable` are the definitions (and why) that refer outside of the document: no operation may use them.
+    `binaries` knows which schemas are bytes. `unusable` are the definitions (and why) that refer outside of the document: no operation may
+    use them.
     """
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
+        self.binaries = binary.Binaries(documents)
         self.definitions: dict[str, dict[str, Any]] = {}
         self.unusable: dict[str, str] = {}
         self.warnings: dict[str, None] = {}
@@ -72,10 +74,6 @@ class Schemas:
             self._mode = mode
             self._done[key] = (node, self._convert(node, file, 0))  # the node is kept, so its id is not used again
         return self._done[key][1]
-
-    def base64(self, node: Any, file: str) -> str:
-        """How bytes are written where this schema is: see `binary.Bytes.base64`."""
-        return binary.found(self._documents, node, file).base64
 
     def finish(self) -> None:
         """Convert everything that was referred to."""
