@@ -35,6 +35,7 @@ class Drive:
 
     async def compile(self) -> Compiled:
         parameters = {"type": "object", "properties": {"file": BINARY, "more": {"type": "array", "items": BINARY}, "note": {}}}
+        parameters["properties"]["either"] = {"anyOf": [BINARY, {"type": "array", "items": BINARY}, {"type": "null"}]}
         size = {"type": "object", "properties": {"size": {"type": "integer"}}}
         return Compiled([Function("weather", "get", parameters=size, read_only=True), Function("weather", "put", parameters=parameters)])
 
@@ -66,6 +67,8 @@ async def test_handles_become_files(drive: Any) -> None:
             ("file=h['artefact']", {"file": image}),
             ("more=[h, 'text', b'x', h['artefact']]", {"more": [image, "text", b"x", image]}),
             ("note={'deep': [h]}", {"note": {"deep": [image]}}),
+            ("either=h['artefact']", {"either": image}),
+            ("either=[h['artefact']]", {"either": [image]}),
         ):
             outcome = await gate.execute(f"h = await weather.get()\nawait weather.put({written})")
             assert outcome.ok, outcome.error

@@ -85,12 +85,19 @@ def _opened(value: Any, open: Callable[[str], File], bytes_there: bool, depth: i
 def takes_file(function: Function, name: str) -> bool:
     """Whether this parameter of the function, as such, is a file."""
     schema = function.parameters.get("properties", {}).get(name)
-    return isinstance(schema, Mapping) and schema.get("format") == "binary"
+    return any(part.get("format") == "binary" for part in _offered(schema))
 
 
 def _bytes_there(schema: Any) -> bool:
-    parts = [schema, schema.get("items")] if isinstance(schema, Mapping) else []
-    return any(isinstance(part, Mapping) and part.get("format") == "binary" for part in parts)
+    """Whether a parameter, or what it lists, may be a file."""
+    offered = _offered(schema)
+    return any(part.get("format") == "binary" for each in offered for part in (each, *_offered(each.get("items"))))
+
+
+def _offered(schema: Any) -> list[Mapping[str, Any]]:
+    """A schema and its alternatives."""
+    parts = [schema, *schema["anyOf"]] if isinstance(schema, Mapping) and isinstance(schema.get("anyOf"), list) else [schema]
+    return [part for part in parts if isinstance(part, Mapping)]
 
 
 def fits(function: Function, name: str, value: Any, catalog: Catalog) -> bool:

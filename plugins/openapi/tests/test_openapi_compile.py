@@ -9,7 +9,7 @@ import sys
 import jsonschema_rs
 import pytest
 from doorward import ConfigError, ServerError, signatures
-from doorward_openapi import variants
+from doorward_openapi import routes, variants
 
 pytestmark = pytest.mark.anyio
 
@@ -429,7 +429,7 @@ async def test_openapi_what_extends_a_schema_may_stand_for_it(api, operation, by
     kinds = [line.strip() for line in card.splitlines() if line.strip().startswith("kind:")]
     assert kinds == [f'kind: Required[Literal["{first}"]]', f'kind: Required[Literal["{second}"]]', "kind: Required[str]"]
     assert made.compiled.definitions["Cat"]["allOf"] == [{"$ref": "#/$defs/Animal"}]
-    assert set(made.compiled.definitions) == {"AnyAnimal", "Animal", "Cat", "Dog"}
+    assert set(made.compiled.definitions) == {"AnyAnimal", "Animal", "Cat", "Dog", routes.NAME}
 
 
 async def test_openapi_variants_of_variants_and_circles(api, operation):

@@ -158,9 +158,9 @@ def _with_files(schema: Any) -> Any:
         return [_with_files(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    if schema.get("format") == "binary" and schema.get("type") == "string":
+    if schema.get("format") == "binary" and "string" in (may_be := kinds(schema)):
         about = f"{schema.get('description', '')} (a file: text, the handle of a result, or base64 with a name)".strip()
-        return {"description": about, "anyOf": BYTES["binary"]}
+        return {"description": about, "anyOf": [*BYTES["binary"], *({"type": kind} for kind in may_be if kind == "null")]}
     return {key: _with_files(value) for key, value in schema.items()}
 
 

@@ -60,17 +60,19 @@ class Answer:
         return seconds(self.headers.get("retry-after", ""))
 
 
-def value_of(what: str, answer: Answer) -> Any:
+def value_of(what: str, answer: Answer, *, raw: bool = False) -> Any:
     """The value of an answer: JSON as its value, text as `str`, nothing as None, streams as lists, anything else as a
     `Reply` with bytes, their media type and the file name of the Content-Disposition header.
 
-    What says JSON and is none is text: the data is never hidden.
+    What says JSON and is none is text: the data is never hidden. JSON of which the document says that it is bytes (`raw`) is a file.
     Raises: ServerError if the body is cut, and is no stream.
     """
     body, charset, cut = answer.body, answer.charset, answer.cut
     if not body:
         return None
     bare = media_types.bare(answer.media)
+    if raw and bare.endswith("json") and not cut:
+        return Reply(body, type=bare, name=file_name(answer.headers.get("content-disposition", "")))
     form = media_types.stream(bare)
     if (form or bare.endswith("json") or not bare) and _crowded(body):
         if cut:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from doorward_openapi import known, media_types
+from doorward_openapi import binary, known, media_types, offers
 from doorward_openapi.keywords import Keyword, Unusable
 from doorward_openapi.parameters import described
 from doorward_openapi.refs import BadRef, Documents
-from doorward_openapi.schemas import Schemas
+from doorward_openapi.schemas import Mode, Schemas, nullable
 from doorward_openapi.text import kind
 from doorward_openapi.xml import Plans
 
@@ -23,6 +23,7 @@ _OTHERS = ("additionalProperties", "unevaluatedProperties")
 _MORE = {"patternProperties", "discriminator", "if", "$dynamicRef"}
 _SPREAD = ("json", "form", "multipart")
 
+_Media = tuple[str, dict[str, Any], str]
 
 _FUEL = 1000
 """Parts of `allOf` that are looked at for one body: a few lines can refer to billions."""
@@ -57,32 +58,46 @@ class Bodies:
         if not content:
             return [], None
         self._fuel = _FUEL
+        content = self._with_room(content)
         media, entry, file = content[0]
         form = media_types.kind(media)
-        if form == "json" and "*" in media:
+        node = entry.get("schema", entry.get("itemSchema"))
+        what = self._schemas.binaries.found(node, file)
+        offered = offers.for_body(content, method, self._schemas.binaries)
+        if form == "json" and what.is_raw:
+            offered.sort(key=lambda m: media_types.kind(m) != "binary")
+            media, form = next(iter(offered), "*/*"), "binary"
+        elif form == "json" and "*" in media:
             media = "application/json"
-            if self._is_bytes(entry.get("schema"), file):
-                media, form = "*/*", "binary"
         plan: dict[str, Any] = {"media": media, "kind": form}
         if form == "text" and media_types.is_xml(media) and (tree := Plans(self._documents).plan(entry.get("schema"), file)):
             plan |= {"kind": "xml", "xml": tree}
-        node = entry.get("schema", entry.get("itemSchema"))
+        chosen = offers.chosen(offered, plan, what)
+        mode: Mode = "Patch" if any(map(media_types.is_merge_patch, (media, *offered))) else ""
         found = self._members(node, file, 0) if form in _SPREAD else None
         if found and found.nodes:
             if form == "json":
                 entry = self._with_files(content, entry, found, plan)
-            return self._spread(body, method, entry, found, plan)
-        if form == "json" and (raw := next((m for m, _, _ in content if media_types.kind(m) == "binary"), None)):
-            plan["bytes"] = raw
+            words, plan = self._spread(body, method, entry, found, plan, mode)
+            return ([*offers.with_instead(words, plan), *chosen] if form == "json" else words), plan
         if found and any(self._schema(node, file)[0].get(key) is False for key in _OTHERS):
             return [], None  # an object that may hold nothing
         required = body.get("required") is True
-        schema = self._whole(entry, file, plan)
-        return [Keyword("body", "body", described(schema, {"description": body.get("description")}), required)], plan
+        schema = self._whole(entry, file, plan, what, mode)
+        wire = {"base64": what.base64} if what.base64 and plan["kind"] in ("json", "text") else {}
+        return [Keyword("body", "body", described(schema, {"description": body.get("description")}), required, wire), *chosen], plan
 
-    def _with_files(
-        self, content: list[tuple[str, dict[str, Any], str]], entry: dict[str, Any], found: _Members, plan: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _with_room(self, content: list[_Media]) -> list[_Media]:
+        """The same, multipart first if it is offered beside a form and has files, for which a form has no room."""
+        forms = [media_types.kind(media) for media, _, _ in content]
+        if forms[0] != "form" or "multipart" not in forms:
+            return content
+        multipart = content[forms.index("multipart")]
+        found = self._members(multipart[1].get("schema"), multipart[2], 0)
+        has = found and any(self._schemas.binaries.found(*place).is_file for place in found.nodes.values())
+        return [multipart, *(each for each in content if each is not multipart)] if has else content
+
+    def _with_files(self, content: list[_Media], entry: dict[str, Any], found: _Members, plan: dict[str, Any]) -> dict[str, Any]:
         """Of a body that is JSON, but multipart where files go along: add those to what was found.
 
         Returns: the media type that says how the fields are written.
@@ -90,15 +105,15 @@ class Bodies:
         media, parts, file = next((c for c in content if media_types.kind(c[0]) == "multipart"), ("", {}, ""))
         more = self._members(parts.get("schema"), file, 0) if media else None
         for name, place in more.nodes.items() if more else ():
-            if name not in found.nodes and self._is_bytes(*place):
+            if name not in found.nodes and self._schemas.binaries.found(*place).is_file:
                 found.nodes[name] = place
-        if not media or not any(self._is_bytes(*place) for place in found.nodes.values()):
+        if not media or not any(self._schemas.binaries.found(*place).is_file for place in found.nodes.values()):
             return entry
         plan["files"] = media
         return parts
 
     def _spread(
-        self, body: Mapping[str, Any], method: str, entry: Mapping[str, Any], found: _Members, plan: dict[str, Any]
+        self, body: Mapping[str, Any], method: str, entry: Mapping[str, Any], found: _Members, plan: dict[str, Any], mode: Mode
     ) -> tuple[list[Keyword], dict[str, Any]]:
         # Documents forget `required: true` far more often than they mean a body that can be left out although it
         # has required members; only a `false` that stands there makes it optional.
@@ -109,27 +124,35 @@ class Bodies:
         encoding = encoding if isinstance(encoding, dict) else {}
         keywords = []
         for name, (node, file) in found.nodes.items():
-            schema = self._schemas.convert(node, file)
+            schema = self._schemas.convert(node, file, mode)
             if schema.get("readOnly") or self._schema(node, file)[0].get("readOnly") is True:
                 continue
-            wire = self._field("multipart" if "files" in plan else plan["kind"], encoding.get(name), node, file)
+            required = needed and name in found.required
+            what = self._schemas.binaries.found(node, file)
+            wire = self._field("multipart" if "files" in plan else plan["kind"], encoding.get(name), node, file, what)
+            if wire.get("file") or ("base64" in wire and (what.is_file or what.media or plan["kind"] != "json")):
+                schema = described(what.file_schema(), schema)
+            elif wire.get("open"):
+                schema = self._schemas.convert(node, file, "Form")
+                if not schema.keys() - {"description"}:
+                    schema = {"description": f"{schema.get('description', '')} (a file, or any value)".strip()}
+            schema = nullable(schema) if mode == "Patch" and not required else schema
             # A default is what something new has: it must not change what is there.
             value = known.value(self._documents, node, file, default=method != "PATCH") if name in found.required else None
-            keywords.append(Keyword(name, "body", schema, needed and name in found.required, wire, value))
+            keywords.append(Keyword(name, "body", schema, required, wire, value))
         return keywords, {**plan, "spread": True, "required": needed}
 
-    def _whole(self, entry: Mapping[str, Any], file: str, plan: Mapping[str, Any]) -> dict[str, Any]:
+    def _whole(self, entry: Mapping[str, Any], file: str, plan: Mapping[str, Any], what: binary.Bytes, mode: Mode) -> dict[str, Any]:
         """The schema of a body that is one argument."""
         kind = plan["kind"]
         if kind == "binary":
-            return {"type": "string", "format": "binary"}
-        schema = self._schemas.convert(entry.get("schema", entry.get("itemSchema")), file)
-        if "bytes" in plan:
-            return {"anyOf": [schema, {"type": "string", "format": "binary"}]} if schema else schema
+            return {"type": ["string", "null"] if what.null else "string", "format": "binary"}
+        schema = self._schemas.convert(entry.get("schema", entry.get("itemSchema")), file, "Form" if kind == "multipart" else mode)
+        text = {"type": "string", **({"format": "binary"} if "bytes" in plan else {})}
         if kind == "lines":
-            return {"anyOf": [self._lines(entry, file), {"type": "string"}]}
-        if kind == "xml":
-            return {"anyOf": [schema, {"type": "string"}]}
+            return {"anyOf": [self._lines(entry, file), text]}
+        if kind == "xml" or not plan.keys().isdisjoint(("bytes", "strings")):
+            return {"anyOf": [schema, text]} if schema else schema
         return schema if kind in _SPREAD or schema.get("type") == "string" else {"type": "string"}
 
     def _lines(self, entry: Mapping[str, Any], file: str) -> dict[str, Any]:
@@ -170,12 +193,13 @@ class Bodies:
             members.nodes.update({str(name): (part, file) for name, part in properties.items()})
         return None if len(members.nodes) > MOST_FIELDS or any(len(name) > 500 for name in members.nodes) else members
 
-    def _field(self, form: str, encoding: Any, node: Any, file: str) -> dict[str, Any]:
-        """How one field of a form is written."""
-        if form == "json":
-            return {}
+    def _field(self, form: str, encoding: Any, node: Any, file: str, what: binary.Bytes) -> dict[str, Any]:
+        """How one field of a body is written."""
+        if form == "json":  # which holds bytes in no other way, unless it is text that is meant
+            coding = what.base64 or ("byte" if what.is_file and what.media != binary.ANY else "")
+            return {"base64": coding} if coding else {}
+        wire: dict[str, Any] = {"base64": what.base64} if what.base64 else {}
         encoding = encoding if isinstance(encoding, dict) else {}
-        wire: dict[str, Any] = {}
         style, explode, media = encoding.get("style"), encoding.get("explode"), encoding.get("contentType")
         if encoding.get("allowReserved") is True:
             wire["reserved"] = True
@@ -184,14 +208,18 @@ class Bodies:
         wire["explode"] = explode if isinstance(explode, bool) else style in (None, "form", "deepObject")
         if form == "multipart":
             types = [m for part in media.split(",")[:20] if media_types.well_formed(m := part.strip())] if isinstance(media, str) else []
-            if self._is_bytes(node, file):
+            if what.is_file or (types and what.forms <= {"any", "text"} and all(map(media_types.is_upload, types))):
                 wire["file"] = True
             else:
                 types = [m for m in types if "*" not in m]
-            if types:
+                if what.may_be_file:
+                    wire["open"] = True
+            if types := types or ([what.media] if media_types.bare(what.media) not in ("", binary.ANY) else []):
                 wire["media"] = types
             if headers := self._headers(encoding.get("headers"), file):
                 wire["headers"] = headers
+        elif what.is_file:
+            wire["file"] = True
         elif style is None and (_is_json(media) or self._schema(node, file)[0].get("type") == "object"):
             wire["json"] = True
         return wire
@@ -207,17 +235,6 @@ class Bodies:
             if known and isinstance(value, (str, int)) and re.fullmatch(r"[\x20-\x7e]{1,500}", str(value)):
                 found[name] = str(value)
         return found
-
-    def _is_bytes(self, node: Any, file: str, *, whole: bool = True) -> bool:
-        """Whether a schema, its items or (of a `whole` one) all its alternatives are bytes."""
-        node, file = self._schema(node, file)
-        if whole and isinstance(parts := node.get("oneOf", node.get("anyOf")), list) and 0 < len(parts) < 10:
-            return all(self._is_bytes(part, file, whole=False) for part in parts)
-        if node.get("type") == "array":
-            node, file = self._schema(node.get("items"), file)
-        media = node.get("contentMediaType")
-        other = isinstance(media, str) and "contentEncoding" not in node and not media.startswith("text/")
-        return node.get("format") == "binary" or node.get("type") == "file" or other
 
     def _schema(self, node: Any, file: str) -> tuple[dict[str, Any], str]:
         """A schema object, references followed; empty where they lead nowhere.

@@ -10,6 +10,8 @@ from doorward_openapi.refs import Documents
 
 _WELL_FORMED = re.compile(r"[A-Za-z0-9!#$&^_.+*-]{1,100}/[A-Za-z0-9!#$&^_.+*-]{1,100}(\s*;[^\r\n;]{1,100}){0,4}")
 _ALSO_TEXT = ("yaml", "javascript", "csv", "graphql", "x-www-form-urlencoded", "toml")
+_FILES = re.compile(r"(image|audio|video|font)/.*|application/(pdf|msword|vnd\.(ms-|openxmlformats|oasis)).*")
+_ARCHIVES = ("application/octet-stream", "application/zip", "application/gzip", "application/x-tar")
 _KINDS = ("json", "lines", "form", "multipart", "text", "binary")
 
 
@@ -50,6 +52,26 @@ def stream(media: str) -> str:
 
 def is_xml(media: str) -> bool:
     return bare(media) in ("application/xml", "text/xml") or bare(media).endswith("+xml")
+
+
+def is_patch(media: str) -> bool:
+    """Whether this says how to change something."""
+    return bare(media).endswith(("patch+json", "patch+yaml"))
+
+
+def is_merge_patch(media: str) -> bool:
+    """Whether null means there: delete it (RFC 7396)."""
+    return bare(media).endswith("merge-patch+json")
+
+
+def is_file(media: str) -> bool:
+    """Whether this is a file whatever schema stands beside it: 2.0 has but one for all. Others (CBOR, archives) may be an object's."""
+    return kind(media) == "binary" and _FILES.fullmatch(bare(media)) is not None
+
+
+def is_upload(media: str) -> bool:
+    """Whether a part of a form of this type is a file."""
+    return is_file(media) or bare(media) in _ARCHIVES
 
 
 def is_text(media: str) -> bool:

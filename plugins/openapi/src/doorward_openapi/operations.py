@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -10,10 +9,11 @@ from typing import Any
 
 from doorward import Function
 
-from doorward_openapi import keywords, known, media_types, pageable, parameters, paths, response_headers, steering, swagger2
+from doorward_openapi import keywords, known, offers, pageable, parameters, paths, steering, swagger2
 from doorward_openapi.bodies import Bodies
 from doorward_openapi.keywords import Unusable
-from doorward_openapi.refs import BadRef, Documents
+from doorward_openapi.refs import Documents
+from doorward_openapi.responses import Answered, Responses
 from doorward_openapi.schemas import Schemas
 from doorward_openapi.text import kind, line, prose
 from doorward_openapi.values import encoded
@@ -22,12 +22,6 @@ METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", 
 _READING = {"GET", "HEAD", "OPTIONS", "QUERY", "TRACE"}
 _REPEATABLE = _READING | {"PUT", "DELETE"}
 _LONGEST_PATH = 2000
-_MOST_OTHERS = 5
-"""Media types of other responses that are asked for as well."""
-
-_HANDLE = {"artefact": {"type": "string"}, "type": {"type": "string"}, "bytes": {"type": "integer"}, "name": {"type": "string"}}
-_RETURNS: dict[str, dict[str, Any]] = {"text": {"type": "string"}, "binary": {"type": "object", "properties": _HANDLE}}
-"""What a program gets of answers that are not JSON: text, or the handle of bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +67,7 @@ class Operations:
         self._documents = documents
         self._schemas = schemas
         self._bodies = Bodies(documents, schemas)
+        self._responses = Responses(root, documents, schemas)
         self._configured = configured
         self.withheld: Counter[tuple[str, str]] = Counter()
         self._old = "swagger" in root
@@ -102,18 +97,18 @@ class Operations:
         found = [(p, home) for p, home in found if p["in"] != "query" or p["name"] not in settled]
         words = list(parameters.keywords(found, path, self._configured, self._keyword))
         body, plan = self._bodies.keywords(node.get("requestBody"), file, method)
-        arguments = keywords.named(self._offered([*words, *body], reads=method in _READING))
-        accept, returns = self._answer(old, file)
+        answer = self._responses.answered(old, file, method)
+        accept, choice = self._accept(answer, found)
+        arguments = keywords.named(self._offered([*words, *body, *choice], reads=method in _READING))
         data: dict[str, Any] = {"method": method, "path": path, "accept": accept, "arguments": _wires(arguments)}
         if plan:
             data["body"] = plan
+        if answer.raw:
+            data["raw"] = True
         if base:
             data["base"] = base
         if pages := pageable.plan(node):
             data["pages"] = pages
-        responses = self._responses(old, file)
-        if not any(response.keys() & {"content", "schema"} for response in responses.values()):
-            returns = response_headers.schema(method, responses)
         return Function(
             server=self._server,
             name=name,
@@ -121,7 +116,7 @@ class Operations:
             summary=_summary(node),
             description=prose(node.get("description"), 1500),
             parameters=keywords.schema(arguments),
-            returns=returns,
+            returns=answer.returns,
             read_only=method in _READING,
             destructive=method == "DELETE",
             idempotent=method in _REPEATABLE,
@@ -129,7 +124,7 @@ class Operations:
             tags=self._tags(node.get("tags")),
             route=operation.route,
             sends_null=bool(plan and plan.get("spread") and plan["kind"] == "json"),
-            headers=response_headers.declared(responses.values()),
+            headers=tuple(answer.headers),
             names={argument: k.name for argument, k in arguments.items() if k.name not in ("", argument)},
             data=data,
         )
@@ -156,58 +151,17 @@ class Operations:
             self._made[key] = self._made[text]
         return self._made[key]
 
-    def _answer(self, node: Mapping[str, Any], file: str) -> tuple[str, Mapping[str, Any] | None]:
-        """What to ask for in `Accept`, and the schema of what comes. No `*/*` stands beside what the document names: Rails, ASP.NET and
-        others then take it that anything will do."""
-        media, returns = self._returned(node, file)
-        if not media or "*" in media:
-            return "application/json, */*;q=0.5", returns
-        return ", ".join([media, *(f"{other};q=0.5" for other in self._others(media, node, file))]), returns
-
-    def _returned(self, node: Mapping[str, Any], file: str) -> tuple[str, Mapping[str, Any] | None]:
-        """The media type and the schema of the JSON answer of the first status that has one, of those that mean success."""
-        first = ""
-        returns: dict[str, Any] | None = None
-        for response in self._successes(node.get("responses")):
-            try:
-                content = self._content(response, node, file)
-            except BadRef as error:
-                if error.outside:
-                    raise
-                continue
-            for media, entry, place in content:
-                form = media_types.kind(media)
-                if form == "json" and ("schema" in entry or returns is None):
-                    schema = self._schemas.convert(entry["schema"], place) if "schema" in entry else None
-                    return media, schema or None
-                if returns is None and "*" not in media:
-                    first = media
-                    form = "text" if media_types.is_text(media) else form
-                    returns = self._sequence(entry, place) if form == "lines" else _RETURNS.get(form)
-        return first, returns
-
-    def _others(self, media: str, node: Mapping[str, Any], file: str) -> list[str]:
-        """The media types of those responses, errors mostly, that do not come in this one; anything, where JSON may be a file."""
-        found: dict[str, None] = {}
-        responses = node.get("responses")
-        for response in responses.values() if isinstance(responses, dict) else ():
-            with contextlib.suppress(BadRef):
-                types = [one for one, _, _ in self._content(response, node, file)]
-                if types and media not in types:
-                    found[types[0]] = None
-                elif media_types.kind(media) == "json" and any(media_types.kind(one) == "binary" for one in types):
-                    found["*/*"] = None
-        return list(found)[:_MOST_OTHERS]
-
-    def _content(self, response: Any, node: Mapping[str, Any], file: str) -> list[tuple[str, dict[str, Any], str]]:
-        """The media types of a response.
-
-        Raises: BadRef.
-        """
-        response, home = self._documents.follow(response, file)
-        if self._old:
-            response = swagger2.upgraded_response(response, node, self._root)
-        return media_types.listed(response.get("content"), self._documents, home) if isinstance(response, dict) else []
+    def _accept(self, answer: Answered, declared: list[tuple[dict[str, Any], str]]) -> tuple[str, list[keywords.Keyword]]:
+        """What to ask for in `Accept`, and the argument by which a program chooses it: of the media types that the document's own parameter
+        of this name lists, else of those that answers have."""
+        if "accept" in self._configured:
+            return answer.accept, []
+        listed = [p for p in declared if p[0]["in"] == "header" and p[0]["name"].lower() == "accept"]
+        own = next(filter(None, (offers.declared(*p, self._documents) for p in listed)), [])
+        if len(own) == 1:
+            return own[0], []
+        accept = own[0] if own and answer.media not in own else answer.accept
+        return accept, offers.keyword("Accept", own or answer.offered, "media type of the answer")
 
     def _tags(self, tags: Any) -> tuple[str, ...]:
         """The tags of an operation, and those above them."""
@@ -218,37 +172,6 @@ class Operations:
                 found[tag] = None
                 todo += [self._parents[tag]] if tag in self._parents else []
         return tuple(line(tag, 100) for tag in found)
-
-    def _sequence(self, entry: Mapping[str, Any], file: str) -> dict[str, Any]:
-        """What a sequential media type becomes: a list, of what `itemSchema` (3.2) says; before, `schema` was the whole."""
-        if "itemSchema" in entry:
-            return {"type": "array", "items": self._schemas.convert(entry["itemSchema"], file)}
-        whole = self._schemas.convert(entry.get("schema"), file)
-        return whole if whole.get("type") == "array" else {"type": "array"}
-
-    def _responses(self, node: Mapping[str, Any], file: str) -> dict[str, dict[str, Any]]:
-        """The responses that mean success, by their status."""
-        found: dict[str, dict[str, Any]] = {}
-        listed: Any = node.get("responses")
-        for code in _codes(listed):
-            with contextlib.suppress(BadRef):
-                response, _ = self._documents.follow(listed[code], file)
-                if isinstance(response, dict):
-                    found[code] = response
-        return found
-
-    @staticmethod
-    def _successes(responses: Any) -> Iterator[Any]:
-        for code in _codes(responses):
-            yield responses[code]
-
-
-def _codes(responses: Any) -> list[str]:
-    """The keys of responses that mean success."""
-    if not isinstance(responses, dict):
-        return []
-    codes = sorted(code for code in responses if len(code) == 3 and code[0] == "2")
-    return codes or [c for c in ("default",) if c in responses]  # 2XX sorts after the digits
 
 
 def _wires(arguments: Mapping[str, keywords.Keyword]) -> list[dict[str, Any]]:

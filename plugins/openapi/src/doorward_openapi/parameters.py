@@ -115,6 +115,8 @@ def keyword(parameter: Mapping[str, Any], file: str, schemas: Schemas) -> Keywor
     if parameter.get("allowReserved") is True:
         wire["reserved"] = True
     schema = described(schemas.convert(node, file), parameter)
+    if not wire.get("json") and (form := schemas.binaries.found(node, file).base64):
+        wire["base64"] = form
     if parameter.get("allowEmptyValue") is True and where == "query":
         wire["empty"] = True
         schema = _or_empty(schema)

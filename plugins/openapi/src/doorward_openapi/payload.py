@@ -21,33 +21,45 @@ _BYTES = "application/octet-stream"
 _MEDIA = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,100}/[A-Za-z0-9!#$&^_.+-]{1,100}(;[ \x21-\x7e]{1,100})?")
 
 
-def build(plan: Mapping[str, Any], fields: Sequence[Field]) -> tuple[str, bytes] | None:
-    """The media type and the bytes of a body; `None` if there is none to send.
+def build(plan: Mapping[str, Any], fields: Sequence[Field], chosen: str | None = None) -> tuple[str, bytes] | None:
+    """The media type and the bytes of a body; `None` if there is none to send. `chosen` is a media type of those that the plan offers.
 
     Raises: InvalidArguments.
     """
     if not fields and not (plan.get("spread") and plan.get("required")):
         return None
     media, kind = str(plan["media"]), plan["kind"]
+    if plan.get("offers", {}).get(chosen):
+        media, kind = str(chosen), plan["offers"][chosen]
+    else:
+        chosen = None
     if plan.get("spread"):
-        if "files" in plan and any(f.get("file") and v is not None for f, v in fields):
-            return _multipart(str(plan["files"]), fields)
-        if kind == "json":
-            return media, _utf8(styles.dumped({f["name"]: v for f, v in fields if not f.get("file")}))
-        for _, value in fields:
-            steering.check(steering.keys(value))
-        return _form(media, fields) if kind == "form" else _multipart(media, fields)
-    whole = fields[0][1]
+        whole = next((value for field, value in fields if field.get("instead")), None)
+        if whole is None:
+            return _spread(plan, media if kind == "json" else str(plan["media"]), [(f, v) for f, v in fields if not f.get("instead")])
+        if len(fields) > 1:
+            raise InvalidArguments("body is sent instead of the other fields of the body: give one or the other")
+        whole = whole if as_file(whole) or "strings" in plan else File(_utf8(styles.text(whole)))
+        chosen = chosen if kind != "json" else None
+    else:
+        whole = fields[0][1]
     steering.check(steering.names(styles.text(whole)) if kind == "form" and isinstance(whole, (str, bytes, File)) else steering.keys(whole))
-    if "bytes" in plan and (file := as_file(whole)):
-        media, kind, whole = str(plan["bytes"]), "binary", file
+    if whole is None and kind in ("binary", "text"):
+        return None
+    if chosen is None:
+        if "bytes" in plan and (file := as_file(whole)):
+            media, kind, whole = _fitting(file.type, plan["bytes"]), "binary", file
+        elif "strings" in plan and isinstance(whole, str):
+            media, kind = str(plan["strings"]), "text"
+        elif "lists" in plan and isinstance(whole, list):
+            media = str(plan["lists"])
     match kind:
         case "json":
             return media, _utf8(styles.dumped(whole))
         case "form" if isinstance(whole, dict):
             return _form(media, _fields(whole))
         case "multipart" if isinstance(whole, (dict, list)):
-            return _multipart(media, _fields(whole) if isinstance(whole, dict) else [({}, part) for part in whole])
+            return _multipart(media, _fields(whole, open=True) if isinstance(whole, dict) else [({"open": True}, part) for part in whole])
         case "lines" if isinstance(whole, list):
             start = "\x1e" if "json-seq" in media else ""
             return media, _utf8("".join(f"{start}{styles.dumped(item)}\n" for item in whole))
@@ -57,6 +69,19 @@ def build(plan: Mapping[str, Any], fields: Sequence[Field]) -> tuple[str, bytes]
     if file is None:
         return _with_charset(media, content := _utf8(styles.text(whole))), content
     return (_media(file.type) or _BYTES if "*" in media else media), file.content
+
+
+def _spread(plan: Mapping[str, Any], media: str, fields: Sequence[Field]) -> tuple[str, bytes]:
+    """A body of which each field is an argument."""
+    if missing := [name for name in plan.get("needs", ()) if all(f["name"] != name for f, _ in fields)]:
+        raise InvalidArguments(f"{', '.join(missing)} must be given, or `body` instead of all fields of the body")
+    if "files" in plan and any(f.get("file") and v is not None for f, v in fields):
+        return _multipart(str(plan["files"]), fields)
+    if plan["kind"] == "json":
+        return media, _utf8(styles.dumped({f["name"]: v for f, v in fields if not f.get("file")}))
+    for _, value in fields:
+        steering.check(steering.keys(value))
+    return _form(media, fields) if plan["kind"] == "form" else _multipart(media, fields)
 
 
 def as_file(value: Any) -> File | None:
@@ -76,11 +101,22 @@ def as_file(value: Any) -> File | None:
     return None
 
 
-def _fields(whole: Mapping[str, Any]) -> list[Field]:
-    return [({"name": str(name), "explode": True}, value) for name, value in whole.items()]
+def in_base64(value: Any, form: str) -> Any:
+    """Bytes and files, and those in a list, as base64 (`byte`) or base64url, which has no padding. Text is it already."""
+    if isinstance(value, list):
+        return [in_base64(item, form) for item in value]
+    file = as_file(value)
+    if file is None:
+        return value
+    return styles.base64(file) if form == "byte" else styles.base64(file).translate({43: "-", 47: "_", 61: None})
+
+
+def _fields(whole: Mapping[str, Any], *, open: bool = False) -> list[Field]:
+    return [({"name": str(name), "explode": True, "open": open}, value) for name, value in whole.items()]
 
 
 def _form(media: str, fields: Sequence[Field]) -> tuple[str, bytes]:
+    fields = [(f, as_file(v) or v if f.get("file") else v) for f, v in fields]
     return media, "&".join(pair for f, v in fields for pair in styles.pairs(f["name"], v, f, "form")).encode()
 
 
@@ -116,7 +152,7 @@ def _parts(boundary: str, field: Mapping[str, Any], value: Any) -> Iterator[byte
 
 
 def _part(boundary: str, field: Mapping[str, Any], item: Any) -> bytes:
-    file = as_file(item) if field.get("file") or isinstance(item, (bytes, File)) else None
+    file = as_file(item) if field.get("file") or field.get("open") or isinstance(item, (bytes, File)) else None
     if field.get("file") and file is None:
         file = File(_utf8(styles.text(item)))
     lines = [f"--{boundary}"]
@@ -139,6 +175,11 @@ def _part_media(field: Mapping[str, Any], item: Any, file: File | None) -> str:
     if own and (not allowed or any(_matches(own, one) for one in allowed)):
         return own
     return next((one for one in allowed if "*" not in one), own or _BYTES)
+
+
+def _fitting(media: str, offered: Sequence[str]) -> str:
+    """The media type of a file where a document offers several: its own if it is one of them, else the first."""
+    return next((one for one in offered if media and _matches(media, one)), offered[0])
 
 
 def _matches(media: str, allowed: str) -> bool:

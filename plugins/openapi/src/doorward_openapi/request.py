@@ -44,6 +44,8 @@ def build(base: str, data: Mapping[str, Any], arguments: Mapping[str, Any]) -> R
             value = wire["known"]
         elif wire["arg"] not in arguments:
             continue
+        if "base64" in wire:
+            value = payload.in_base64(value, wire["base64"])
         match wire["in"]:
             case "path":
                 path[name] = _path_value(wire, value)
@@ -61,7 +63,8 @@ def build(base: str, data: Mapping[str, Any], arguments: Mapping[str, Any]) -> R
     if cookies:
         headers["Cookie"] = _header("a cookie", "; ".join(cookies))
     content = None
-    if "body" in data and (built := payload.build(data["body"], body)):
+    chosen = headers.pop("Content-Type", b"").decode() or None
+    if "body" in data and (built := payload.build(data["body"], body, chosen)):
         headers["Content-Type"], content = built[0].encode(), built[1]
     written, fixed = paths.filled(data["path"], path)
     return Request(data["method"], _url(base, written, [fixed, *query] if fixed else query), written, headers, content)

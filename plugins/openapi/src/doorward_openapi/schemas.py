@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
+from doorward_openapi import binary
 from doorward_openapi.refs import BadRef, Documents, Place
 from doorward_openapi.servers import file_name
 from doorward_openapi.text import line
-from doorward_openapi.values import matching, number, small
+from doorward_openapi.values import bounds, matching, small
 from doorward_openapi.variants import Variant, Variants
 
 DEEPEST = 48
@@ -40,39 +41,47 @@ _PARTS = frozenset(
 """Most schemas have none of these: one look at all of them is cheaper than a look at each."""
 
 
+Mode = Literal["", "Patch", "Form"]
+"""What a schema is converted for. In a merge patch, members may be left out, or null, which deletes them; a form can hold files."""
+
+
 class Schemas:
     """Converts schemas, and collects as definitions what they refer to.
 
-    `unusable` are the definitions (and why) that refer outside of the document: no operation may use them.
+    `binaries` knows which schemas are bytes. `unusable` are the definitions (and why) that refer outside of the document: no operation may
+    use them.
     """
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
+        self.binaries = binary.Binaries(documents)
         self.definitions: dict[str, dict[str, Any]] = {}
         self.unusable: dict[str, str] = {}
         self.warnings: dict[str, None] = {}
-        self._names: dict[tuple[str, str], str] = {}
+        self._names: dict[tuple[str, str, Mode], str] = {}
         self._counts: dict[str, int] = {}
-        self._queue: list[tuple[str, Place]] = []
-        self._done: dict[tuple[int, str], tuple[Any, dict[str, Any]]] = {}
+        self._queue: list[tuple[str, Place, Mode]] = []
+        self._done: dict[tuple[int, str, Mode], tuple[Any, dict[str, Any]]] = {}
+        self._mode: Mode = ""
         self._patterns: dict[str, bool] = {}
         self._variants = Variants(documents)
         self._meant: dict[str, dict[str, dict[str, None]]] = {}
 
-    def convert(self, node: Any, file: str) -> dict[str, Any]:
+    def convert(self, node: Any, file: str, mode: Mode = "") -> dict[str, Any]:
         """A schema that stands in `file`.
 
         Raises: BadRef if it refers outside of the document. A reference that leads nowhere allows anything.
         """
-        key = (id(node), file)
+        key = (id(node), file, mode)
         if key not in self._done:
+            self._mode = mode
             self._done[key] = (node, self._convert(node, file, 0))  # the node is kept, so its id is not used again
         return self._done[key][1]
 
     def finish(self) -> None:
         """Convert everything that was referred to."""
         while self._queue:
-            name, place = self._queue.pop()
+            name, place, self._mode = self._queue.pop()
             try:
                 self.definitions[name] = self._convert(place.node, place.file, 0, member=True)
             except BadRef as error:
@@ -111,7 +120,7 @@ class Schemas:
                 if "discriminator" in node and ("oneOf" in node or "anyOf" in node):
                     self._mean(self._variants.mapped(node, file))
             if node.get("nullable") is True or node.get("x-nullable") is True:
-                out = _nullable(out)
+                out = nullable(out)
         return out
 
     def _reference(self, ref: str, file: str, *, member: bool) -> dict[str, Any]:
@@ -135,7 +144,7 @@ class Schemas:
 
     def _any(self, place: Place, variants: Sequence[Variant]) -> str:
         """The definition of what may stand for a schema: one, however often it is asked for."""
-        key = (place.file, f"{place.pointer} and its variants")
+        key = (place.file, f"{place.pointer} and its variants", self._mode)
         if key not in self._names:
             self._mean(variants)
             self._names[key] = name = self._free(f"Any{self._name(place)}")
@@ -143,12 +152,12 @@ class Schemas:
         return self._names[key]
 
     def _name(self, place: Place) -> str:
-        key = (place.file, place.pointer)
+        key = (place.file, place.pointer, self._mode)
         if key not in self._names:
             last = place.pointer.rpartition("/")[2] or file_name(place.file).partition(".")[0]
             base = re.sub(r"[^A-Za-z0-9_.-]+", "_", last.replace("~1", "_").replace("~0", "_"))[:100] or "schema"
-            self._names[key] = self._free(base)
-            self._queue.append((self._names[key], place))
+            self._names[key] = name = self._free(base if base.endswith(self._mode) else base + self._mode)
+            self._queue.append((name, place, self._mode))
         return self._names[key]
 
     def _free(self, base: str) -> str:
@@ -164,10 +173,10 @@ class Schemas:
         """Everything that holds no other schema."""
         if kind := _type(node, typed="$ref" not in out):
             out["type"] = kind
-        if node.get("type") == "file":
-            out["format"] = "binary"
-        elif isinstance(form := node.get("format"), str) and len(form) <= 50:
+        if (form := binary.form(node, raw=self._mode == "Form")) and len(form) <= 50:
             out["format"] = form
+            if form == "binary" and "$ref" not in out and (not kind or node.get("format") == "file"):
+                out["type"] = "string"
         if (text := node.get("description")) and (text := line(text, _COMMENT)):
             out["description"] = text
         if isinstance(values := node.get("enum", node.get("x-extensible-enum")), list) and (values := matching(values, kind)):
@@ -196,7 +205,7 @@ class Schemas:
         if isinstance(text := node.get("pattern"), str) and self._sound(text):
             out["pattern"] = text
         if not node.keys().isdisjoint(_BOUNDS):
-            _bounds(node, out)
+            bounds(node, out)
 
     def _parts(self, node: Mapping[str, Any], out: dict[str, Any], file: str, depth: int, *, member: bool) -> None:
         """Everything that holds other schemas."""
@@ -204,10 +213,13 @@ class Schemas:
         def convert(part: Any, *, member: bool = False) -> dict[str, Any]:
             return self._convert(part, file, depth, member=member)
 
+        def value(part: Any) -> dict[str, Any]:
+            return nullable(convert(part)) if self._mode == "Patch" else convert(part)
+
         properties = node.get("properties")
         if isinstance(properties, dict) and properties:
-            out["properties"] = {name: convert(part) for name, part in properties.items()}
-        if isinstance(required := node.get("required"), list):
+            out["properties"] = {name: value(part) for name, part in properties.items()}
+        if isinstance(required := node.get("required"), list) and self._mode != "Patch":
             told = {k for k, p in out.get("properties", {}).items() if p.get("readOnly")}
             names = [name for name in dict.fromkeys(n for n in required if isinstance(n, str)) if name not in told]
             if names:
@@ -218,10 +230,10 @@ class Schemas:
         if isinstance(tuple_items := items if isinstance(items, list) else node.get("prefixItems"), list):
             out["prefixItems"] = [convert(part) for part in tuple_items[:100]]
         if isinstance(extra := node.get("additionalProperties"), dict) and "patternProperties" not in node:
-            out["additionalProperties"] = convert(extra)
+            out["additionalProperties"] = value(extra)
         elif isinstance(extra := node.get("unevaluatedProperties"), dict) and "patternProperties" not in node:
             several = "$ref" in out or not node.keys().isdisjoint(("allOf", "anyOf", "oneOf"))
-            out["unevaluatedProperties" if several else "additionalProperties"] = convert(extra)
+            out["unevaluatedProperties" if several else "additionalProperties"] = value(extra)
         for key in ("allOf", "anyOf", "oneOf"):
             if isinstance(parts := node.get(key), list) and parts:
                 converted = [convert(part, member=member) for part in parts[:500]]
@@ -267,20 +279,7 @@ def _is_open(node: Mapping[str, Any]) -> bool:
     return "enum" not in node or (isinstance(about, dict) and about.get("modelAsString") is True)
 
 
-def _bounds(node: Mapping[str, Any], out: dict[str, Any]) -> None:
-    """Numeric bounds; `exclusive…` was a flag before 3.1. One that no 64 bits hold bounds nothing."""
-    for low, strict in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
-        bound, beyond = node.get(low), node.get(strict)
-        if number(bound) and abs(bound) < 2**63:
-            out[strict if beyond is True else low] = bound
-        if number(beyond) and abs(beyond) < 2**63:
-            out[strict] = beyond
-    step = node.get("multipleOf")
-    if number(step) and step > 0:
-        out["multipleOf"] = step
-
-
-def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+def nullable(schema: dict[str, Any]) -> dict[str, Any]:
     """The same or null."""
     if "enum" in schema and None not in schema["enum"]:
         schema = {**schema, "enum": [*schema["enum"], None]}

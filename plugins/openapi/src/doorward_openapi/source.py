@@ -152,7 +152,8 @@ class OpenAPI:
         answer = await self._client().send(what, prepared, timeout, left=call.time_left, idempotent=function.idempotent)
         if answer.status >= 400:
             raise await aside(partial(answers.error_of, what, answer, self._server.suggest), len(answer.body))
-        value = await aside(partial(answers.value_of, what, answer), len(answer.body))
+        raw = function.data.get("raw") is True
+        value = await aside(partial(answers.value_of, what, answer, raw=raw), len(answer.body))
         reply = value if isinstance(value, Reply) else Reply(value)
         if not answer.body:
             reply = Reply(response_headers.instead(prepared.method, answer.status, answer.headers))

@@ -52,12 +52,12 @@ def dumped(value: Any, *, ascii: bool = False) -> str:
     Raises: InvalidArguments if the value is none, NaN and infinities included.
     """
     try:
-        return json.dumps(value, ensure_ascii=ascii, allow_nan=False, separators=(",", ":"), default=_base64)
+        return json.dumps(value, ensure_ascii=ascii, allow_nan=False, separators=(",", ":"), default=base64)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidArguments(f"a value cannot be sent as JSON: {str(error)[:200]}") from None
 
 
-def _base64(value: Any) -> str:
+def base64(value: Any) -> str:
     content = value.content if isinstance(value, File) else value
     if not isinstance(content, bytes):
         raise TypeError(f"{type(value).__name__} is no JSON")

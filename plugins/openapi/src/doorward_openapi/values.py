@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import marshal
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 _MOST = 1000
@@ -83,3 +83,16 @@ def wire_text(value: Any) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return str(value)
+
+
+def bounds(node: Mapping[str, Any], out: dict[str, Any]) -> None:
+    """Numeric bounds; `exclusive…` was a flag before 3.1. One that no 64 bits hold bounds nothing."""
+    for low, strict in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        bound, beyond = node.get(low), node.get(strict)
+        if number(bound) and abs(bound) < 2**63:
+            out[strict if beyond is True else low] = bound
+        if number(beyond) and abs(beyond) < 2**63:
+            out[strict] = beyond
+    step = node.get("multipleOf")
+    if number(step) and step > 0:
+        out["multipleOf"] = step
