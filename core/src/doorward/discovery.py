@@ -192,7 +192,8 @@ class Discovery:
         return lambda name: self._catalog.definition(server, name)
 
     def members(self, server: str, principal: str) -> Sequence[str] | None:
-        """The names that `import server` may give a principal's program: its functions, also by original names that can be written so."""
+        """The names that `import server` may give a principal's program: its functions, also by further names, original ones that can be
+        written so among them."""
         if server in ("doorward", RUNTIME):
             return list(self.helpers if server == "doorward" else self._of_others)
         if not self._servers.usable(server, principal):
@@ -201,7 +202,8 @@ class Discovery:
         known = self._members.get(server)
         if known is None or known[0] is not names or known[1] is not ids:
             taken = frozenset(names)
-            known = self._members[server] = names, ids, (*names, *(id for id in ids if id not in taken and is_plain(id)))
+            others = dict.fromkeys([*(id for id in ids if is_plain(id)), *self._catalog.aliases(server)])
+            known = self._members[server] = names, ids, (*names, *(name for name in others if name not in taken))
         return known[2]
 
     def stub(self, server: str, names: Sequence[str], principal: str) -> str:

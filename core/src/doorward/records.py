@@ -36,7 +36,7 @@ _STORED = [f for f in Function.__dataclass_fields__ if f not in ("server", "name
 def restored(server: str, name: str, record: str) -> Function:
     """A function of its record."""
     fields = from_json(record)
-    return Function(server=server, name=name, **{**fields, "tags": tuple(fields["tags"])})
+    return Function(server=server, name=name, **{**fields, "tags": tuple(fields["tags"]), "aliases": tuple(fields.get("aliases", ()))})
 
 
 def scrubbed(function: Function, scrub: Callable[[str], str]) -> tuple[Function, str]:

@@ -21,8 +21,8 @@ from doorward.config import Loaded, Server, module_name
 from doorward.drivers import Source
 from doorward.errors import ConfigError, DoorwardError, MissingSecret, ServerError, StateError, UnknownName
 from doorward.logs import log
-from doorward.names import Named, kept_names, some
-from doorward.narrowing import narrowed
+from doorward.names import some
+from doorward.narrowing import narrowed, otherwise_called, renamed
 from doorward.plugins import Plugins
 from doorward.policy import wanted
 from doorward.principals import Principals
@@ -272,17 +272,12 @@ class Servers:
 
     def _narrowed(self, name: str, compiled: Compiled) -> Compiled:
         """What hooks and the server's own configuration leave of a compile."""
-        functions = self._with_kept_names(module_name(name), compiled.functions)
-        self._plugins.hook.source_compiled(server=name, functions=functions)
-        return narrowed(replace(compiled, functions=functions), self.configured[name].settings)
-
-    def _with_kept_names(self, module: str, functions: Sequence[Function]) -> list[Function]:
-        """What was in the catalog keeps its name, whatever an upstream adds."""
-        before: list[Named] = []
+        before = []
         with suppress(StateError):
-            before = [*self._catalog.named(module)]
-        names = kept_names([Named(f.name, f.id, f.route) for f in functions], before)
-        return [f if f.name == name else replace(f, name=name) for f, name in zip(functions, names, strict=True)]
+            before = [*self._catalog.named(module_name(name))]
+        functions = renamed(compiled.functions, before)
+        self._plugins.hook.source_compiled(server=name, functions=functions)
+        return narrowed(replace(compiled, functions=otherwise_called(functions)), self.configured[name].settings)
 
     async def close(self) -> None:
         """Close every source that was opened."""

@@ -26,8 +26,8 @@ class Function:
     `name` is a Python identifier, unique in its server; `id` is what the upstream calls it. `parameters` is a
     JSON Schema of type object whose properties are the keyword arguments. `returns` is the schema of the
     result, `None` if nobody knows it. `route` (`"GET /repos/{owner}"`) is for patterns and search. `names` says what the
-    upstream calls those parameters that have another name here; a call may use either. `data` is the source's own:
-    whatever it needs to perform the call; plain JSON, never a secret.
+    upstream calls those parameters that have another name here; a call may use either. `aliases` are further names by which
+    programs and patterns may mean it. `data` is the source's own: whatever it needs to perform the call; plain JSON, never a secret.
     """
 
     server: str
@@ -44,6 +44,7 @@ class Function:
     tags: tuple[str, ...] = ()
     route: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
 
     @property
