@@ -35,7 +35,8 @@ _ACRONYM = re.compile(r"([A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
 _ACRONYM_ONCE = re.compile(r"([A-Z])(?=[A-Z][a-z])")
 """As earlier versions had it: `listURLs` was `list_ur_ls`."""
 
-_VERBS = frozenset("list get read show retrieve fetch find create add update replace patch put post delete remove set".split())
+_VERBS = {"list", "get", "read", "show", "retrieve", "fetch", "find", "create", "add", "update", "replace", "patch", "put", "post"}
+_VERBS |= {"delete", "remove", "set"}
 """They say what to do and not with which: no name alone."""
 
 
@@ -91,7 +92,7 @@ class Named(NamedTuple):
 
 def _brief(id: str, route: str) -> str:
     """The name of an id without what that repeats of its route: of `read_user_users__user_id__get`, as FastAPI makes it of the function
-    `read_user` for `GET /users/{user_id}`, that is `read_user`. One that is only path and method has the method in front, as routes have."""
+    `read_user` for `GET /users/{user_id}`, that is `read_user`. One that is only path and method has the method in front, like a route."""
     method, _, path = route.partition(" ")
     if not path or not id.lower().endswith(method.lower()):
         return python_name(id)
@@ -100,7 +101,9 @@ def _brief(id: str, route: str) -> str:
     if own != id and re.search("[A-Za-z0-9]", own):
         name = python_name(own)
         return python_name(own + repeated) if name.strip("_") in _VERBS else name
-    if re.fullmatch("[A-Za-z0-9_-]+", id) and python_name(id) == python_name(f"{path} {method}"):  # not `users/get`: that is a verb of `users`
+    if re.fullmatch("[A-Za-z0-9_-]+", id) and python_name(id) == python_name(
+        f"{path} {method}"
+    ):  # not `users/get`: that is a verb of `users`
         return python_name(route)
     return python_name(id)
 

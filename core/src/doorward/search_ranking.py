@@ -65,13 +65,14 @@ Rows = Callable[[str, Sequence[Any]], list[Any]]
 
 class Words:
     """In how many functions each word is: of servers, names, summaries, routes and tags. `doing` are all that do what is asked, by
-    kind, as far as that was asked."""
+    kind, and `called` whether functions are called so, as far as that was asked."""
 
     def __init__(self, counts: Mapping[str, int], functions: int, servers: Collection[str], doing: dict[str, frozenset[int]]) -> None:
         self.counts = counts
         self.functions = functions
         self.servers = servers
         self.doing = doing
+        self.called: dict[Phrase, bool] = {}
         self.ordered = sorted(counts)
         self.rarity = lru_cache(None)(self._rarity)
 
@@ -117,7 +118,13 @@ class Ranking:
 
     def _is_word(self, name: Phrase) -> bool:
         """Whether the name of a server is a word as well, by which functions are called: `files`, unlike `github`."""
-        return len(self._rows(_CALLED, [name])) > BY_NAME * len(self._rows("server", [name]))
+        known = self._words.called
+        if name not in known:
+            matches = [f"{{{columns}}} : ({_any([name])})" for columns in (_CALLED, "server")]
+            count = "SELECT count(*) FROM search WHERE search MATCH ?"
+            called, of_servers = (self._read(count, [match])[0][0] for match in matches)
+            known[name] = called > BY_NAME * of_servers
+        return known[name]
 
     def _understood(self, concept: Concept, after: Concept | None) -> Concept:
         """With what may be meant by words that no name has, or that names write together (`port forward`: `portforward`)."""
