@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from doorward.artefacts import PREFIX, handle
+from doorward.corrections import advice
 from doorward.errors import InvalidArguments
 from doorward.mistakes import mistakes
 from doorward.schemas import unfolded
@@ -47,7 +48,7 @@ def bind(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], cat
             raise _invalid(function, catalog, f"got two values for {name!r}")
         bound[name] = value
     bound = {str(k): plain(v, keep=(int, bytes)) for k, v in bound.items()}
-    if told := _mistakes(_validator(function, catalog), bound, names):
+    if told := _mistakes(function, _validator(function, catalog), bound, names):
         raise _invalid(function, catalog, "; ".join(told))
     return bound
 
@@ -92,7 +93,7 @@ def fits(function: Function, name: str, value: Any, catalog: Catalog) -> bool:
     return not any(list(error.instance_path)[:1] == [name] for error in _validator(function, catalog).iter_errors({name: value}))
 
 
-def _mistakes(validator: Any, bound: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+def _mistakes(function: Function, validator: Any, bound: Mapping[str, Any], names: Sequence[str]) -> list[str]:
     """What is wrong with arguments, bytes being texts to JSON Schema."""
     import jsonschema_rs
 
@@ -100,7 +101,9 @@ def _mistakes(validator: Any, bound: Mapping[str, Any], names: Sequence[str]) ->
     try:
         validator.validate(value)
     except jsonschema_rs.ValidationError as error:
-        return mistakes([error] if exceeds(value, _EXPLAINED) else validator.iter_errors(value), names)
+        errors = [error] if exceeds(value, _EXPLAINED) else [*validator.iter_errors(value)]
+        told = mistakes(errors, names)
+        return told if not told or "did you mean" in told[0] else [*told, *advice(function, errors)]
     return []
 
 

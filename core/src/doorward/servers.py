@@ -18,6 +18,7 @@ from doorward import upkeep
 from doorward.auths import Auths
 from doorward.catalog import Catalog
 from doorward.config import Loaded, Server, module_name
+from doorward.corrections import corrected
 from doorward.drivers import Source
 from doorward.errors import ConfigError, DoorwardError, MissingSecret, ServerError, StateError, UnknownName
 from doorward.logs import log
@@ -277,7 +278,8 @@ class Servers:
             before = [*self._catalog.named(module_name(name))]
         functions = renamed(compiled.functions, before)
         self._plugins.hook.source_compiled(server=name, functions=functions)
-        return narrowed(replace(compiled, functions=otherwise_called(functions)), self.configured[name].settings)
+        settings = self.configured[name].settings
+        return narrowed(corrected(replace(compiled, functions=otherwise_called(functions)), settings), settings)
 
     async def close(self) -> None:
         """Close every source that was opened."""

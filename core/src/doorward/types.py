@@ -27,7 +27,8 @@ class Function:
     JSON Schema of type object whose properties are the keyword arguments. `returns` is the schema of the
     result, `None` if nobody knows it. `route` (`"GET /repos/{owner}"`) is for patterns and search. `names` says what the
     upstream calls those parameters that have another name here; a call may use either. `aliases` are further names by which
-    programs and patterns may mean it. `data` is the source's own: whatever it needs to perform the call; plain JSON, never a secret.
+    programs and patterns may mean it. `open`: the upstream may take arguments that nothing names, if the operator says so (`extra`).
+    `data` is the source's own: whatever it needs to perform the call; plain JSON, never a secret.
     """
 
     server: str
@@ -45,6 +46,7 @@ class Function:
     route: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
+    open: bool = False
     data: Mapping[str, Any] = field(default_factory=dict)
 
     @property

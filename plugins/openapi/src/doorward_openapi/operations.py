@@ -118,6 +118,7 @@ class Operations:
             tags=self._tags(node.get("tags")),
             route=operation.route,
             names={argument: k.name for argument, k in arguments.items() if k.name not in ("", argument)},
+            open=bool(plan and plan.get("open")),
             data=data,
         )
 
