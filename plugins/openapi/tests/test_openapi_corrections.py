@@ -55,7 +55,7 @@ async def test_openapi_extra_is_for_open_bodies_only(gateway: Any, name: str) ->
     async with gateway('extra = "allow"') as gate:
         await gate.compile()
         given = {} if name == "list_users" else {"name": "a", "email": "b"}
-        with pytest.raises(InvalidArguments, match="has no parameter 'nick'$"):
+        with pytest.raises(InvalidArguments, match=r"has no parameter 'nick'$"):
             await gate.call(f"api.{name}", {**given, "nick": "c"})
 
 
