@@ -58,11 +58,24 @@ class Servers:
         self._locks: dict[str, anyio.Lock] = {}
         self._writer = anyio.CapacityLimiter(1)  # of the catalog: SQLite lets those who wait try again, not queue
         self.changed: Callable[[str], None] = lambda name: None
-        self.broken: dict[str, DoorwardError] = dict(loaded.broken)
+        self.broken: dict[str, DoorwardError] = {}
         self.behind: dict[str, DoorwardError] = {}
+        self.revision = 0
+        self.use(loaded)
+
+    def use(self, loaded: Loaded) -> None:
+        """Have the servers of a configuration, which may be read anew: `revision` is another one then."""
+        self.broken |= loaded.broken
         self.configured: dict[str, Server] = {n: s for n, s in loaded.servers.items() if not s.settings.disabled}
         self.modules = {module_name(n): n for n in self.configured}
         self._exposing = {module_name(n): s.settings for n, s in self.configured.items() if s.settings.expose}
+        self.revision += 1
+
+    async def renew(self, name: str) -> None:
+        """Forget what was made of a server's configuration, which is another now or gone. Calls that are made end before."""
+        self._makers.forget(name)
+        self.behind.pop(name, None)
+        await self._sources.retire(name)
 
     def usable_by(self, principal: str) -> Mapping[str, str]:
         """The servers that a principal can use: their configured names by their module names, in the order of the configuration."""
@@ -192,7 +205,9 @@ class Servers:
 
     async def compile_one(self, name: str, *, force: bool = False, dry_run: bool = False) -> Report | None:
         """Compile one server if its document or its configuration has changed, and see to its guide in any case.
-        `None`: it is broken."""
+        `None`: it is broken, or not configured any more."""
+        if name not in self.configured:
+            return None
         report = await self._compile_one(name, force, dry_run)
         wrong = await self._skills.refresh(name)
         if wrong:
@@ -238,6 +253,8 @@ class Servers:
                     return before
                 self.drop(name, error)
             except Exception as error:  # a defect of one source must not stop the others
+                if name not in self.configured:  # any more
+                    return None
                 log.error("compile_crashed", server=name, trace=self._loaded.secrets.scrub(traceback.format_exc()))
                 self.drop(
                     name,
