@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from doorward.corrections import corrected
 from doorward.exposed import ADVISED
 from doorward.names import Named, brief_names, kept_names, other_names
 from doorward.policy import selected, wanted
@@ -13,7 +14,8 @@ from doorward.types import Compiled, Function, Skipped
 
 
 def narrowed(compiled: Compiled, settings: ServerSettings) -> Compiled:
-    """The compile without what `include`, `exclude` and `read_only` leave out, with warnings about patterns that fit nothing."""
+    """The compile as corrected, without what `include`, `exclude` and `read_only` leave out; with warnings about what fits nothing."""
+    compiled = corrected(compiled, settings)
     warnings = list(compiled.warnings)
     kept = [f for f in compiled.functions if wanted(f, settings)]
     for key, patterns, among in (

@@ -18,7 +18,6 @@ from doorward import upkeep
 from doorward.auths import Auths
 from doorward.catalog import Catalog
 from doorward.config import Loaded, Server, module_name
-from doorward.corrections import corrected
 from doorward.drivers import Source
 from doorward.errors import ConfigError, DoorwardError, MissingSecret, ServerError, StateError, UnknownName
 from doorward.logs import log
@@ -104,8 +103,8 @@ class Servers:
         return ((module, settings) for module, settings in self._exposing.items() if self.modules[module] not in self.broken)
 
     def per_principal(self, module: str) -> bool:
-        """Whether each principal has credentials of their own at a server."""
-        return self.configured[self.modules[module]].settings.per_principal
+        """Whether each principal has credentials of their own at a server; so it is taken for one that is not configured any more."""
+        return (name := self.modules.get(module)) is None or self.configured[name].settings.per_principal
 
     def drop(self, name: str, error: DoorwardError) -> None:
         """Take a server out of use, and remember why."""
@@ -123,8 +122,10 @@ class Servers:
     def using(self, module: str, principal: str) -> AbstractAsyncContextManager[Source]:
         """The source of a server for one call: one for all, or one of each principal where they have credentials of their own.
 
-        Raises: LimitExceeded, PluginError, ConfigError.
+        Raises: UnknownName for one that is not configured any more; LimitExceeded, PluginError, ConfigError.
         """
+        if module not in self.modules:
+            raise UnknownName(f"the server {module!r} is not there any more", hint="See list_servers.")
         return self._sources.using(self.modules[module], principal if self.per_principal(module) else LOCAL)
 
     def _make(self, name: str, whose: str) -> Source:
@@ -206,9 +207,7 @@ class Servers:
     async def compile_one(self, name: str, *, force: bool = False, dry_run: bool = False) -> Report | None:
         """Compile one server if its document or its configuration has changed, and see to its guide in any case.
         `None`: it is broken, or not configured any more."""
-        if name not in self.configured:
-            return None
-        report = await self._compile_one(name, force, dry_run)
+        report = await self._compile_one(name, force, dry_run) if name in self.configured else None
         wrong = await self._skills.refresh(name)
         if wrong:
             log.warning("skills_missing", server=name, why=wrong)
@@ -283,10 +282,8 @@ class Servers:
     def fingerprint(self, name: str) -> str:
         """A hash of the server's configuration (references unresolved) and of what compiles it."""
         server = self.configured[name]
-        entries = self._plugins.index.named("source", server.settings.source)
-        return digest(
-            server.settings.model_dump(mode="json"), dict(server.options), str(self._loaded.folder), [e.given_by for e in entries]
-        )
+        given = [entry.given_by for entry in self._plugins.index.named("source", server.settings.source)]
+        return digest(server.settings.model_dump(mode="json"), dict(server.options), str(self._loaded.folder), given)
 
     def _narrowed(self, name: str, compiled: Compiled) -> Compiled:
         """What hooks and the server's own configuration leave of a compile."""
@@ -295,8 +292,7 @@ class Servers:
             before = [*self._catalog.named(module_name(name))]
         functions = renamed(compiled.functions, before)
         self._plugins.hook.source_compiled(server=name, functions=functions)
-        settings = self.configured[name].settings
-        return narrowed(corrected(replace(compiled, functions=otherwise_called(functions)), settings), settings)
+        return narrowed(replace(compiled, functions=otherwise_called(functions)), self.configured[name].settings)
 
     async def close(self) -> None:
         """Close every source that was opened."""
