@@ -229,7 +229,7 @@ class Servers:
                     self.broken.pop(name, None)
                     return before
                 started = time.perf_counter()
-                compiled = self._narrowed(name, await anyio.to_thread.run_sync(clean_compile, await source.compile()))
+                compiled = await self._narrowed(name, await anyio.to_thread.run_sync(clean_compile, await source.compile()))
                 ms = (time.perf_counter() - started) * 1000
                 if dry_run:
                     return Report(
@@ -285,14 +285,15 @@ class Servers:
         given = [entry.given_by for entry in self._plugins.index.named("source", server.settings.source)]
         return digest(server.settings.model_dump(mode="json"), dict(server.options), str(self._loaded.folder), given)
 
-    def _narrowed(self, name: str, compiled: Compiled) -> Compiled:
+    async def _narrowed(self, name: str, compiled: Compiled) -> Compiled:
         """What hooks and the server's own configuration leave of a compile."""
         before = []
         with suppress(StateError):
             before = [*self._catalog.named(module_name(name))]
-        functions = renamed(compiled.functions, before)
+        functions = await anyio.to_thread.run_sync(renamed, compiled.functions, before)
         self._plugins.hook.source_compiled(server=name, functions=functions)
-        return narrowed(replace(compiled, functions=otherwise_called(functions)), self.configured[name].settings)
+        functions = await anyio.to_thread.run_sync(otherwise_called, functions)
+        return narrowed(replace(compiled, functions=functions), self.configured[name].settings)
 
     async def close(self) -> None:
         """Close every source that was opened."""
