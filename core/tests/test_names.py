@@ -86,6 +86,8 @@ def test_a_brief_name_is_nobody_elses() -> None:
 
 def test_names_of_earlier_versions_mean_the_same() -> None:
     """What an id was once called is a further name of its function, unless another has it."""
+    ids = [Named("other", "read_a_a_get", "GET /b"), Named("read_a", "read-a_a_get", "GET /a")]
+    assert other_names(ids) == [(), ()]
     functions = made(("listLROs", "GET /a"), ("read_a_a_get", "GET /a"), ("listURLs", "GET /b"), ("list_ur_ls", "GET /c"))
     called = [f._replace(name=name) for f, name in zip(functions, brief_names(functions), strict=True)]
     assert [f.name for f in called] == ["list_lros", "read_a", "list_urls", "list_ur_ls"]

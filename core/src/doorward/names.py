@@ -94,18 +94,15 @@ def _brief(id: str, route: str) -> str:
     """The name of an id without what that repeats of its route: of `read_user_users__user_id__get`, as FastAPI makes it of the function
     `read_user` for `GET /users/{user_id}`, that is `read_user`. One that is only path and method has the method in front, like a route."""
     method, _, path = route.partition(" ")
-    if not path or not id.lower().endswith(method.lower()):
+    if not path or len(route) > _LONGEST or not id.lower().endswith(method.lower()):
         return python_name(id)
     repeated = re.sub(r"\W", "_", path)
     own = id.removesuffix(f"{repeated}_{method.lower()}")
     if own != id and re.search("[A-Za-z0-9]", own):
         name = python_name(own)
         return python_name(own + repeated) if name.strip("_") in _VERBS else name
-    if re.fullmatch("[A-Za-z0-9_-]+", id) and python_name(id) == python_name(
-        f"{path} {method}"
-    ):  # not `users/get`: that is a verb of `users`
-        return python_name(route)
-    return python_name(id)
+    plain = re.fullmatch("[A-Za-z0-9_-]+", id)  # `users/get` is `get` of `users`
+    return python_name(route) if plain and python_name(id) == python_name(f"{path} {method}") else python_name(id)
 
 
 def brief_names(made: Sequence[Named]) -> list[str]:
@@ -122,7 +119,7 @@ def other_names(functions: Sequence[Named]) -> list[tuple[str, ...]]:
     for f in functions:
         ids = [f.id] if f.name in (python_name(f.id), _brief(f.id, f.route)) else [f.route] if f.name == python_name(f.route) else []
         found.append({name for id in ids for name in (python_name(id), python_name(id, acronym=_ACRONYM_ONCE))} - {f.name})
-    claimed = Counter([*(f.name for f in functions), *(name for names in found for name in names)])
+    claimed = Counter(name for f, names in zip(functions, found, strict=True) for name in {f.name, f.id, *names})
     return [tuple(sorted(name for name in names if claimed[name] == 1)) for names in found]
 
 
