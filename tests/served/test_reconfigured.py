@@ -13,6 +13,7 @@ from typing import Any
 import anyio
 import pytest
 from doorward import Gateway
+from doorward.config import load
 from mcp_types import ResourceListChangedNotification, ToolListChangedNotification
 
 from .product import BASE, Project, connected, web
@@ -219,3 +220,12 @@ async def test_a_broken_server_beside_a_good_one(project: Project) -> None:
             return (await listed())["one"]["first"] == ["now"]
 
         await soon(narrowed)
+
+
+async def test_what_changes_while_a_gateway_opens_is_seen(project: Project) -> None:
+    """A server that is added between the reading of the file and the first look at it is served, too."""
+    loaded = load(project.file)
+    project.configure(project.file.read_text().replace(BASE, "") + project.file.read_text().replace(BASE, "").replace("one", "two"))
+    async with Gateway.open(loaded) as gate:
+        assert gate.servers.names("local") == ("one",)
+        await soon(lambda: gate.servers.names("local") == ("one", "two"))

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ValidationError
 from doorward.errors import ConfigError, MissingSecret
 from doorward.secrets import Secrets
 from doorward.settings import Config, ServerSettings, Settings
+from doorward.watched import stamp
 
 T = TypeVar("T", bound="Settings")
 
@@ -58,6 +59,8 @@ class Loaded:
     """`[principals]` as it stands there: what it says later is held against this."""
     rest: Mapping[str, Any] = field(default_factory=dict)
     """All but servers and tokens as it stands there: what is read at the start only."""
+    stamp: tuple[int, ...] = ()
+    """What the file was when it was read, as `watched.stamp` says it."""
 
     def state_folder(self) -> Path:
         """Where the catalog, kept programs and the audit log lie: the configured `state`, else a folder of this
@@ -94,6 +97,7 @@ def reloaded(loaded: Loaded) -> Loaded:
 def _loaded(file: Path, secrets: Secrets) -> Loaded:
     from doorward.distribution import layers
 
+    found = stamp(file.stat())  # before it is read: what changes meanwhile is seen the next time
     text, repeated = read(file)
     data, named = layers(text, secrets)
     config = validate(Config, data, secrets=secrets, place=file.name)
@@ -116,7 +120,7 @@ def _loaded(file: Path, secrets: Secrets) -> Loaded:
         except ConfigError as error:
             broken[name] = error
     folder, principals = file.resolve().parent, data.get("principals")
-    return Loaded(config, folder, file.name, secrets, servers, broken, named, file.absolute(), principals, _rest(data))
+    return Loaded(config, folder, file.name, secrets, servers, broken, named, file.absolute(), principals, _rest(data), found)
 
 
 def _rest(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ class Reconfiguration:
     def __init__(self, loaded: Loaded, servers: Servers, principals: Principals, skills: Skills) -> None:
         self._loaded, self._servers = loaded, servers
         self._users = principals, skills
-        self._stamp = self._found()
+        self._stamp = loaded.stamp
 
     async def look(self) -> list[str]:
         """Serve what the file has now, if it has changed. What cannot be used as a whole changes nothing, and is logged once.
