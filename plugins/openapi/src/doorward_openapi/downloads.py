@@ -94,7 +94,7 @@ class Downloads:
         """The document as it is with credentials, if it can be had; else as everybody sees it."""
         try:
             own = self._usable(url, await self._asked(url, credentials=True))
-        except (MissingSecret, ServerError) as error:
+        except (ConfigError, ServerError) as error:  # a credential that cannot be had, or does not serve
             self._note(url, f"is read as everybody sees it, and may have more with credentials: {error}")
             return found
         if own.body != found.body:
