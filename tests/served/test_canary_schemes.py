@@ -99,8 +99,8 @@ async def test_a_rotated_value_is_used_and_the_old_one_stays_hidden(
 
 
 def test_compile_and_doctor(own_api: Api, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Compiling works where nothing is there, though it asks for the document with credentials. `doctor` says what is missing; what it finds,
-    it does not print. CONTRACT: AUT-18, AUT-12."""
+    """Compiling works where nothing is there, though it asks for the document with credentials. `doctor` says what is missing; what it
+    finds, it does not print. CONTRACT: AUT-18, AUT-12."""
     vault = tmp_path_factory.mktemp("vault")
     known = drawn("file", "cmd", "keyring")
     place = project(tmp_path, vault, own_api, known)
