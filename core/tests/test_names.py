@@ -8,7 +8,7 @@ import time
 from random import Random
 
 import pytest
-from doorward.names import class_name, is_plain, python_name, qualified, some, unique_names
+from doorward.names import Named, brief_names, class_name, is_plain, kept_names, other_names, python_name, qualified, some, unique_names
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +23,10 @@ IDS = st.one_of(
         ("getForecast", "get_forecast"),
         ("repos/list-tags", "repos_list_tags"),
         ("HTTPServerList", "http_server_list"),
+        ("listLROs", "list_lros"),
+        ("GetURLsByIDs", "get_urls_by_ids"),
+        ("startVMs-now", "start_vms_now"),
+        ("DBSession", "db_session"),
         ("getV2User", "get_v2_user"),
         ("class", "class_"),
         ("print", "print_"),
@@ -36,6 +40,82 @@ IDS = st.one_of(
 def test_python_name(upstream: str, expected: str) -> None:
     """CONTRACT: SRC-11: camelCase ids and paths become snake_case names, by one rule that can be guessed."""
     assert python_name(upstream) == expected
+
+
+def made(*functions: tuple[str, str]) -> list[Named]:
+    names = unique_names(id for id, _ in functions)
+    return [Named(names[id], id, route) for id, route in functions]
+
+
+@pytest.mark.parametrize(
+    ("id", "route", "expected"),
+    [
+        ("read_user_users__user_id__get", "GET /users/{user_id}", "read_user"),
+        ("Read-Log_logs__the_path_path__get", "GET /logs/{the_path:path}", "read_log"),
+        ("root__get", "GET /", "root"),
+        ("health_health_get", "GET /health", "health"),
+        ("create_items__post", "POST /items/", "create_items"),  # `create` says not what
+        ("get_users__id__get", "GET /users/{id}", "get_users_id"),
+        ("_users_get", "GET /users", "get_users"),  # nothing but path and method
+        ("usersIdGet", "GET /users/{id}", "get_users_id"),
+        ("getUsersById", "GET /users/{id}", "get_users_by_id"),
+        ("GET /users/{id}", "GET /users/{id}", "get_users_id"),
+        ("read_user_users_get", "GET /other", "read_user_users_get"),
+        ("read_user_users_post", "GET /users", "read_user_users_post"),
+        ("users/get", "GET /users", "users_get"),  # `get` of `users`
+        ("日本_users_get", "GET /users", "users_get"),
+        ("forget", "", "forget"),
+        ("forget", "GET", "forget"),
+    ],
+)
+def test_names_repeat_no_route(id: str, route: str, expected: str) -> None:
+    """An id that a framework made of a function's name, path and method is called as that function; CONTRACT: SRC-11."""
+    functions = made((id, route))
+    assert brief_names(functions) == [expected]
+    called = [functions[0]._replace(name=expected)]
+    assert expected == functions[0].name or functions[0].name in other_names(called)[0]
+
+
+def test_a_brief_name_is_nobody_elses() -> None:
+    """Where several functions would share a brief name, or one has it already, each keeps the long one, in any order."""
+    same = made(("list_a_a_get", "GET /a"), ("list_a_b_get", "GET /b"), ("list_c_c_get", "GET /c"))
+    assert brief_names(same) == ["list_a_a_get", "list_a_b_get", "list_c"]
+    assert brief_names(same[::-1]) == ["list_c", "list_a_b_get", "list_a_a_get"]
+    assert brief_names(made(("list_a_a_get", "GET /a"), ("listA", "GET /b"))) == ["list_a_a_get", "list_a"]
+
+
+def test_names_of_earlier_versions_mean_the_same() -> None:
+    """What an id was once called is a further name of its function, unless another has it."""
+    ids = [Named("other", "read_a_a_get", "GET /b"), Named("read_a", "read-a_a_get", "GET /a")]
+    assert other_names(ids) == [(), ()]
+    functions = made(("listLROs", "GET /a"), ("read_a_a_get", "GET /a"), ("listURLs", "GET /b"), ("list_ur_ls", "GET /c"))
+    called = [f._replace(name=name) for f, name in zip(functions, brief_names(functions), strict=True)]
+    assert [f.name for f in called] == ["list_lros", "read_a", "list_urls", "list_ur_ls"]
+    assert other_names(called) == [("list_lr_os",), ("read_a_a_get",), (), ()]
+
+
+def test_a_brief_name_is_kept_when_another_comes() -> None:
+    """Who has a brief name keeps it, and its long one means it still; who had a long one gets the brief one."""
+    alone, both = made(("read_a_a_get", "GET /a")), made(("read_a_a_get", "GET /a"), ("read_a_b_get", "GET /b"))
+    brief = [alone[0]._replace(name="read_a")]
+    assert kept_names(both, brief) == ["read_a", "read_a_b_get"]
+    assert other_names([both[0]._replace(name="read_a"), both[1]]) == [("read_a_a_get",), ()]
+    assert kept_names(brief, alone) == ["read_a"]
+
+
+@given(st.lists(st.tuples(IDS, st.sampled_from(["GET /a", "POST /a/{b}", "GET /", "", "é"])), max_size=20), st.randoms())
+def test_brief_names_are_good_names(functions: list[tuple[str, str]], random: Random) -> None:
+    """Whatever the ids: names are identifiers, each function's own, the same in any order; no further name means two, or hides another."""
+    there = made(*dict(functions).items())
+    names = brief_names(there)
+    assert all(map(is_plain, names))
+    assert len(set(names)) == len(names)
+    order = random.sample(range(len(there)), len(there))
+    assert brief_names([there[i] for i in order]) == [names[i] for i in order]
+    called = [f._replace(name=name) for f, name in zip(there, names, strict=True)]
+    others = [name for found in other_names(called) for name in found]
+    assert len(others) == len({*others} - {*names})
+    assert kept_names(called, called) == names
 
 
 def test_names_without_letters_differ() -> None:

@@ -140,7 +140,8 @@ async def test_a_search_asks_nothing_of_each_server(place: Any, counted: Counted
         return found
 
     few, many = await opened(place, FEW, made), await opened(place, MANY, made)
-    assert all(more[0] <= less[0] + 1 and more[1] == less[1] for less, more in zip(few, many, strict=True))
+    # Which words are only names of servers depends on how many there are: a statement or two.
+    assert all(more[0] <= less[0] + 2 and more[1] == less[1] for less, more in zip(few, many, strict=True))
     assert {fits for _, _, fits in [*few, *many]} == {0}
 
 

@@ -236,3 +236,28 @@ def test_a_question_without_words_asks_for_everything() -> None:
     assert not read("tag:pulls").concepts
     assert not read(" ?!").concepts
     assert read("the").concepts
+
+
+def test_the_name_of_a_server_is_a_word_as_well(tmp_path: Path) -> None:
+    """Who asks for files finds functions of files, though a server is called so; others are found by that word, too."""
+    files = [
+        function("write_file", "Create or overwrite a file with new content", server="files"),
+        function("get_file_info", "Size and times of a file", server="files"),
+        function("list_directory", "What is in a folder", server="files"),
+    ]
+    dns = [function(f"zone_{i}", "Records", server="dns", description="uploads", route=f"PUT /zones/{i}") for i in range(3)]
+    shop = [function("attach_file", "Add a file to an order", server="shop", route="POST /orders/{id}/files")]
+    catalog = stored(tmp_path, *files, *dns, *shop)
+    servers = ("files", "dns", "shop")
+    for asked in ("upload a file", "biggest files", "files"):
+        names = found(catalog, asked, *servers)
+        assert names[0] in ("write_file", "get_file_info", "attach_file")
+        assert {"write_file", "get_file_info", "attach_file"} <= {*names}
+    assert "write_file" in found(catalog, "biggest files", "files")
+
+
+def test_a_server_is_found_by_its_name_alone(tmp_path: Path) -> None:
+    """Who names a server, and besides it nothing that anybody knows, is shown what the server has; nobody else's functions."""
+    catalog = stored(tmp_path, function("list_directory", "What is in a folder", server="files"), *SHOP)
+    assert found(catalog, "biggest files", "files", "s") == found(catalog, "files", "files", "s") == ["list_directory"]
+    assert found(catalog, "biggest", "files", "s") == []

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from doorward.artefacts import PREFIX, handle
+from doorward.corrections import advice
 from doorward.errors import InvalidArguments
 from doorward.mistakes import mistakes, of_null
 from doorward.schemas import unfolded
@@ -50,7 +51,7 @@ def bind(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], cat
         bound[name] = value
     bound = {str(k): plain(v, keep=(int, bytes)) for k, v in bound.items()}
     given = {name: value for name, value in bound.items() if value is not None or not _omissible(function, name, catalog)}
-    if told := _mistakes(_validator(function, catalog), given, names):
+    if told := _mistakes(function, _validator(function, catalog), given, names):
         raise _invalid(function, catalog, "; ".join(told))
     return bound if function.sends_null else given
 
@@ -113,7 +114,7 @@ def _omissible(function: Function, name: str, catalog: Catalog) -> bool:
     )
 
 
-def _mistakes(validator: Any, bound: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+def _mistakes(function: Function, validator: Any, bound: Mapping[str, Any], names: Sequence[str]) -> list[str]:
     """What is wrong with arguments, bytes being texts to JSON Schema."""
     import jsonschema_rs
 
@@ -122,8 +123,11 @@ def _mistakes(validator: Any, bound: Mapping[str, Any], names: Sequence[str]) ->
         validator.validate(value)
     except jsonschema_rs.ValidationError as error:
         if exceeds(value, _FORGIVEN if of_null(error, value) else _EXPLAINED):
-            return mistakes([error], names)
-        return mistakes([e for e in validator.iter_errors(value) if not of_null(e, value)], names)
+            errors = [error]
+        else:
+            errors = [e for e in validator.iter_errors(value) if not of_null(e, value)]
+        told = mistakes(errors, names)
+        return told if not told or "did you mean" in told[0] else [*told, *advice(function, errors)]
     return []
 
 

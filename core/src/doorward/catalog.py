@@ -72,10 +72,12 @@ class Catalog:
         self.function = lru_cache(4096)(self._function)
         self.definition = lru_cache(4096)(self._definition)
         self.names = lru_cache(256)(self._names)
+        self.aliases = lru_cache(256)(self._aliases)
         self.first = lru_cache(1024)(self._first)
         self.promise = lru_cache(4096)(self._promise)
         self._words = lru_cache(64)(self._read_words)
         self._ids = lru_cache(64)(self._read_ids)
+        self._cached = [kept for kept in vars(self).values() if hasattr(kept, "cache_clear")]
         self._doing: dict[str, frozenset[int]] = {}
 
     def close(self) -> None:
@@ -141,7 +143,7 @@ class Catalog:
         if now == self._seen:
             return False
         self._seen = now
-        for cached in (self.report, self.function, self.definition, self.names, self.first, self.promise, self._words, self._ids):
+        for cached in self._cached:
             cached.cache_clear()
         self._doing = {}
         return True
@@ -186,7 +188,14 @@ class Catalog:
             "UNION ALL SELECT server, name, record FROM functions WHERE server = :server AND original = :name AND :name <> '' LIMIT 1",
             {"server": server, "name": name},
         )
+        if not rows and (meant := self.aliases(server).get(name)):
+            return self.function(server, meant)
         return self._read(restored, *rows[0]) if rows else None
+
+    def _aliases(self, server: str) -> Mapping[str, str]:
+        """The names of functions by their further ones."""
+        aliased = """SELECT json_extract(record, '$.aliases'), name FROM functions WHERE server = ? AND record LIKE '%"aliases":["%'"""
+        return {alias: name for aliases, name in self._rows(aliased, [server]) for alias in self._read(from_json, aliases)}
 
     def _promise(self, server: str, name: str) -> str:
         """A hash of what callers of a function rely on, its schemas with all that they refer to; "" if there is none."""

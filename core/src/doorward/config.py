@@ -22,6 +22,7 @@ from pydantic import BaseModel, ValidationError
 from doorward.errors import ConfigError, MissingSecret
 from doorward.secrets import Secrets
 from doorward.settings import Config, ServerSettings, Settings
+from doorward.watched import stamp
 
 T = TypeVar("T", bound="Settings")
 
@@ -56,6 +57,10 @@ class Loaded:
     """The file, as it was named: what it says of tokens is read again."""
     principals: Any = None
     """`[principals]` as it stands there: what it says later is held against this."""
+    rest: Mapping[str, Any] = field(default_factory=dict)
+    """All but servers and tokens as it stands there: what is read at the start only."""
+    stamp: tuple[int, ...] = ()
+    """What the file was when it was read, as `watched.stamp` says it."""
 
     def state_folder(self) -> Path:
         """Where the catalog, kept programs and the audit log lie: the configured `state`, else a folder of this
@@ -73,17 +78,27 @@ def load(path: Path | str | None = None, *, env_file: Path | str | None = None, 
 
     Raises: ConfigError if the file is missing or unreadable, or if something outside `[servers]` is wrong.
     """
-    from doorward.distribution import layers
-
     file = Path(path or DEFAULT_FILE)
-    text, repeated = read(file)
+    read(file)
     dotenv = Path(env_file) if env_file else file.parent / ".env"
     if env_file and not os.path.lexists(dotenv):
         raise ConfigError("there is no such file", place=str(dotenv), hint="Check --env-file.")
     if os.path.lexists(dotenv) and not dotenv.is_file():
         what = "a folder" if dotenv.is_dir() else "no regular file" if dotenv.exists() else "a link that leads nowhere"
         raise ConfigError(f"is {what}, and no file of variables", place=str(dotenv), hint="Remove it, or write lines NAME=value.")
-    secrets = Secrets(dotenv, folder=file.resolve().parent, environ=environ)
+    return _loaded(file, Secrets(dotenv, folder=file.resolve().parent, environ=environ))
+
+
+def reloaded(loaded: Loaded) -> Loaded:
+    """The configuration as its file has it now, with the secrets that there are. Raises: ConfigError."""
+    return _loaded(loaded.path, loaded.secrets)
+
+
+def _loaded(file: Path, secrets: Secrets) -> Loaded:
+    from doorward.distribution import layers
+
+    found = stamp(file.stat())  # before it is read: what changes meanwhile is seen the next time
+    text, repeated = read(file)
     data, named = layers(text, secrets)
     config = validate(Config, data, secrets=secrets, place=file.name)
     servers: dict[str, Server] = {}
@@ -104,7 +119,18 @@ def load(path: Path | str | None = None, *, env_file: Path | str | None = None, 
             servers[name] = server
         except ConfigError as error:
             broken[name] = error
-    return Loaded(config, file.resolve().parent, file.name, secrets, servers, broken, named, file.absolute(), data.get("principals"))
+    folder, principals = file.resolve().parent, data.get("principals")
+    return Loaded(config, folder, file.name, secrets, servers, broken, named, file.absolute(), principals, _rest(data), found)
+
+
+def _rest(data: Mapping[str, Any]) -> dict[str, Any]:
+    """All but servers, and tokens, which `StaticTokens` reads."""
+    found = {key: value for key, value in data.items() if key not in ("servers", "principals")}
+    tables = data.get("principals")
+    for name, table in tables.items() if isinstance(tables, Mapping) else ():
+        if own := {key: value for key, value in table.items() if key != "tokens"}:
+            found[f"principals.{name}"] = own
+    return found
 
 
 def module_name(server: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward import signatures
 from doorward.aliases import RUNTIME, Aliases, aliases
+from doorward.annotations import clean
 from doorward.config import module_name
 from doorward.cursors import cursor_at, offset_of, page
 from doorward.errors import DoorwardError, InvalidArguments, UnknownName
@@ -48,6 +49,9 @@ FEW = 20
 """Servers of which each is shown with `FIRST` names of functions; of more, with `FIRST_OF_MANY`."""
 
 FIRST, FIRST_OF_MANY = 10, 3
+
+ABOUT, ABOUT_OF_MANY = 200, 80
+"""Characters of what a server says of itself."""
 
 _WHY = 1000
 """Characters of what is wrong with a server."""
@@ -88,17 +92,18 @@ class Discovery:
         usable = ((module, None) for module in self._servers.usable_by(principal))
         whole: list[tuple[str, DoorwardError | None]] = [*usable, *self._servers.wrong(principal).items()]
         shown, following = page(whole, limit, cursor)
-        first = FIRST if len(whole) <= FEW else FIRST_OF_MANY
-        answer: dict[str, Any] = {"servers": [_broken(name, error) if error else self._server(name, first) for name, error in shown]}
+        few = len(whole) <= FEW
+        answer: dict[str, Any] = {"servers": [_broken(name, error) if error else self._server(name, few) for name, error in shown]}
         return answer | ({"total": len(whole), "cursor": following} if following else {})
 
-    def _server(self, module: str, first: int) -> dict[str, Any]:
-        report = self._catalog.report(module)
-        shown = {"name": module, "functions": report.functions if report else 0, "first": list(self._catalog.first(module, first))}
+    def _server(self, module: str, few: bool) -> dict[str, Any]:
+        report, first = self._catalog.report(module), self._catalog.first(module, FIRST if few else FIRST_OF_MANY)
+        shown = {"name": module, "functions": report.functions if report else 0, "first": list(first)}
         shown |= {} if report else {"note": "not compiled yet"}
         if error := self._servers.behind.get(self._servers.modules[module]):
             shown["note"] = f"as compiled before: {error}"[:_WHY]
-        return shown | ({"about": report.description[:200]} if report and report.description else {})
+        about = clean(report.description, ABOUT if few else ABOUT_OF_MANY) if report else ""
+        return shown | ({"about": about} if about else {})
 
     def absent(self, server: str, principal: str) -> tuple[str, list[str]]:
         """Of a server that a principal asked for and cannot use: what is wrong with it, if it is theirs, and names that look like it."""
@@ -201,7 +206,8 @@ class Discovery:
         return lambda name: self._catalog.definition(server, name)
 
     def members(self, server: str, principal: str) -> Sequence[str] | None:
-        """The names that `import server` may give a principal's program: its functions, also by original names that can be written so."""
+        """The names that `import server` may give a principal's program: its functions, also by further names, original ones that can be
+        written so among them."""
         if server in ("doorward", RUNTIME):
             return self._of_helpers.names if server == "doorward" else list(self._of_others)
         if not self._servers.usable(server, principal):
@@ -210,7 +216,8 @@ class Discovery:
         known = self._members.get(server)
         if known is None or known[0] is not names or known[1] is not ids:
             taken = frozenset(names)
-            known = self._members[server] = names, ids, (*names, *(id for id in ids if id not in taken and is_plain(id)))
+            others = dict.fromkeys([*(id for id in ids if is_plain(id)), *self._catalog.aliases(server)])
+            known = self._members[server] = names, ids, (*names, *(name for name in others if name not in taken))
         return known[2]
 
     def stub(self, server: str, names: Sequence[str], principal: str) -> str:

@@ -35,6 +35,7 @@ from doorward.plugins import Plugins
 from doorward.policy import Policy, narrowing
 from doorward.principals import Principals
 from doorward.rate import Rate
+from doorward.reconfiguration import Reconfiguration
 from doorward.records import Report
 from doorward.runs import Runs, failure, succeeded, written
 from doorward.servers import Servers
@@ -102,7 +103,8 @@ class Gateway:
         try:
             async with anyio.create_task_group() as background:
                 if compile:
-                    background.start_soon(Upkeep(gate.servers, gate.catalog, gate.config.refresh).run, gate._compiled.set)
+                    changes = Reconfiguration(loaded, gate.servers, gate.principals, gate.skills)
+                    background.start_soon(Upkeep(gate.servers, gate.catalog, gate.config.refresh, changes).run, gate._compiled.set)
                     background.start_soon(steadily, gate._sweep)
                     background.start_soon(anyio.to_thread.run_sync, gate.principals.warn)
                 else:

@@ -7,6 +7,7 @@ import hashlib
 import keyword
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Container, Iterable, Sequence
 from typing import NamedTuple
 
@@ -28,7 +29,18 @@ _LONGEST = 400
 """Characters of an id that are looked at: a name is cut to 100."""
 
 
-def python_name(text: str, *, fallback: str = "unnamed") -> str:
+_ACRONYM = re.compile(r"([A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
+"""Behind it a word begins: `HTTPServer`, but not `URLs`."""
+
+_ACRONYM_ONCE = re.compile(r"([A-Z])(?=[A-Z][a-z])")
+"""As earlier versions had it: `listURLs` was `list_ur_ls`."""
+
+_VERBS = {"list", "get", "read", "show", "retrieve", "fetch", "find", "create", "add", "update", "replace", "patch", "put", "post"}
+_VERBS |= {"delete", "remove", "set"}
+"""They say what to do and not with which: no name alone."""
+
+
+def python_name(text: str, *, fallback: str = "unnamed", acronym: re.Pattern[str] = _ACRONYM) -> str:
     """A snake_case ASCII identifier: `getForecast` → `get_forecast`, `repos/list-tags` → `repos_list_tags`.
 
     Keywords and builtins get a trailing underscore, a leading digit a leading one.
@@ -36,7 +48,7 @@ def python_name(text: str, *, fallback: str = "unnamed") -> str:
     plain = unicodedata.normalize("NFKD", text[:_LONGEST]).encode("ascii", "ignore").decode()
     if not re.search(r"[A-Za-z0-9]", plain):
         plain = f"{fallback}_{_digest(text)}" if text else fallback
-    apart = re.sub(r"([A-Z])(?=[A-Z][a-z])", r"\1_", plain)
+    apart = acronym.sub(r"\1_", plain)
     apart = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", apart)
     name = re.sub(r"[^a-z0-9]+", "_", apart.lower()).strip("_")[:100].rstrip("_")
     if name[0].isdigit():
@@ -78,10 +90,43 @@ class Named(NamedTuple):
     route: str
 
 
+def _brief(id: str, route: str) -> str:
+    """The name of an id without what that repeats of its route: of `read_user_users__user_id__get`, as FastAPI makes it of the function
+    `read_user` for `GET /users/{user_id}`, that is `read_user`. One that is only path and method has the method in front, like a route."""
+    method, _, path = route.partition(" ")
+    if not path or len(route) > _LONGEST or not id.lower().endswith(method.lower()):
+        return python_name(id)
+    repeated = re.sub(r"\W", "_", path)
+    own = id.removesuffix(f"{repeated}_{method.lower()}")
+    if own != id and re.search("[A-Za-z0-9]", own):
+        name = python_name(own)
+        return python_name(own + repeated) if name.strip("_") in _VERBS else name
+    plain = re.fullmatch("[A-Za-z0-9_-]+", id)  # `users/get` is `get` of `users`
+    return python_name(route) if plain and python_name(id) == python_name(f"{path} {method}") else python_name(id)
+
+
+def brief_names(made: Sequence[Named]) -> list[str]:
+    """The names of functions without what their ids repeat of their routes, where no other could be called so."""
+    briefs = [_brief(f.id, f.route) if f.name == python_name(f.id) else f.name for f in made]
+    claimed = Counter(name for f, brief in zip(made, briefs, strict=True) for name in {f.name, brief})
+    return [brief if claimed[brief] == 1 else f.name for f, brief in zip(made, briefs, strict=True)]
+
+
+def other_names(functions: Sequence[Named]) -> list[tuple[str, ...]]:
+    """By what else each function is meant: what its id reads in full, and what earlier versions made of it; nothing that another is called,
+    or would be."""
+    found = []
+    for f in functions:
+        ids = [f.id] if f.name in (python_name(f.id), _brief(f.id, f.route)) else [f.route] if f.name == python_name(f.route) else []
+        found.append({name for id in ids for name in (python_name(id), python_name(id, acronym=_ACRONYM_ONCE))} - {f.name})
+    claimed = Counter(name for f, names in zip(functions, found, strict=True) for name in {f.name, f.id, *names})
+    return [tuple(sorted(name for name in names if claimed[name] == 1)) for names in found]
+
+
 def kept_names(made: Sequence[Named], before: Iterable[Named]) -> list[str]:
     """The names of freshly made functions, where those that were there before keep theirs: who is new gives way.
 
-    A name that cannot come of the id or the route (a hook has given it) is not kept.
+    A name that cannot come of the id or the route (a hook has given it) is not kept, nor what an id reads in full where its name is brief.
     """
     places: dict[str, dict[str, int]] = {}
     for index, function in enumerate(made):
@@ -91,7 +136,8 @@ def kept_names(made: Sequence[Named], before: Iterable[Named]) -> list[str]:
     for old in before:
         routes = places.get(old.id, {})
         index = routes.get(old.route, next(iter(routes.values())) if len(routes) == 1 else -1)
-        if index >= 0 and index not in kept and (old.name == names[index] or _comes_of(old.name, made[index])):
+        longer = index >= 0 and old.name == python_name(old.id) and names[index] == _brief(old.id, old.route)
+        if index >= 0 and index not in kept and not longer and (old.name == names[index] or _comes_of(old.name, made[index])):
             kept[index] = old.name
     if all(names[index] == name for index, name in kept.items()):
         return names
@@ -105,7 +151,7 @@ def kept_names(made: Sequence[Named], before: Iterable[Named]) -> list[str]:
 
 
 def _comes_of(name: str, function: Named) -> bool:
-    plain = map(python_name, (function.id, function.route))
+    plain = (python_name(function.id), python_name(function.route), _brief(function.id, function.route))
     return any(name == p or re.fullmatch(r"_[0-9a-f]{4}(_\d+)?", name.removeprefix(p)) for p in plain if name.startswith(p))
 
 

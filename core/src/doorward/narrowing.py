@@ -1,17 +1,21 @@
-"""What the configuration of a server leaves of a compile: nothing is stored that may not be used."""
+"""What the configuration of a server leaves of a compile, and what its functions are called: nothing is stored that may not be used."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from doorward.corrections import corrected
 from doorward.exposed import ADVISED
+from doorward.names import Named, brief_names, kept_names, other_names
 from doorward.policy import selected, wanted
 from doorward.settings import ServerSettings
 from doorward.types import Compiled, Function, Skipped
 
 
 def narrowed(compiled: Compiled, settings: ServerSettings) -> Compiled:
-    """The compile without what `include`, `exclude` and `read_only` leave out, with warnings about patterns that fit nothing."""
+    """The compile as corrected, without what `include`, `exclude` and `read_only` leave out; with warnings about what fits nothing."""
+    compiled = corrected(compiled, settings)
     warnings = list(compiled.warnings)
     kept = [f for f in compiled.functions if wanted(f, settings)]
     for key, patterns, among in (
@@ -27,3 +31,20 @@ def narrowed(compiled: Compiled, settings: ServerSettings) -> Compiled:
         unique.setdefault(function.name, function)
     skipped = [Skipped(f.id, f"the name {f.name} is taken") for f in kept if unique[f.name] is not f]
     return replace(compiled, functions=[*unique.values()], warnings=warnings, skipped=[*compiled.skipped, *skipped])
+
+
+def renamed(functions: Sequence[Function], before: Iterable[Named]) -> list[Function]:
+    """The functions without what their names repeat. What was in the catalog `before` keeps its name, whatever an upstream adds."""
+    made = _named(functions)
+    names = kept_names([f._replace(name=brief) for f, brief in zip(made, brief_names(made), strict=True)], before)
+    return [f if f.name == name else replace(f, name=name) for f, name in zip(functions, names, strict=True)]
+
+
+def otherwise_called(functions: Sequence[Function]) -> list[Function]:
+    """The functions with the names that they may be meant by as well."""
+    others = other_names(_named(functions))
+    return [replace(f, aliases=(*f.aliases, *also)) if also else f for f, also in zip(functions, others, strict=True)]
+
+
+def _named(functions: Iterable[Function]) -> list[Named]:
+    return [Named(f.name, f.id, f.route) for f in functions]

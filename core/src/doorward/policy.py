@@ -90,7 +90,8 @@ def of_functions(patterns: tuple[str, ...]) -> Patterns:
 
 
 def _means(patterns: Patterns, function: Function) -> bool:
-    return function.server in patterns.written or patterns.fit(function.qualified, f"{function.server}.{function.id}")
+    names = (function.name, function.id, *function.aliases)
+    return function.server in patterns.written or patterns.fit(*(f"{function.server}.{name}" for name in names))
 
 
 def selected(function: Function, patterns: Iterable[str]) -> bool:
@@ -101,7 +102,7 @@ def selected(function: Function, patterns: Iterable[str]) -> bool:
 
 
 def _selects(pattern: str, function: Function) -> bool:
-    if pattern in (function.name, function.id, function.route):
+    if pattern in (function.name, function.id, function.route, *function.aliases):
         return True
     if pattern.startswith("tag:"):
         return any(fnmatchcase(tag, pattern[4:]) for tag in function.tags)
@@ -111,7 +112,7 @@ def _selects(pattern: str, function: Function) -> bool:
         method, _, path = function.route.partition(" ")
         wanted, _, where = pattern.partition(" ")
         return fnmatchcase(method, wanted) and (where == "*" or bool(_glob(where).fullmatch(path)))
-    return fnmatchcase(function.name, pattern) or fnmatchcase(function.id, pattern)
+    return any(fnmatchcase(name, pattern) for name in (function.name, function.id, *function.aliases))
 
 
 @lru_cache(1000)

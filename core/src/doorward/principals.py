@@ -63,6 +63,13 @@ class Principals:
     is whoever has this machine, whom that does not mean."""
 
     def __init__(self, loaded: Loaded) -> None:
+        self._secrets = loaded.secrets
+        self._presented: OrderedDict[str, str] = OrderedDict()
+        self._conceal = loaded.secrets.concealer(MOST_OF_ALL)
+        self.use(loaded)
+
+    def use(self, loaded: Loaded) -> None:
+        """Know the servers of a configuration, which may be read anew."""
         self._settings: Mapping[str, PrincipalSettings] = loaded.config.principals
         self._everyone = self._settings.get(EVERYONE, PrincipalSettings())
         tables = {LOCAL: PrincipalSettings()} | {name: self._merged(name, table) for name, table in self._settings.items()}
@@ -70,9 +77,6 @@ class Principals:
         self._rights = {name: Rights(table, servers) for name, table in tables.items()}
         self._rights_of_others = Rights(self._everyone, servers)
         self._servers = [*loaded.config.servers]
-        self._secrets = loaded.secrets
-        self._presented: OrderedDict[str, str] = OrderedDict()
-        self._conceal = loaded.secrets.concealer(MOST_OF_ALL)
 
     def rights(self, principal: str) -> Rights:
         """What the table of a principal gives. What it does not say is as in that of everyone."""

@@ -36,7 +36,8 @@ _STORED = [f for f in Function.__dataclass_fields__ if f not in ("server", "name
 def restored(server: str, name: str, record: str) -> Function:
     """A function of its record."""
     fields = from_json(record)
-    return Function(server=server, name=name, **{**fields, "tags": tuple(fields["tags"]), "headers": tuple(fields.get("headers", ()))})
+    tuples = {key: tuple(fields.get(key, ())) for key in ("tags", "headers", "aliases")}
+    return Function(server=server, name=name, **{**fields, **tuples})
 
 
 def scrubbed(function: Function, scrub: Callable[[str], str]) -> tuple[Function, str]:

@@ -37,6 +37,9 @@ NAME, NOUN, SUMMARY = 0.42, 0.07, 0.12
 DOES, MAY_DO, SERVER, DEPRECATED = 0.14, 0.1, 0.5, 0.05
 """What it adds to do what is wanted, or probably wanted, and to be of a server that is named; and what being deprecated takes."""
 
+BY_NAME = 0.05
+"""The part of a server's functions that may be called by its name without that being a word for what they are about."""
+
 AFFORDABLE = 2000
 """Functions that may have a word in their names for BM25 to weigh it: that costs the most."""
 
@@ -49,6 +52,7 @@ CALLED = 100.0
 VERB = 0.5
 """How much a verb such as `list` weighs against other words as rare."""
 
+_CALLED = "name noun route tags"
 _BRIEF, _LONG = "server name noun summary route tags", "description parameters"
 _UNSAID = FILLER | {stem(verb) for verb in ("list", "get", "read", "show", "retrieve", "create", "add", "update", "replace", "patch")}
 _UNSAID |= {"put", "post", "delet", "remov", "set", "v1", "v2", "v3", "rest"}
@@ -61,13 +65,14 @@ Rows = Callable[[str, Sequence[Any]], list[Any]]
 
 class Words:
     """In how many functions each word is: of servers, names, summaries, routes and tags. `doing` are all that do what is asked, by
-    kind, as far as that was asked."""
+    kind, and `called` whether functions are called so, as far as that was asked."""
 
     def __init__(self, counts: Mapping[str, int], functions: int, servers: Collection[str], doing: dict[str, frozenset[int]]) -> None:
         self.counts = counts
         self.functions = functions
         self.servers = servers
         self.doing = doing
+        self.called: dict[Phrase, bool] = {}
         self.ordered = sorted(counts)
         self.rarity = lru_cache(None)(self._rarity)
 
@@ -96,7 +101,7 @@ class Ranking:
     def __init__(self, rows: Rows, words: Words, question: Question, only: str, among: Collection[int] | None = None) -> None:
         self._read, self._words, self._question, self._only, self._among = rows, words, question, only, among
         concepts = [self._understood(c, after) for c, after in zip(question.concepts, [*question.concepts[1:], None], strict=True)]
-        named = [c for c in concepts if c.phrase[0] in words.servers]
+        named = [c for c in concepts if c.phrase[0] in words.servers and not self._is_word(c.phrase)]
         self._servers = [c.phrase for c in named]
         self._about = [c for c in concepts if c not in named] or named
         self._weights = {c.phrase: self._weight(c) for c in self._about}
@@ -110,6 +115,16 @@ class Ranking:
         first = heapq.nlargest(max(CANDIDATES, offset + limit), fits, key=fits.__getitem__)
         best = self._looked_at({row: fits[row] for row in first[:CANDIDATES]}) + first[CANDIDATES:]
         return best[offset : offset + limit], len(fits)
+
+    def _is_word(self, name: Phrase) -> bool:
+        """Whether the name of a server is a word as well, by which functions are called: `files`, unlike `github`."""
+        known = self._words.called
+        if name not in known:
+            matches = [f"{{{columns}}} : ({_any([name])})" for columns in (_CALLED, "server")]
+            count = "SELECT count(*) FROM search WHERE search MATCH ?"
+            called, of_servers = (self._read(count, [match])[0][0] for match in matches)
+            known[name] = called > BY_NAME * of_servers
+        return known[name]
 
     def _understood(self, concept: Concept, after: Concept | None) -> Concept:
         """With what may be meant by words that no name has, or that names write together (`port forward`: `portforward`)."""
@@ -138,7 +153,9 @@ class Ranking:
         if not fits and all(concept.plain for concept in self._about):  # `list`, and nothing that is called so
             facts = [(f"kind_{kind}",) for kind in self._question.kinds] + [("reads",)] * bool(self._question.kinds & READS)
             fits = dict.fromkeys(self._rows("facts", facts), 0.0)
-        for row in fits.keys() & set(self._rows("server", self._servers)):
+        of_named = self._rows("server", self._servers)
+        fits = fits or dict.fromkeys(of_named, 0.0)  # who names a server and what it does not know is shown what it has
+        for row in fits.keys() & set(of_named):
             fits[row] += SERVER
         for place, row in enumerate(self._by_bm25()):
             fits[row] = fits.get(row, 0) + BM25 / (1 + place / 10)

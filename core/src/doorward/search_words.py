@@ -22,7 +22,7 @@ FILLER = frozenset(
 )
 """Words that say nothing of what is asked for."""
 
-_APART = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_APART = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
 _WORD = re.compile(r"[^\W_]+")
 _ASCII_WORD = re.compile(r"[A-Z]{2,}s?(?![a-z])[0-9]*|[A-Z]?[a-z0-9]+|[A-Z](?=[A-Z][a-z])|[A-Za-z0-9]+")
 

@@ -21,8 +21,8 @@ from doorward.config import Loaded, Server, module_name
 from doorward.drivers import Source
 from doorward.errors import ConfigError, DoorwardError, MissingSecret, ServerError, StateError, UnknownName
 from doorward.logs import log
-from doorward.names import Named, kept_names, some
-from doorward.narrowing import narrowed
+from doorward.names import some
+from doorward.narrowing import narrowed, otherwise_called, renamed
 from doorward.plugins import Plugins
 from doorward.policy import wanted
 from doorward.principals import Principals
@@ -57,11 +57,24 @@ class Servers:
         self._locks: dict[str, anyio.Lock] = {}
         self._writer = anyio.CapacityLimiter(1)  # of the catalog: SQLite lets those who wait try again, not queue
         self.changed: Callable[[str], None] = lambda name: None
-        self.broken: dict[str, DoorwardError] = dict(loaded.broken)
+        self.broken: dict[str, DoorwardError] = {}
         self.behind: dict[str, DoorwardError] = {}
+        self.revision = 0
+        self.use(loaded)
+
+    def use(self, loaded: Loaded) -> None:
+        """Have the servers of a configuration, which may be read anew: `revision` is another one then."""
+        self.broken |= loaded.broken
         self.configured: dict[str, Server] = {n: s for n, s in loaded.servers.items() if not s.settings.disabled}
         self.modules = {module_name(n): n for n in self.configured}
         self._exposing = {module_name(n): s.settings for n, s in self.configured.items() if s.settings.expose}
+        self.revision += 1
+
+    async def renew(self, name: str) -> None:
+        """Forget what was made of a server's configuration, which is another now or gone. Calls that are made end before."""
+        self._makers.forget(name)
+        self.behind.pop(name, None)
+        await self._sources.retire(name)
 
     def usable_by(self, principal: str) -> Mapping[str, str]:
         """The servers that a principal can use: their configured names by their module names, in the order of the configuration."""
@@ -90,8 +103,8 @@ class Servers:
         return ((module, settings) for module, settings in self._exposing.items() if self.modules[module] not in self.broken)
 
     def per_principal(self, module: str) -> bool:
-        """Whether each principal has credentials of their own at a server."""
-        return self.configured[self.modules[module]].settings.per_principal
+        """Whether each principal has credentials of their own at a server; so it is taken for one that is not configured any more."""
+        return (name := self.modules.get(module)) is None or self.configured[name].settings.per_principal
 
     def drop(self, name: str, error: DoorwardError) -> None:
         """Take a server out of use, and remember why."""
@@ -109,8 +122,10 @@ class Servers:
     def using(self, module: str, principal: str) -> AbstractAsyncContextManager[Source]:
         """The source of a server for one call: one for all, or one of each principal where they have credentials of their own.
 
-        Raises: LimitExceeded, PluginError, ConfigError.
+        Raises: UnknownName for one that is not configured any more; LimitExceeded, PluginError, ConfigError.
         """
+        if module not in self.modules:
+            raise UnknownName(f"the server {module!r} is not there any more", hint="See list_servers.")
         return self._sources.using(self.modules[module], principal if self.per_principal(module) else LOCAL)
 
     def _make(self, name: str, whose: str) -> Source:
@@ -191,8 +206,8 @@ class Servers:
 
     async def compile_one(self, name: str, *, force: bool = False, dry_run: bool = False) -> Report | None:
         """Compile one server if its document or its configuration has changed, and see to its guide in any case.
-        `None`: it is broken."""
-        report = await self._compile_one(name, force, dry_run)
+        `None`: it is broken, or not configured any more."""
+        report = await self._compile_one(name, force, dry_run) if name in self.configured else None
         wrong = await self._skills.refresh(name)
         if wrong:
             log.warning("skills_missing", server=name, why=wrong)
@@ -214,7 +229,7 @@ class Servers:
                     self.broken.pop(name, None)
                     return before
                 started = time.perf_counter()
-                compiled = self._narrowed(name, await anyio.to_thread.run_sync(clean_compile, await source.compile()))
+                compiled = await self._narrowed(name, await anyio.to_thread.run_sync(clean_compile, await source.compile()))
                 ms = (time.perf_counter() - started) * 1000
                 if dry_run:
                     return Report(
@@ -237,6 +252,8 @@ class Servers:
                     return before
                 self.drop(name, error)
             except Exception as error:  # a defect of one source must not stop the others
+                if name not in self.configured:  # any more
+                    return None
                 log.error("compile_crashed", server=name, trace=self._loaded.secrets.scrub(traceback.format_exc()))
                 self.drop(
                     name,
@@ -265,24 +282,18 @@ class Servers:
     def fingerprint(self, name: str) -> str:
         """A hash of the server's configuration (references unresolved) and of what compiles it."""
         server = self.configured[name]
-        entries = self._plugins.index.named("source", server.settings.source)
-        return digest(
-            server.settings.model_dump(mode="json"), dict(server.options), str(self._loaded.folder), [e.given_by for e in entries]
-        )
+        given = [entry.given_by for entry in self._plugins.index.named("source", server.settings.source)]
+        return digest(server.settings.model_dump(mode="json"), dict(server.options), str(self._loaded.folder), given)
 
-    def _narrowed(self, name: str, compiled: Compiled) -> Compiled:
+    async def _narrowed(self, name: str, compiled: Compiled) -> Compiled:
         """What hooks and the server's own configuration leave of a compile."""
-        functions = self._with_kept_names(module_name(name), compiled.functions)
-        self._plugins.hook.source_compiled(server=name, functions=functions)
-        return narrowed(replace(compiled, functions=functions), self.configured[name].settings)
-
-    def _with_kept_names(self, module: str, functions: Sequence[Function]) -> list[Function]:
-        """What was in the catalog keeps its name, whatever an upstream adds."""
-        before: list[Named] = []
+        before = []
         with suppress(StateError):
-            before = [*self._catalog.named(module)]
-        names = kept_names([Named(f.name, f.id, f.route) for f in functions], before)
-        return [f if f.name == name else replace(f, name=name) for f, name in zip(functions, names, strict=True)]
+            before = [*self._catalog.named(module_name(name))]
+        functions = await anyio.to_thread.run_sync(renamed, compiled.functions, before)
+        self._plugins.hook.source_compiled(server=name, functions=functions)
+        functions = await anyio.to_thread.run_sync(otherwise_called, functions)
+        return narrowed(replace(compiled, functions=functions), self.configured[name].settings)
 
     async def close(self) -> None:
         """Close every source that was opened."""

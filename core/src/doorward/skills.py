@@ -40,6 +40,10 @@ class Skills:
         self._loaded = loaded
         self._principals = principals
         self._state = state
+        self.use(loaded)
+
+    def use(self, loaded: Loaded) -> None:
+        """Know the guides of a configuration, which may be read anew."""
         self._places = {
             module_name(name): (name, server.settings.skills)
             for name, server in loaded.servers.items()

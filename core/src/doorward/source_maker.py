@@ -44,6 +44,10 @@ class SourceMaker:
             self._options[server.name] = found
         return found
 
+    def forget(self, name: str) -> None:
+        """Validate the settings of a server anew: they are others."""
+        self._options.pop(name, None)
+
     def make(self, server: Server, whose: str, changed: Callable[[], None]) -> Source:
         """A new source, which calls `changed` when its server says so. Imports the plugin, opens nothing.
 

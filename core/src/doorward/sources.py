@@ -43,6 +43,7 @@ class Sources:
         self._closed = closed
         self._clock = clock
         self._open: dict[Key, _Open] = {}
+        self._retired: dict[int, tuple[str, _Open, Awaitable[None]]] = {}
 
     def get(self, name: str, whose: str) -> Source:
         """The source, which stays open as long as it is used now and then. Raises: what making it raises."""
@@ -63,16 +64,29 @@ class Sources:
         finally:
             entry.calls -= 1
             entry.used = self._clock()
+            if not entry.calls and (retired := self._retired.pop(id(entry), None)):
+                await self._end(*retired)
 
     async def sweep(self) -> None:
         """Close what no principal has used for a while."""
         for key in [key for key in self._idle() if self._clock() - self._open[key].used > IDLE]:
             await self._close(key)
 
+    async def retire(self, name: str) -> None:
+        """Close the sources of a server whose configuration is another, or gone, each when its calls are over."""
+        for key in [key for key in self._open if key[0] == name]:
+            if not self._open[key].calls:
+                await self._close(key)
+                continue
+            entry = self._open.pop(key)
+            self._retired[id(entry)] = name, entry, self._closed(*key)  # now: the next source of that name has an auth of its own
+
     async def close(self) -> None:
         """Close everything."""
         for key in [*self._open]:
             await self._close(key)
+        while self._retired:
+            await self._end(*self._retired.popitem()[1])
 
     def _entry(self, name: str, whose: str) -> _Open:
         entry = self._open.get((name, whose))
@@ -96,9 +110,12 @@ class Sources:
         if (entry := self._open.pop(key, None)) is None:  # another has closed it meanwhile
             return
         closed = self._closed(*key)  # now: whose it is may come again while we wait, and then has another one
+        await self._end(key[0], entry, closed)
+
+    async def _end(self, name: str, entry: _Open, closed: Awaitable[None]) -> None:
         with anyio.CancelScope(shield=True):  # whose task this is may end: what is half closed would stay so
             try:
                 await entry.source.close()
             except Exception:  # the others must be closed as well
-                log.exception("close_failed", server=key[0])
+                log.exception("close_failed", server=name)
             await closed

@@ -28,7 +28,9 @@ class Function:
     result, `None` if nobody knows it. `route` (`"GET /repos/{owner}"`) is for patterns and search. `names` says what the
     upstream calls those parameters that have another name here; a call may use either. `sends_null` says that None for an optional
     parameter reaches the source although its schema does not have null; else it is left out. `headers` are the names of those that an
-    answer is said to have beside its value. `data` is the source's own: whatever it needs to perform the call; plain JSON, never a secret.
+    answer is said to have beside its value. `aliases` are further names by which programs and patterns may mean it. `open`: the upstream
+    may take arguments that nothing names, if the operator says so (`extra`). `data` is the source's own: whatever it needs to perform
+    the call; plain JSON, never a secret.
     """
 
     server: str
@@ -47,6 +49,8 @@ class Function:
     names: Mapping[str, str] = field(default_factory=dict)
     sends_null: bool = False
     headers: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    open: bool = False
     data: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -15,6 +15,7 @@ from doorward.logs import log
 
 if TYPE_CHECKING:
     from doorward.catalog import Catalog
+    from doorward.reconfiguration import Reconfiguration
     from doorward.servers import Servers
 
 ROUND = 1.0
@@ -87,10 +88,11 @@ async def steadily(work: Callable[[], Awaitable[None]]) -> None:
 class Upkeep:
     """Compiles the servers of one gateway in the background."""
 
-    def __init__(self, servers: Servers, catalog: Catalog, refresh: float) -> None:
+    def __init__(self, servers: Servers, catalog: Catalog, refresh: float, reconfiguration: Reconfiguration) -> None:
         self._servers = servers
         self._catalog = catalog
         self._refresh = refresh or float("inf")
+        self._reconfiguration = reconfiguration
         self._changed: set[str] = set()
         self._told = anyio.Event()
         servers.changed = self._has_changed
@@ -108,7 +110,7 @@ class Upkeep:
         finally:
             done()
         async with anyio.create_task_group() as group:
-            for work in (self._try_again, self._restore, partial(self._follow, stale)):
+            for work in (self._try_again, self._restore, self._reconfigure, partial(self._follow, stale)):
                 group.start_soon(self._go_on, work)
 
     async def _go_on(self, work: Callable[[], Awaitable[None]]) -> None:
@@ -128,6 +130,13 @@ class Upkeep:
             failed = [*given_up(self._servers), *unstored(self._servers)]
             pause = min(2 * pause, MOST_PAUSE) if failed else PAUSE
             await self._compile(failed)
+
+    async def _reconfigure(self) -> None:
+        """Servers that are added to the configuration, changed or removed need no restart."""
+        while True:
+            await anyio.sleep(ROUND)
+            for name in await self._reconfiguration.look():
+                self._has_changed(name)
 
     async def _restore(self) -> None:
         """A catalog that was removed, replaced or broken is made again without anybody's asking, and served as it was meanwhile."""

@@ -198,6 +198,21 @@ def test_a_tool_takes_other_arguments_if_it_says_so(schema: Any, open_to: Any) -
 
 
 @pytest.mark.parametrize(
+    ("schema", "open_to"),
+    [
+        ({"type": "object", "properties": {"a": {}}}, True),
+        ({"type": "object", "properties": {"a": {}}, "additionalProperties": False}, False),
+        ({"type": "object", "properties": {"a": {}}, "additionalProperties": True}, False),  # it is already
+        (None, False),
+        (True, False),
+    ],
+)
+def test_a_tool_may_be_opened_that_does_not_say_no(schema: Any, open_to: bool) -> None:
+    """What a tool's schema leaves open, the operator may allow (`extra`)."""
+    assert only(compiled("s", [{"name": "t", "inputSchema": schema}])).open is open_to
+
+
+@pytest.mark.parametrize(
     ("schema", "returns", "wrapped"),
     [
         (None, None, False),

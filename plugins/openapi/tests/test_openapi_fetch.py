@@ -9,7 +9,7 @@ import anyio
 import httpx2
 import pytest
 import zstandard
-from doorward import ConfigError, ServerContext, ServerError
+from doorward import ConfigError, MissingSecret, ServerContext, ServerError
 from doorward_openapi import OpenAPI
 from pydantic import ValidationError
 
@@ -144,12 +144,21 @@ async def test_openapi_a_url_that_says_where_calls_go(tmp_path, upstream, docume
 
 
 @pytest.mark.parametrize(
-    ("base_url", "refuses", "sent"),
-    [("same", False, [True]), ("https://other.test", False, [False]), (None, False, [False]), (None, True, [False, True])],
+    ("base_url", "server", "refuses", "sent"),
+    [
+        ("same", None, False, [True]),
+        ("https://other.test", None, False, [False]),
+        ("https://other.test", "/v1", False, [False]),
+        (None, None, False, [False, True]),
+        (None, "/v1", False, [False, True]),
+        (None, "https://other.test", False, [False]),
+        (None, "https://other.test", True, [False, True]),
+    ],
 )
-async def test_openapi_download_credentials(tmp_path, upstream, operation, base_url, refuses, sent):
-    """Credentials go with a download to the API's own origin, never to another one, and to an unknown one only if it asks."""
-    upstream.answers["/api.json"] = (200, {}, json.dumps(operation()).encode())
+async def test_openapi_download_credentials(tmp_path, upstream, operation, base_url, server, refuses, sent):
+    """Credentials go with a download to the API's own origin, as the operator or the document there says, never to another one, and to an
+    unknown one only if it asks."""
+    upstream.answers["/api.json"] = (200, {}, json.dumps({**operation(), **({"servers": [{"url": server}]} if server else {})}).encode())
     if refuses:
         upstream.answers["/api.json"] = (401, {}, b"")
     settings = {"spec": f"{upstream.url}/api.json", "base_url": upstream.url if base_url == "same" else base_url}
@@ -515,3 +524,120 @@ async def test_openapi_files_are_bounded_together(tmp_path, operation, monkeypat
     (tmp_path / "api.json").write_text(json.dumps(operation(parameters=parts)))
     with pytest.raises(ConfigError, match="too large altogether"):
         await source(tmp_path, spec="api.json").fingerprint()
+
+
+def public(operation, more=(), **root):
+    """A document that has more for those who come with credentials."""
+    whole = operation()
+    paths = {**whole["paths"], **{path: {"get": {"operationId": path.strip("/")}} for path in more}}
+    return json.dumps({**whole, "paths": paths, **root}).encode()
+
+
+def by_credentials(open_to_all, own, **headers):
+    """An answer with an ETag of its own for those with credentials, as the text of the document is another."""
+
+    def answer(told):
+        asked = {name.lower(): value for name, value in told["headers"]}
+        body, etag = (own, '"own"') if "authorization" in asked else (open_to_all, '"open"')
+        return (304, {}, b"") if asked.get("if-none-match") == etag else (200, {"ETag": etag, **headers}, body)
+
+    return answer
+
+
+async def test_openapi_a_document_that_has_more_with_credentials(tmp_path, upstream, operation):
+    """A document of the API's own origin is that which credentials show, and it is told what they bring; kept apart from what all see."""
+    upstream.answers["/api.json"] = by_credentials(public(operation), public(operation, ["/a", "/b"]))
+    for _ in range(2):  # as after a restart: what was kept is used
+        server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json")
+        await server.fingerprint()
+        made = await server.compile()
+        await server.close()
+        assert len(made.functions) == 3
+        assert made.warnings[0] == "the document was asked for with credentials: 3 operations, 1 without"
+    assert [dict(told["headers"]).get("If-None-Match") for told in upstream.seen] == [None, None, '"open"', '"own"']
+    assert await names(tmp_path, spec=f"{upstream.url}/api.json") == ["op"]
+
+
+async def test_openapi_a_document_that_is_the_same_for_all_is_not_told(tmp_path, upstream, operation):
+    """Where credentials make no difference, nothing is said of them."""
+    upstream.answers["/api.json"] = (200, {}, public(operation))
+    server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json")
+    assert not (await server.compile()).warnings
+    await server.close()
+
+
+@pytest.mark.parametrize(("status", "why"), [(401, "401"), (500, "500")])
+async def test_openapi_credentials_that_do_not_serve(tmp_path, upstream, operation, status, why):
+    """If the document cannot be had with credentials, it is read as everybody sees it, and that is told."""
+    refused = (status, {}, b"")
+    upstream.answers["/api.json"] = lambda told: refused if upstream.header("Authorization") else (200, {}, public(operation))
+    server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json", retries=0)
+    made = await server.compile()
+    await server.close()
+    assert [f.id for f in made.functions] == ["op"]
+    assert "as everybody sees it" in made.warnings[0]
+    assert why in made.warnings[0]
+
+
+@pytest.mark.parametrize("base_url", [True, False])
+async def test_openapi_credentials_that_are_not_there_yet(tmp_path, upstream, operation, base_url):
+    """A variable that is not set is told with the document, which is read without."""
+
+    class Lacking(httpx2.Auth):
+        def auth_flow(self, request):
+            raise MissingSecret("${API_TOKEN} is not set", hint="Set it.")
+            yield request
+
+    upstream.answers["/api.json"] = (200, {}, public(operation))
+    server = source(tmp_path, Lacking(), spec=f"{upstream.url}/api.json", **({"base_url": upstream.url} if base_url else {}))
+    made = await server.compile()
+    await server.close()
+    assert "may have more with" in made.warnings[0]
+    assert "${API_TOKEN} is not set" in made.warnings[0]
+
+
+@pytest.mark.parametrize("says", ["own", "spec", "nothing"])
+async def test_openapi_a_document_elsewhere_gets_no_credentials(tmp_path, upstream, elsewhere, operation, monkeypatch, says):
+    """A document to which the configured URL redirects has none, whatever servers it names; nor does its origin."""
+    from doorward_openapi import destinations
+
+    monkeypatch.setattr(destinations, "not_public", lambda address: "")  # loopback is all that a test has
+    upstream.answers["/api.json"] = (302, {"Location": f"{elsewhere.url}/api.json"}, b"")
+    url = {"own": elsewhere.url, "spec": upstream.url}.get(says)
+    elsewhere.answers["/api.json"] = (200, {}, public(operation, **({"servers": [{"url": url}]} if url else {})))
+    server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json")
+    await server.compile()
+    await server.close()
+    assert not any(name == "Authorization" for at in (upstream, elsewhere) for told in at.seen for name, _ in told["headers"])
+
+
+async def test_openapi_a_redirect_of_those_with_credentials(tmp_path, upstream, elsewhere, operation, monkeypatch):
+    """A server that sends those who come with credentials elsewhere gets them nowhere else."""
+    from doorward_openapi import destinations
+
+    monkeypatch.setattr(destinations, "not_public", lambda address: "")
+    away = (302, {"Location": f"{elsewhere.url}/api.json"}, b"")
+    upstream.answers["/api.json"] = lambda told: away if upstream.header("Authorization") else (200, {}, public(operation))
+    elsewhere.answers["/api.json"] = (200, {}, public(operation, ["/more"]))
+    server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json")
+    await server.compile()
+    await server.close()
+    assert elsewhere.seen
+    assert elsewhere.header("Authorization") == []
+
+
+@pytest.mark.parametrize("where", ["/v1", "https://api.other.test"])
+async def test_openapi_files_of_a_document_come_as_it_does(tmp_path, upstream, operation, where):
+    """What a document refers to is asked for with credentials where itself says that the API is, not because a file says nothing."""
+    upstream.answers["/api.json"] = (
+        200,
+        {},
+        json.dumps({**operation(parameters=[{"$ref": "p.json"}]), "servers": [{"url": where}]}).encode(),
+    )
+    upstream.answers["/p.json"] = (200, {}, b'{"name": "q", "in": "query", "schema": {}}')
+    server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json")
+    await server.compile()
+    await server.close()
+    sent = [(told["path"], any(name == "Authorization" for name, _ in told["headers"])) for told in upstream.seen]
+    home = where == "/v1"
+    assert sent == [("/api.json", False), *([("/api.json", True)] if home else []), ("/p.json", home)]

@@ -48,11 +48,11 @@ class Changes:
         self._sessions.pop(key, None)
 
     async def watch(self, gate: Gateway) -> None:
-        """Tell of each change of the catalog, until cancelled."""
-        seen = gate.catalog.version()
+        """Tell of each change of the catalog, and of the servers that there are, until cancelled."""
+        seen = gate.catalog.version(), gate.servers.revision
         while True:
             await anyio.sleep(LOOK_EVERY)
-            if (now := gate.catalog.version()) != seen:
+            if (now := (gate.catalog.version(), gate.servers.revision)) != seen:
                 seen = now
                 await self.tell(ToolsListChanged())
                 await self.tell(ResourcesListChanged())

@@ -216,9 +216,9 @@ def _server_line(server: Mapping[str, Any]) -> str:
     if "broken" in server:
         return f"{server['name']}: {indented(server['broken'])}"
     more = ", …" if server["functions"] > len(server["first"]) else ""
-    return f"{server['name']}: {server['functions']} functions: {', '.join(server['first'])}{more}" + (
-        f" ({server['note']})" if "note" in server else ""
-    )
+    about = f"\n  {server['about']}" if "about" in server else ""
+    note = f" ({server['note']})" if "note" in server else ""
+    return f"{server['name']}: {server['functions']} functions: {', '.join(server['first'])}{more}{note}{about}"
 
 
 def _result(answer: Answer) -> t.CallToolResult:

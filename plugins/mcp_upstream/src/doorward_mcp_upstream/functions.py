@@ -91,6 +91,7 @@ def _function(server: str, name: str, tool: Mapping[str, Any], schemas: Schemas,
         destructive=not read_only and hints.get("destructiveHint") is not False,  # the specification's default is true
         idempotent=read_only or hints.get("idempotentHint") is True,
         names=originals,
+        open=arguments["additionalProperties"] is False and tool["inputSchema"].get("additionalProperties") is not False,
         data={"tool": id, "era": era, "schema": promise, **({"wrapped": True} if wrapped else {})},
     )
 

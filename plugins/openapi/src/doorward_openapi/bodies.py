@@ -30,10 +30,11 @@ _FUEL = 1000
 
 
 class _Members(NamedTuple):
-    """Properties (each with the file in which it stands), and which of them are required."""
+    """Properties (each with the file in which it stands), which of them are required, and who says that there are no others."""
 
     nodes: dict[str, tuple[Any, str]]
     required: set[str]
+    closed: list[str]
 
 
 class Bodies:
@@ -140,7 +141,7 @@ class Bodies:
             # A default is what something new has: it must not change what is there.
             value = known.value(self._documents, node, file, default=method != "PATCH") if name in found.required else None
             keywords.append(Keyword(name, "body", schema, required, wire, value))
-        return keywords, {**plan, "spread": True, "required": needed}
+        return keywords, {**plan, "spread": True, "required": needed} | ({} if found.closed else {"open": True})
 
     def _whole(self, entry: Mapping[str, Any], file: str, plan: Mapping[str, Any], what: binary.Bytes, mode: Mode) -> dict[str, Any]:
         """The schema of a body that is one argument."""
@@ -177,7 +178,7 @@ class Bodies:
             return None
         if any(not _only_requires(node[k]) for k in ("oneOf", "anyOf") if k in node):
             return None
-        members = _Members({}, set())
+        members = _Members({}, set(), [key for key in _OTHERS if node.get(key) is False])
         if isinstance(required := node.get("required"), list):
             members.required.update(name for name in required if isinstance(name, str))
         for part in node["allOf"] if isinstance(node.get("allOf"), list) else ():
@@ -188,6 +189,7 @@ class Bodies:
                 return None
             members.nodes.update(found.nodes)
             members.required.update(found.required)
+            members.closed.extend(found.closed)
         properties = node.get("properties")
         if isinstance(properties, dict):
             members.nodes.update({str(name): (part, file) for name, part in properties.items()})

@@ -8,14 +8,16 @@ import json
 import os
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+from urllib.parse import urldefrag
 
 import anyio
 from doorward import ConfigError, LoginRefused, MissingSecret, ServerError, own_folder, status
 
-from doorward_openapi.document import MOST_BYTES
+from doorward_openapi.document import MOST_BYTES, decompress, parse
+from doorward_openapi.operations import METHODS
 from doorward_openapi.servers import among, same_origin, shown
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 MOST_KEPT = 200
 """Documents of one server in its folder, of `2 * MOST_BYTES` together; the oldest go."""
+
+_REFUSED = (401, 403, 404)
 
 _ACCEPT = {"Accept": b"application/json, application/yaml, */*;q=0.8"}
 
@@ -47,7 +51,8 @@ class Downloads:
     """Downloads the documents of one server.
 
     Credentials go along where a document's origin is that of the API (`base_url`) or one of its `origins`. Where `base_url` is not
-    known, the origin of `spec` gets them if it refuses without. No other origin ever does.
+    known, the origin of `spec` gets them if it refuses without, or if its document says that the API is there (`is_home`; then it is in
+    `home`). No other origin ever does. `notes` then has what to tell of it.
     """
 
     server: str
@@ -57,47 +62,82 @@ class Downloads:
     base_url: str | None
     origins: Sequence[str]
     timeout: float
+    is_home: Callable[[str, bytes], bool] = lambda url, body: False
+    notes: list[str] = field(default_factory=list)
+    home: list[str] = field(default_factory=list)
 
     async def __call__(self, url: str) -> Downloaded:
         """A document, redirects followed.
 
-        Raises: ServerError.
+        Raises: ServerError; MissingSecret, LoginRefused for one that cannot be had without.
         """
-        what = f"{self.server}: the document {shown(url)}"
-        before = await anyio.to_thread.run_sync(self.kept.read, url)
-        answer = await self._asked(what, url, before.validators if before else {})
-        if answer.status == 304 and before:
-            if before.place == _digest(answer.url):
-                return Downloaded(answer.url, before.body)
-            answer = await self._asked(what, url, {})  # the redirect leads elsewhere by now: what was kept is of another place
-        if answer.status != 200:
-            hint = "Check `spec`, and `auth` if the document needs it."
-            raise ServerError(f"{what} cannot be had: {status(answer.status)}", hint=hint)
-        await anyio.to_thread.run_sync(self.kept.write, url, answer.url, answer.headers, answer.body)
-        return Downloaded(answer.url, answer.body)
-
-    async def _asked(self, what: str, url: str, validators: Mapping[str, bytes]) -> Answer:
-        get, headers, trusted = self.get(), {**_ACCEPT, **validators}, self._trusted(url)
-        lacking = None
+        trusted, lacking = self._trusted(url), None
         if trusted:
             try:
-                return await get(what, url, headers, self.timeout, MOST_BYTES, credentials=True)
+                return self._usable(url, await self._asked(url, credentials=True))
             except (MissingSecret, LoginRefused) as error:  # what calls need; many documents are open to all
                 lacking = error
-        answer = await get(what, url, headers, self.timeout, MOST_BYTES, credentials=False)
-        if lacking and answer.status in (401, 403, 404):
-            raise lacking
-        if trusted is None and answer.status in (401, 403, 404):
-            answer = await get(what, url, headers, self.timeout, MOST_BYTES, credentials=True)
+        answer = await self._asked(url, credentials=False)
+        if answer.status in _REFUSED:
+            if lacking:
+                raise lacking
+            return self._usable(url, await self._asked(url, credentials=True) if trusted is None else answer)
+        found = self._usable(url, answer)
+        if lacking:
+            self._note(url, f"was asked for without credentials, and may have more with them: {lacking}")
+        if trusted is None and url == urldefrag(self.spec)[0] and await anyio.to_thread.run_sync(self.is_home, *found):
+            self.home.append(url)
+            return await self._more(url, found)
+        return found
+
+    async def _more(self, url: str, found: Downloaded) -> Downloaded:
+        """The document as it is with credentials, if it can be had; else as everybody sees it."""
+        try:
+            own = self._usable(url, await self._asked(url, credentials=True))
+        except (ConfigError, ServerError) as error:  # a credential that cannot be had, or does not serve
+            self._note(url, f"is read as everybody sees it, and may have more with credentials: {error}")
+            return found
+        if own.body != found.body:
+            counts = await anyio.to_thread.run_sync(lambda: [operations(each.body) for each in (own, found)])
+            self._note(url, "was asked for with credentials: {} operations, {} without".format(*counts))
+        return own
+
+    def _note(self, url: str, what: str) -> None:
+        if url == urldefrag(self.spec)[0]:  # of the document itself; what it refers to comes along
+            self.notes.append(f"the document {what}")
+
+    def _usable(self, url: str, answer: Answer) -> Downloaded:
+        if answer.status != 200:
+            hint = "Check `spec`, and `auth` if the document needs it."
+            raise ServerError(f"{self._what(url)} cannot be had: {status(answer.status)}", hint=hint)
+        return Downloaded(answer.url, answer.body)
+
+    async def _asked(self, url: str, *, credentials: bool) -> Answer:
+        """The answer; what was kept of it stands in for one that says that it has not changed."""
+        key = f"{url}#with credentials" if credentials else url  # what others see is not what was kept
+        before = await anyio.to_thread.run_sync(self.kept.read, key)
+        answer = await self._got(url, before.validators if before else {}, credentials)
+        if answer.status == 304 and before:
+            if before.place == _digest(answer.url):
+                return replace(answer, status=200, body=before.body)
+            answer = await self._got(url, {}, credentials)  # the redirect leads elsewhere by now: what was kept is of another place
+        if answer.status == 200:
+            await anyio.to_thread.run_sync(self.kept.write, key, answer.url, answer.headers, answer.body)
         return answer
 
+    async def _got(self, url: str, validators: Mapping[str, bytes], credentials: bool) -> Answer:
+        return await self.get()(self._what(url), url, {**_ACCEPT, **validators}, self.timeout, MOST_BYTES, credentials=credentials)
+
+    def _what(self, url: str) -> str:
+        return f"{self.server}: the document {shown(url)}"
+
     def _trusted(self, url: str) -> bool | None:
-        """Whether credentials go to a URL; `None`: if it refuses without."""
+        """Whether credentials go to a URL; `None`: if it refuses without, or has the API's own document."""
         if among(url, self.origins):
             return True
         if self.base_url:
             return same_origin(url, self.base_url)
-        return None if same_origin(url, self.spec) else False
+        return (bool(self.home) or None) if same_origin(url, self.spec) else False
 
 
 class Entry(NamedTuple):
@@ -169,3 +209,14 @@ def _write(file: Path, content: bytes) -> None:
 
 def _digest(url: str) -> str:
     return hashlib.sha256(url.encode(errors="surrogatepass")).hexdigest()
+
+
+def operations(body: bytes) -> int:
+    """How many operations a document seems to have; 0 for what is none."""
+    try:
+        root = parse(decompress(body, ""), "")
+    except ConfigError:
+        return 0
+    paths = root.get("paths") if isinstance(root, dict) else None
+    items = [item for item in paths.values() if isinstance(item, dict)] if isinstance(paths, dict) else []
+    return sum(method in METHODS for item in items for method in item)

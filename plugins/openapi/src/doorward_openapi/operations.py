@@ -126,6 +126,7 @@ class Operations:
             sends_null=bool(plan and plan.get("spread") and plan["kind"] == "json"),
             headers=tuple(answer.headers),
             names={argument: k.name for argument, k in arguments.items() if k.name not in ("", argument)},
+            open=bool(plan and plan.get("open")),
             data=data,
         )
 

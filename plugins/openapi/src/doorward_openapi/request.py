@@ -62,6 +62,9 @@ def build(base: str, data: Mapping[str, Any], arguments: Mapping[str, Any]) -> R
                 body.append((wire, value))
     if cookies:
         headers["Cookie"] = _header("a cookie", "; ".join(cookies))
+    if extra := arguments.keys() - {wire["arg"] for wire in data["arguments"]}:  # which the operator allows
+        steering.check(extra)
+        body += [({"name": name, "explode": True}, arguments[name]) for name in arguments if name in extra]
     content = None
     chosen = headers.pop("Content-Type", b"").decode() or None
     if "body" in data and (built := payload.build(data["body"], body, chosen)):

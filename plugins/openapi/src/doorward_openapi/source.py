@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 import anyio
-from doorward import Call, Compiled, Refused, Reply, Schema, ServerContext, ServerError, Settings, Template, aside
+from doorward import Call, Compiled, ConfigError, Refused, Reply, Schema, ServerContext, ServerError, Settings, Template, aside
 from pydantic import Field, JsonValue, PositiveFloat, field_validator
 
 from doorward_openapi import servers
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from doorward_openapi.refs import Bundle
     from doorward_openapi.routes import Routes
 
-    Read = tuple[Bundle, dict[str, bytes]]
-    """A document, and its overlays by where they are."""
+    Read = tuple[Bundle, dict[str, bytes], list[str]]
+    """A document, its overlays by where they are, and what to tell of how it was had."""
 
 _LOCAL = "http://localhost"
 """What a request over a Unix socket says of its host, if nothing else is configured."""
@@ -113,7 +113,7 @@ class OpenAPI:
         from doorward_openapi.fetch import digest
         from doorward_openapi.refs import Bundle
 
-        self._read = bundle, overlays = await self._fetch()
+        self._read = bundle, overlays, _ = await self._fetch()
         read = [bundle, *(Bundle(uri, {uri: raw}) for uri, raw in overlays.items())]
         return " ".join(await anyio.to_thread.run_sync(lambda: [digest(bundle) for bundle in read]))
 
@@ -125,13 +125,14 @@ class OpenAPI:
         read, self._read = self._read, None
         return await self._compiled(*(read or await self._fetch()))
 
-    async def _compiled(self, bundle: Bundle, overlays: dict[str, bytes]) -> Compiled:
+    async def _compiled(self, bundle: Bundle, overlays: dict[str, bytes], notes: list[str]) -> Compiled:
         from doorward_openapi.compiler import Choices, compile_document
 
         settings = self._settings
         local = _LOCAL if settings.socket else None
         choices = Choices(settings.base_url, list(settings.headers), settings.origins, settings.variables, overlays, local)
-        return await anyio.to_thread.run_sync(compile_document, self._server.name, bundle, choices)
+        compiled = await anyio.to_thread.run_sync(compile_document, self._server.name, bundle, choices)
+        return replace(compiled, warnings=[*notes, *compiled.warnings])
 
     async def call(self, call: Call) -> Any:
         """Make the HTTP request of a function.
@@ -235,11 +236,11 @@ class OpenAPI:
             self._known.add(named)
 
     async def _names(self, base: str) -> bool:
-        bundle, overlays = await self._fetch()
+        bundle, overlays, notes = await self._fetch()
         host, texts = (urlsplit(base).hostname or "").encode(), [*bundle.files.values(), *overlays.values()]
         if await anyio.to_thread.run_sync(lambda: any(host in text.lower() for text in texts)):
             return True
-        compiled = await self._compiled(bundle, overlays)  # made of variables, perhaps
+        compiled = await self._compiled(bundle, overlays, notes)  # made of variables, perhaps
         return base in {function.data.get("base") for function in compiled.functions}
 
     def _client(self) -> Client:
@@ -265,11 +266,33 @@ class OpenAPI:
         settings, server = self._settings, self._server
         kept = Kept(server.state / "documents")
         download = Downloads(
-            server.name, lambda: self._client().get, kept, settings.spec, settings.base_url, settings.origins, settings.timeout
+            server.name,
+            lambda: self._client().get,
+            kept,
+            settings.spec,
+            settings.base_url,
+            settings.origins,
+            settings.timeout,
+            self._is_home,
         )
         bundle = await fetch(settings.spec, server.folder, download, settings.origins)
         overlays: dict[str, bytes] = {}
         for overlay in settings.overlay:
             found = await fetch(overlay, server.folder, download, settings.origins, key="overlay")
             overlays[found.root] = found.files[found.root]
-        return bundle, overlays
+        return bundle, overlays, download.notes
+
+    def _is_home(self, url: str, body: bytes) -> bool:
+        """Whether a document that everybody may read says that the API is where it is itself, at the origin of `spec`: then credentials go
+        there with every call, and with them the document may say more."""
+        from doorward_openapi.document import decompress, parse
+
+        settings = self._settings
+        if not (settings.headers or self._server.auth() is not None) or not servers.same_origin(url, settings.spec):
+            return False
+        try:
+            root = parse(decompress(body, ""), "")
+            base = servers.root_base(root, url, servers.Variables(settings.variables)) if isinstance(root, dict) else None
+        except ConfigError:  # the compile will tell
+            return False
+        return base is None or servers.same_origin(base, settings.spec)
