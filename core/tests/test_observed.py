@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from doorward import Call, Compiled, File, Function, LimitExceeded, Reply, ServerContext, ServerError, Settings
 from doorward import signature as written
+from doorward.cards import describe
 from doorward.catalog import Catalog
 from doorward.observed import LARGEST, Observed, Shape, as_schema, bounded, merge, shape
-from doorward.signatures import describe, stub
+from doorward.signatures import stub
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

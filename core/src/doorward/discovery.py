@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from doorward import signatures
+from doorward import cards, signatures
 from doorward.aliases import RUNTIME, Aliases, aliases
 from doorward.config import module_name
 from doorward.cursors import cursor_at, offset_of, page
@@ -150,7 +150,7 @@ class Discovery:
             "function": function.qualified,
             "import": f"from {function.server} import {function.name}",
             "signature": signatures.signature(function, definitions, seen=seen),
-            "text": signatures.describe(function, definitions, module=function.server, seen=seen),
+            "text": cards.describe(function, definitions, module=function.server, seen=seen),
         }
 
     def _seen(self, function: Function) -> Observation | None:
@@ -170,9 +170,9 @@ class Discovery:
         if (seen := self._seen(function)) is not None:
             function = replace(function, returns=seen.schema)
         found = {"function": f"{function.qualified}#{asked[:100]}"}
-        if text := signatures.describe_class(function, definitions, asked):
+        if text := cards.describe_class(function, definitions, asked):
             return found | {"text": text}
-        known = ", ".join(signatures.class_names(function, definitions)[:30]) or "none"
+        known = ", ".join(cards.class_names(function, definitions)[:30]) or "none"
         return found | {"error": f"{function.qualified} has no class {asked[:100]!r}. Its classes: {known}"}
 
     def _about(self, name: str, principal: str) -> dict[str, Any] | None:

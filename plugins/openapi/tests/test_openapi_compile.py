@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from doorward import ConfigError, ServerError, signatures
+from doorward import ConfigError, ServerError, cards
 
 pytestmark = pytest.mark.anyio
 
@@ -388,7 +388,7 @@ async def test_openapi_discriminators_tell_the_variants_apart(api, operation):
     dog = {"allOf": [{"$ref": f"{ref}Animal"}, {"properties": {"bark": {"type": "boolean"}}}]}
     document["components"] = {"schemas": {"Animal": animal, "Cat": dict(animal), "Dog": dog, "Cow": own}}
     made = await api(document)
-    card = signatures.describe(made.functions["op"], made.compiled.definitions.get, module="api")
+    card = cards.describe(made.functions["op"], made.compiled.definitions.get, module="api")
     assert "body: Cat | Dog | Cow" in card
     kinds = [line.strip() for line in card.splitlines() if line.strip().startswith("kind:")]
     assert kinds == ['kind: Required[Literal["cat", "kitten"]]', 'kind: Required[Literal["dog"]]', 'kind: Literal["COW"]']
