@@ -1,5 +1,5 @@
 """The arguments of a call against the function's JSON Schema; an error says which, what was expected, and shows the
-right signature."""
+right signature, or the class that is wrong in them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from doorward.artefacts import PREFIX, handle
+from doorward.cards import class_at
 from doorward.errors import InvalidArguments
-from doorward.mistakes import mistakes
+from doorward.mistakes import Mistakes, mistakes
 from doorward.schemas import unfolded
 from doorward.signatures import parameter_names, signature
 from doorward.types import Call, File, Function
@@ -25,6 +26,9 @@ MOST_PARTS = 200_000
 """Of the arguments of one call."""
 
 _MOST = 1024
+_SHOWN = 2
+"""Mistakes to which it is shown what is right."""
+
 _EXPLAINED = 100
 """Parts of the arguments in which every mistake is looked for, which takes long in many; else the first one is told."""
 
@@ -48,7 +52,7 @@ def bind(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], cat
         bound[name] = value
     bound = {str(k): plain(v, keep=(int, bytes)) for k, v in bound.items()}
     if told := _mistakes(_validator(function, catalog), bound, names):
-        raise _invalid(function, catalog, "; ".join(told))
+        raise _invalid(function, catalog, "; ".join(told), list(told.values()))
     return bound
 
 
@@ -92,7 +96,7 @@ def fits(function: Function, name: str, value: Any, catalog: Catalog) -> bool:
     return not any(list(error.instance_path)[:1] == [name] for error in _validator(function, catalog).iter_errors({name: value}))
 
 
-def _mistakes(validator: Any, bound: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+def _mistakes(validator: Any, bound: Mapping[str, Any], names: Sequence[str]) -> Mistakes:
     """What is wrong with arguments, bytes being texts to JSON Schema."""
     import jsonschema_rs
 
@@ -101,7 +105,7 @@ def _mistakes(validator: Any, bound: Mapping[str, Any], names: Sequence[str]) ->
         validator.validate(value)
     except jsonschema_rs.ValidationError as error:
         return mistakes([error] if exceeds(value, _EXPLAINED) else validator.iter_errors(value), names)
-    return []
+    return {}
 
 
 def _validator(function: Function, catalog: Catalog) -> Any:
@@ -132,6 +136,10 @@ def _without_patterns(schema: Any) -> Any:
     return [_without_patterns(v) for v in schema] if isinstance(schema, list) else schema
 
 
-def _invalid(function: Function, catalog: Catalog, why: str) -> InvalidArguments:
-    text = signature(function, lambda name: catalog.definition(function.server, name))
-    return InvalidArguments(f"{function.qualified} {why}", hint=f"The right signature:\n{text}")
+def _invalid(function: Function, catalog: Catalog, why: str, places: Sequence[Sequence[Any]] = ((),)) -> InvalidArguments:
+    """With the classes that the wrong parts of arguments should be of; with the signature, for what is none of a class."""
+    told = dict.fromkeys(class_at(function, lambda name: catalog.definition(function.server, name), place) for place in places[:_SHOWN])
+    if "" in told:
+        text = signature(function, lambda name: catalog.definition(function.server, name))
+        told = {f"The right signature:\n{text}": None, **told}
+    return InvalidArguments(f"{function.qualified} {why}", hint="\n\n".join(filter(None, told)))

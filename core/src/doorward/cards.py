@@ -6,13 +6,14 @@ has some in any case.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from doorward.annotations import Types
 from doorward.classes import Above
-from doorward.schemas import Definitions, Reader
+from doorward.names import class_name
+from doorward.schemas import NESTING, Definitions, Reader
 from doorward.signatures import (
     ANY_OTHERS,
     CARD,
@@ -180,3 +181,22 @@ def _whole(function: Function, definitions: Definitions) -> str:
         if sum(map(len, parts)) < _FULL and not types.is_shortened:
             break
     return "\n\n".join(filter(None, [*parts, _rest(function.qualified, types.cut)]))
+
+
+def class_at(function: Function, definitions: Definitions, place: Sequence[Any]) -> str:
+    """The class that a part of the arguments should be of, or what it is in; "" if these are only the arguments as a whole."""
+    for end in range(min(len(place), NESTING), 0, -1):
+        reader = Reader(definitions)
+        schema: Any = function.parameters
+        name = function.name
+        for step in place[:end]:
+            if isinstance(step, str):
+                name = f"{class_name(name)[:40]}{class_name(step)}"
+            schema = reader.part(schema, step)
+            name = reader.resolve(schema)[0] or name
+        types = Types(reader, room=_LEAST * 3, depth=1, sending=True, comments=60)
+        annotation = types.annotate(schema, name)[0]
+        if text := types.classes():
+            where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place[:end]).lstrip(".")
+            return "\n\n".join(filter(None, [f"{where[:200]} is of the type {annotation}:\n{text}", _rest(function.qualified, types.cut)]))
+    return ""
