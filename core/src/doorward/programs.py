@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from doorward.accumulators import changed
 from doorward.errors import GuardRefused, InvalidProgram
 
 PARAMETER_PREFIX = "__param_"
@@ -34,18 +35,21 @@ def parse(code: str) -> ast.Module:
         return ast.parse(code)
     except SyntaxError as error:
         source = (error.text or "").strip()
-        raise InvalidProgram(f"line {error.lineno}: {error.msg}" + (f": {source}" if source else "")) from None
+        message = f"{error.msg}: {source}" if source else error.msg
+        raise InvalidProgram(message, line=error.lineno, type=type(error).__name__) from None
     except (RecursionError, MemoryError, ValueError) as error:
         raise InvalidProgram(f"the program cannot be parsed: {error or 'it is nested too deeply'}") from None
 
 
 def parameters(code: str) -> dict[str, Any]:
     """The parameters of a program with their defaults: top-level assignments of JSON literals, plain or annotated,
-    to a name that no other top-level literal is assigned to.
+    to a name that no other top-level literal is assigned to. What begins empty and is changed is none: the program gathers it.
 
     Raises: InvalidProgram.
     """
-    return {name: value for name, (_, value) in _literals(parse(code)).items()}
+    tree = parse(code)
+    gathered = changed(tree)
+    return {name: value for name, (_, value) in _literals(tree).items() if value or name not in gathered}
 
 
 def received(code: str, most: int) -> str:

@@ -11,7 +11,7 @@ import anyio
 
 from doorward import hints, values
 from doorward.door import RunDoor
-from doorward.errors import DoorwardError, ExecutorError, LimitExceeded, SandboxDied, Unsupported
+from doorward.errors import DoorwardError, ExecutorError, Kind, LimitExceeded, SandboxDied, Unsupported
 from doorward.logs import log
 from doorward.offload import done, is_large
 from doorward.redaction import Redactor
@@ -81,7 +81,8 @@ class Runs:
         findings = [f for found in self._plugins.hook.guard_program(program=program) for f in found or ()]
         for finding in findings:
             if finding.refuse:
-                return Failure("guard", "GuardRefused", finding.message, finding.line, hint=finding.instead or None)
+                kind: Kind = "program" if finding.error else "guard"
+                return Failure(kind, finding.error or "GuardRefused", finding.message, finding.line, hint=finding.instead or None)
             notes.append(
                 f"line {finding.line}: {finding.message}. {finding.instead}".strip()
                 if finding.line
@@ -210,4 +211,5 @@ def succeeded(value: Any, dumped: bytes, door: RunDoor, **more: Any) -> Outcome:
 
 def failure(error: DoorwardError, type: str = "") -> Failure:
     """An error of ours as the failure of a run."""
-    return Failure(error.kind, type or error.__class__.__name__, error.message, getattr(error, "line", None), hint=error.hint)
+    known = type or getattr(error, "type", "") or error.__class__.__name__
+    return Failure(error.kind, known, error.message, getattr(error, "line", None), hint=error.hint)
