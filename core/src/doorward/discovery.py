@@ -15,6 +15,7 @@ from doorward.cursors import cursor_at, offset_of, page
 from doorward.errors import DoorwardError, InvalidArguments, UnknownName
 from doorward.helpers import Helper, Helpers
 from doorward.names import is_plain, some
+from doorward.near import names_near
 from doorward.quoting import in_a_line
 from doorward.runtime import Runtime
 from doorward.schemas import Definitions
@@ -225,6 +226,10 @@ class Discovery:
         """What a principal's program needs of other systems' names; see `doorward.aliases`."""
         theirs = self._servers.usable_by(principal)
         return aliases(code, theirs, lambda server, name: name in self._catalog.names(server), everything=everything)
+
+    def near(self, name: str, principal: str) -> list[str]:
+        """Qualified names of functions that look like one."""
+        return names_near(self._catalog, name, self._servers.names(principal))
 
     def module(self, server: str, principal: str) -> str:
         """The module name of a server that a principal can use. Raises: UnknownName."""

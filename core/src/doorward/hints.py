@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from doorward.aliases import server_meant
 from doorward.config import module_name
 from doorward.names import qualified
+from doorward.near import nearest
 from doorward.types import Failure, Frame, Program
 
 if TYPE_CHECKING:
@@ -121,16 +122,14 @@ def _unavailable(name: str, door: RunDoor) -> str:
 
 
 def _near(door: RunDoor, server: str, name: str) -> str | None:
-    import difflib
-
     members = door.members(server)
     if members is not None and server == "doorward":
-        near = difflib.get_close_matches(name, members, n=3)
+        near = nearest(name, members, 3)
         return f"Near: {', '.join(near)}." if near else f"It has {', '.join(sorted(members))}."
     if members is None:
         server = server_meant(server)
         members = door.members(server)
     if members is None:
         return None
-    near = difflib.get_close_matches(name, members, n=5) or [m for m in members if name in m][:5]
-    return f"Near: {', '.join(f'{server}.{n}' for n in near)}." if near else f"See search_functions(…, server={server!r})."
+    near = door.near(server, name)
+    return f"Near: {', '.join(near)}." if near else f"See search_functions(…, server={server!r})."

@@ -9,6 +9,8 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from doorward.near import nearest
+
 _PYTHON = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None", "array": "list", "object": "dict"}
 _OURS = {"backtrackLimitExceeded", "regexEngineFailure"}
 """Errors of a check itself: the API will check what it asks for."""
@@ -41,7 +43,7 @@ def _sentence(error: Any, options: Sequence[Any], names: Sequence[str]) -> str:
         return f"argument {path}: needs {kind.property!r}" if path else f"needs the argument {kind.property!r}"
     if kind.name == "additionalProperties" and not path:
         unknown = [str(name)[:_TEXT] for name in kind.unexpected]
-        near = [n for u in unknown[:10] for n in difflib.get_close_matches(u, names, n=1)]
+        near = [n for u in unknown[:10] for n in nearest(u, names, 1)]
         return f"has no parameter {_listed(unknown)}" + (f"; did you mean {_listed(dict.fromkeys(near))}?" if near else "")
     if kind.name == "additionalProperties":
         return f"argument {path}: has no field {_listed(str(name) for name in kind.unexpected[:6])}"

@@ -6,7 +6,6 @@ Source text is data here. A parameter's new value never becomes text; see `bind`
 from __future__ import annotations
 
 import ast
-import difflib
 import hashlib
 import json
 import re
@@ -15,6 +14,7 @@ from typing import Any
 
 from doorward.accumulators import changed
 from doorward.errors import GuardRefused, InvalidProgram
+from doorward.near import nearest
 
 PARAMETER_PREFIX = "__param_"
 """What an overridden literal reads as in `bind`'s text; executors bind the value to this name."""
@@ -94,7 +94,7 @@ def check(given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
     """
     for name, value in given.items():
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
+            near = nearest(name, known, 1)
             listing = ", ".join(f"{k}: {json_type(v)}" for k, v in known.items()) or "none"
             raise InvalidProgram(
                 f"the program has no parameter {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
