@@ -108,6 +108,7 @@ class Broker:
                 raise said from None
             if function.returns is None and not self._servers.per_principal(function.server):  # what one sees is nobody else's
                 self.observed.learn(function, value)
+            run.answered.add(function.qualified, value, received)
             return replace(reply, value=value)
         except BaseException as raised:
             error = raised if isinstance(raised, DoorwardError) or not isinstance(raised, Exception) else self._defect(function, raised)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from doorward.answered import Answered
 from doorward.answers import MOST_FILES
 from doorward.arguments import MOST_PARTS
 from doorward.artefacts import base_name
@@ -54,6 +55,7 @@ class RunDoor:
         self.failures: dict[str, DoorwardError] = {}
         self.artefacts: list[Artefact] = []
         self.notes: list[str] = []
+        self.answered = Answered()
         self.withheld: SecretWithheld | None = None
         self._broker = broker
         self._discovery = discovery

@@ -84,8 +84,6 @@ def _hint(error: Failure, door: RunDoor) -> str | None:
         return _near(door, match[2], match[1])
     if hint := no_server(text, door):
         return hint
-    if error.type == "AttributeError" and "'dict' object has no attribute" in text:
-        return 'Answers are plain dictionaries here: write value["name"].'
     if "'ApiError' object has no attribute" in text:
         return "It has `status`, `body` and `retry_after`; str(error) is its message."
     if "'ToolError' object has no attribute" in text:
@@ -99,6 +97,8 @@ def _hint(error: Failure, door: RunDoor) -> str | None:
         return _unavailable(match[1], door) if match[1].startswith("mcp_") else None
     if error.type == "KeyError" and error.frames and "mcp_servers" in error.frames[-1].source:
         return _unavailable("mcp_" + module_name(text.strip("'")), door)
+    if hint := door.answered.hint(error):
+        return hint
     if "can't be awaited" in text or "can't be used in 'await'" in text:
         return "The call was made and its value is there already: leave out `await`."
     return None

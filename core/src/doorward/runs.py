@@ -149,7 +149,7 @@ class Runs:
         if len(printed) > program.limits.inline:
             whole = door.hold(printed, "text/plain")
             printed = f"{printed[: program.limits.inline]}\n… {len(printed) - program.limits.inline} more characters: {whole.uri}"
-        common |= {"printed": printed, "notes": (*notes, *door.notes)}
+        common |= {"printed": printed, "notes": (*notes, *door.notes, *filter(None, [door.answered.note(read.value)]))}
         if error is None:
             try:
                 return succeeded(read.value, read.dumped, door, ms=_ms_since(started), **common)

@@ -32,6 +32,25 @@ from doorward import (
 from doorward_sandbox_monty import api_errors, rewriting
 from doorward_sandbox_monty.workers import Worker, Workers
 
+MODULES = (
+    *(
+        "asyncio",
+        "base64",
+        "bisect",
+        "collections",
+        "copy",
+        "csv",
+        "dataclasses",
+        "datetime",
+        "decimal",
+        "functools",
+        "hashlib",
+        "itertools",
+    ),
+    *("json", "math", "pathlib", "random", "re", "time", "typing", "unicodedata"),
+)
+"""What programs can import besides servers: part of the standard library."""
+
 _GRACE = 2.0
 """Seconds to wait for the news that a killed worker is gone."""
 
@@ -256,8 +275,10 @@ def _ended(error: monty.MontyError, code: str, limits: Limits, *, made: bool) ->
     if name == "NotImplementedError" and "monty" in message and not made:
         hint = "Write it plainly: lists in place of generators, functions in place of subclasses."
         raise Unsupported(message.replace("The monty syntax parser", "monty"), hint=hint, line=line)
-    if name == "ModuleNotFoundError" and not made and (module := re.search(r"No module named '([\w.]+)'", message)):
-        raise Unsupported(f"monty has no module {module[1]!r}", line=line)
+    if name == "ModuleNotFoundError" and (module := re.search(r"No module named '([\w.]+)'", message)):
+        if not made:
+            raise Unsupported(f"monty has no module {module[1]!r}; it has {', '.join(MODULES)}", line=line)
+        message += f"; monty has {', '.join(MODULES)}"
     if not made and _FILES.get(name, _NEVER).match(message):
         raise Unsupported("monty has no files", hint="Pass data as `params`, and return it.", line=line)
     if name == "TimeoutError" and "time limit exceeded" in message:
