@@ -91,7 +91,7 @@ class Answered:
         """What is to be said of a value that is an answer as it came."""
         if isinstance(value, str) and (what := holds(value)):
             mine = (f for f, answer in reversed(self._last.items()) if isinstance(answer, str) and value.startswith(answer))
-            return next((f"{function} answered {_as_text(what)}" for function in mine), None)
+            return next((f"{function} answered {as_text(what)}" for function in mine), None)
         return None
 
     def _of_kind(self, kind: str) -> str:
@@ -99,7 +99,7 @@ class Answered:
             for function, answer in reversed(self._last.items()):
                 for place, part in _parts(answer):
                     if isinstance(part, str) and (what := holds(part)):
-                        return f"{function} answered {_as_text(what)}" + (f", at {place}" if place else "")
+                        return f"{function} answered {as_text(what)}" + (f", at {place}" if place else "")
             looped = any(isinstance(answer, dict) for answer in self._last.values())
             return ("A loop over a dictionary gives its keys. " if looped else "") + self._shapes(dict)
         return self._shapes({"list": list}.get(kind, object))
@@ -154,7 +154,7 @@ def described(value: Any, depth: int = 3) -> str:
             length = value.length if isinstance(value, _Cut) else len(value)
             return f"a list of {length}, {'first ' * (length > 1)}{described(value[0], depth - 1)}"
         case str():
-            return _as_text(what) if (what := holds(value)) else "a str"
+            return as_text(what) if (what := holds(value)) else "a str"
         case None:
             return "None"
     return f"a {type(value).__name__}"
@@ -164,7 +164,8 @@ def _inside(value: Any, depth: int) -> str:
     return f" ({described(value, depth - 1)})" if isinstance(value, (dict, list)) else ""
 
 
-def _as_text(what: str) -> str:
+def as_text(what: str) -> str:
+    """How to read a text that `holds` what."""
     return f"text that holds {what}: {'json.loads' if what == 'JSON' else '`import ast` at the top, ast.literal_eval'} reads it"
 
 

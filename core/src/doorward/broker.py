@@ -14,7 +14,7 @@ from doorward.errors import DoorwardError, GuardRefused, LimitExceeded, Refused,
 from doorward.logs import log
 from doorward.names import qualified
 from doorward.near import names_near
-from doorward.observed import Observed
+from doorward.observed import Observed, is_open
 from doorward.offload import done, is_large
 from doorward.redaction import NO_SECRETS, Redactor
 from doorward.scrubber import MOST_OF_MESSAGE, Scope, answers_of, redact_error
@@ -106,7 +106,7 @@ class Broker:
             except Exception as raised:
                 said = await self._told(call, raised, scope)
                 raise said from None
-            if function.returns is None and not self._servers.per_principal(function.server):  # what one sees is nobody else's
+            if is_open(function) and not self._servers.per_principal(function.server):  # what one sees is nobody else's
                 self.observed.learn(function, value)
             run.answered.add(function.qualified, value, received)
             return replace(reply, value=value)

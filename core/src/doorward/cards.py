@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from doorward.annotations import Types
+from doorward.answered import as_text
 from doorward.classes import Above
 from doorward.names import class_name
 from doorward.schemas import NESTING, Definitions, Reader
@@ -88,6 +89,7 @@ def describe(function: Function, definitions: Definitions, *, module: str, seen:
     and result, and an example call. It is valid Python, and at most `CARD` long but for huge signatures. A result of which
     only is known what was `seen` is marked as such."""
     note = f"# The result: {seen.told()}." if seen is not None else ""
+    note += f" It is {as_text(seen.text)}." if seen is not None and seen.text else ""
     function, reader = with_result(function, seen), Reader(definitions)
     start, end = f"from {module} import {name_of(function)}", example_call(function, reader)
     answer = result_of(function, reader, depth=2, room=CARD)[1].classes()
@@ -141,7 +143,7 @@ def describe_class(function: Function, definitions: Definitions, name: str) -> s
         ref = types.refs[name]
         for comments in _TOLD:
             full = Types(Reader(definitions), room=_FULL, sending=types.sending, comments=comments, above=above)
-            full.annotate({"$ref": f"#/$defs/{ref}"} if ref else types.made[name], name)
+            full.annotate({**types.made[name], "$ref": f"#/$defs/{ref}"} if ref else types.made[name], name)
             text = full.classes()
             if not full.is_shortened:
                 break

@@ -16,6 +16,7 @@ from doorward.errors import DoorwardError, InvalidArguments, UnknownName
 from doorward.helpers import Helper, Helpers
 from doorward.names import is_plain, some
 from doorward.near import names_near
+from doorward.observed import is_open
 from doorward.quoting import in_a_line
 from doorward.runtime import Runtime
 from doorward.schemas import Definitions
@@ -155,8 +156,9 @@ class Discovery:
         }
 
     def _seen(self, function: Function) -> Observation | None:
-        """What is known of the results of a function without a schema of them."""
-        return self._broker.observed.of(function) if function.returns is None else None
+        """What is known of the results of a function without a schema of them, or of which these say less than was seen."""
+        seen = self._broker.observed.of(function) if is_open(function) else None
+        return seen if seen and (function.returns is None or seen.text) else None
 
     def _part(self, name: str, principal: str) -> dict[str, Any] | None:
         """What `server.function#Class` means: one class of a function's types in full."""

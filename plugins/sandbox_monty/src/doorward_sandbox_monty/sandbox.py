@@ -33,21 +33,8 @@ from doorward_sandbox_monty import api_errors, rewriting
 from doorward_sandbox_monty.workers import Worker, Workers
 
 MODULES = (
-    *(
-        "asyncio",
-        "base64",
-        "bisect",
-        "collections",
-        "copy",
-        "csv",
-        "dataclasses",
-        "datetime",
-        "decimal",
-        "functools",
-        "hashlib",
-        "itertools",
-    ),
-    *("json", "math", "pathlib", "random", "re", "time", "typing", "unicodedata"),
+    "asyncio, base64, bisect, collections, copy, csv, dataclasses, datetime, decimal, functools, hashlib, itertools, json, math, pathlib, "
+    "random, re, time, typing, unicodedata"
 )
 """What programs can import besides servers: part of the standard library."""
 
@@ -277,8 +264,8 @@ def _ended(error: monty.MontyError, code: str, limits: Limits, *, made: bool) ->
         raise Unsupported(message.replace("The monty syntax parser", "monty"), hint=hint, line=line)
     if name == "ModuleNotFoundError" and (module := re.search(r"No module named '([\w.]+)'", message)):
         if not made:
-            raise Unsupported(f"monty has no module {module[1]!r}; it has {', '.join(MODULES)}", line=line)
-        message += f"; monty has {', '.join(MODULES)}"
+            raise Unsupported(f"monty has no module {module[1]!r}; it has {MODULES}", line=line)
+        message += f"; monty has {MODULES}"
     if not made and _FILES.get(name, _NEVER).match(message):
         raise Unsupported("monty has no files", hint="Pass data as `params`, and return it.", line=line)
     if name == "TimeoutError" and "time limit exceeded" in message:
