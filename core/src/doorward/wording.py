@@ -80,9 +80,8 @@ def examples(values: Sequence[str]) -> str:
 def as_above(keys: Sequence[str], above: Collection[str], how: str) -> str:
     """The line in the place of fields that a text has already, by name or by the names of the others there."""
     listed, others = ", ".join(keys), ", ".join(key for key in above if key not in set(keys))
-    if not others or len(others) + 10 < len(listed):
-        return f"    # {clean(f"{how}, all {f'but {others}' if others else 'of them'}", 600)}"
-    return f"    # {clean(f'{how}: {listed}', 600)}"
+    which = f", all but {others}" if others else ", all of them"
+    return f"    # {clean(how + (which if len(which) < len(listed) else f': {listed}'), 600)}"
 
 
 def size(lines: Iterable[str]) -> int:
