@@ -42,7 +42,7 @@ def nearest(name: str, known: Iterable[str], most: int = 5, worth: dict[str, flo
     name = name[:_LONGEST]
     worth, wanted = worth or {}, _words(name)
     bare = {each: each.rpartition(".")[2][:_LONGEST] for each in known}
-    alike = set(difflib.get_close_matches(name, set(bare.values()), n=2 * most, cutoff=0.6))
+    alike = set(difflib.get_close_matches(name, set(bare.values()), n=2 * most, cutoff=0.7))
     scores = {}
     for each, own in bare.items():
         words = _words(own)
