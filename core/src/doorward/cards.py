@@ -37,14 +37,15 @@ if TYPE_CHECKING:
 PARAMETERS = "parameters"
 """"server.function#parameters" is the whole signature, with all that is said about the function."""
 
-_WIDTHS = ((60, 100, 60), (60, 70, 60), (60, 45, 45), (60, 0, 45), (60, 0, 0), (25, 0, 0), (15, 0, 0), (8, 0, 0))
-"""How many parameters a card shows, and how many characters of what is said of them and of the fields of their classes. The first
-is taken for which there is room with all classes of parameters, else the first from `_CUT` on for which there is room so."""
+_WIDTHS = (
+    *((60, 100, 60, 900), (60, 70, 60, 900), (60, 45, 45, 900), (60, 45, 45, 450)),
+    *((60, 0, 45, 450), (60, 0, 0, 450), (25, 0, 0, 450), (15, 0, 0, 450), (8, 0, 0, 450)),
+)
+"""How many parameters a card shows, how many characters of what is said of them and of the fields of their classes, and how many there
+are for a result's types, if they need so many. The first is taken for which there is room with all classes of parameters, else the first
+from `_CUT` on for which there is room so."""
 
-_CUT = 3
-_LEAST = 450
-"""Characters of a result's types, if they need so many, for which there is room in any case."""
-
+_CUT = 4
 _TOO_MUCH = 100
 """Characters by which the arguments may have more than their room, where they are cut anyway."""
 
@@ -64,6 +65,9 @@ _DEPTH = 4
 _DEEP = 20_000
 _FULL = 4 * CARD
 """Characters of what was asked for in full."""
+
+_CLASS = CARD // 2
+"""Characters of the classes of an argument that is wrong."""
 
 _TOLD = (400, 150, 60)
 """Characters of what is said of each field of that: the first for which there is room."""
@@ -93,12 +97,11 @@ def describe(function: Function, definitions: Definitions, *, module: str, seen:
     function, reader = with_result(function, seen), Reader(definitions)
     start, end = f"from {module} import {name_of(function)}", example_call(function, reader)
     answer = result_of(function, reader, depth=2, room=CARD)[1].classes()
-    least = min(len(answer), _LEAST)
     room = CARD - sum(map(len, [start, end, note, function.qualified])) - _AROUND
-    for number, widths in enumerate(_WIDTHS):
-        for_classes = 0
+    for number, (most, about, comments, for_result) in enumerate(_WIDTHS):
+        for_classes, least = 0, min(len(answer), for_result)
         for _ in range(3):  # they are written in the `def` as there is room for them, and there is as much as that leaves
-            sent = _sent(function, reader, *widths, for_classes)
+            sent = _sent(function, reader, most, about, comments, for_classes)
             for_classes = max(room - least - sent.size + len(sent.classes), _CLASSES)
         if sent.size <= room - least + (_TOO_MUCH if number >= _CUT else 0) and (number >= _CUT or not sent.types.cut):
             break
@@ -196,7 +199,7 @@ def class_at(function: Function, definitions: Definitions, place: Sequence[Any])
                 name = f"{class_name(name)[:40]}{class_name(step)}"
             schema = reader.part(schema, step)
             name = reader.resolve(schema)[0] or name
-        types = Types(reader, room=_LEAST * 3, depth=1, sending=True, comments=60)
+        types = Types(reader, room=_CLASS, depth=1, sending=True, comments=60)
         annotation = types.annotate(schema, name)[0]
         if text := types.classes():
             where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place[:end]).lstrip(".")

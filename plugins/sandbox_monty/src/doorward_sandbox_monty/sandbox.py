@@ -264,7 +264,7 @@ def _ended(error: monty.MontyError, code: str, limits: Limits, *, made: bool) ->
         raise Unsupported(message.replace("The monty syntax parser", "monty"), hint=hint, line=line)
     if name == "ModuleNotFoundError" and (module := re.search(r"No module named '([\w.]+)'", message)):
         if not made:
-            raise Unsupported(f"monty has no module {module[1]!r}; it has {MODULES}", line=line)
+            raise Unsupported(f"monty has no module {module[1]!r}", hint=f"Modules of monty: {MODULES}.", line=line)
         message += f"; monty has {MODULES}"
     if not made and _FILES.get(name, _NEVER).match(message):
         raise Unsupported("monty has no files", hint="Pass data as `params`, and return it.", line=line)
