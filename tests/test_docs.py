@@ -23,6 +23,7 @@ from doorward import settings as models
 from doorward.cli import COMMANDS
 from doorward.index import GROUPS, installed
 from doorward.mcp import guides
+from doorward_sandbox_monty.modules import LIBRARY
 from pydantic import ByteSize
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -418,6 +419,7 @@ def test_what_monty_runs_is_what_its_readme_says(tmp_path: Path) -> None:
     """The modules that the README lists can be imported, those that it excludes cannot; so with syntax."""
     readme = rows("plugins/sandbox_monty/README.md", "## What it can run")
     able = re.findall(r"`([\w.]+)`", readme["modules"][0])
+    assert set(LIBRARY.split(", ")) == set(able) - {"os", "sys"}
     unable = re.findall(r"`([\w.]+)`", readme["does not run"][0].rpartition("modules such as")[2])
     refused = ["def f():\n    yield 1", "class A(Exception): pass", "class A:\n    @property\n    def x(self): return 1", "x = 1\ndel x"]
 

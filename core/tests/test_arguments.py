@@ -76,7 +76,7 @@ def bound(*args: Any, **kwargs: Any) -> dict[str, Any]:
         ({"payment": {"kind": "card", "number": 1}}, "argument payment.number: expected str, got int 1"),
         ({"payment": {"kind": "bank"}}, "argument payment: needs 'iban'"),
         ({"payment": {"kind": "card", "number": "1", "holder": {}}}, "argument payment.holder: needs 'name'"),
-        ({"payment": {"kind": "cash", "number": "1"}}, "argument payment.kind: expected 'card', got str 'cash'"),
+        ({"payment": {"kind": "cash", "number": "1"}}, "argument payment.kind: expected one of 'card', 'bank', got str 'cash'"),
         ({"payment": "cash"}, "argument payment: expected dict, got str 'cash'"),
         ({"owner": None}, "shop.buy argument owner: expected str, got None"),
         ({"count": True}, "argument count: expected int, got bool True"),
@@ -94,12 +94,44 @@ def bound(*args: Any, **kwargs: Any) -> dict[str, Any]:
     ],
 )
 def test_mistakes_are_told(arguments: dict[str, Any], told: str) -> None:
-    """A mistake is told by its place, what was expected and what was given; the hint is the right signature."""
+    """A mistake is told by its place, what was expected and what was given; the hint is the right signature, or what is right there."""
     with pytest.raises(InvalidArguments) as raised:
         bound(**arguments)
     assert str(raised.value).startswith("shop.buy ")
     assert told in str(raised.value)
-    assert str(raised.value.hint).startswith("The right signature:\ndef buy(")
+    right = next((name for name in ("items[1]", "payment") if name in told), "")
+    assert str(raised.value.hint).startswith(f"{right} is of the type " if right else "The right signature:\ndef buy(")
+
+
+def test_a_nested_mistake_shows_the_class_that_is_wrong() -> None:
+    """Not the whole signature: the innermost object around it with its fields, and how to ask for what is cut of it."""
+    inner = {"type": "object", "required": ["image"], "properties": {"image": {"type": "string"}, "port": {"$ref": "#/$defs/Port"}}}
+    port = {"type": "object", "properties": {"number": {"type": "integer"}}, "additionalProperties": False}
+    spec = {"type": "object", "properties": {"containers": {"type": "array", "items": {"$ref": "#/$defs/Container"}}}}
+    parameters = {"type": "object", "properties": {"spec": {"$ref": "#/$defs/Spec"}, "other": {"type": "string"}}}
+    function = Function("k8s", "create", parameters=parameters)
+    catalog: Any = Definitions(Spec=spec, Container=inner, Port=port)
+
+    def hint(**arguments: Any) -> str:
+        with pytest.raises(InvalidArguments) as raised:
+            bind(function, (), arguments, catalog)
+        return str(raised.value.hint)
+
+    missing = hint(spec={"containers": [{}]})
+    assert missing.startswith("spec.containers[0] is of the type Container:\nclass Container(TypedDict, total=False):\n    image: Required")
+    assert missing.endswith('# In full: get_functions(["k8s.create#Port"])')
+    assert "other" not in missing
+    assert hint(spec={"containers": [{"image": "x", "port": {"number": "8"}}]}).startswith("spec.containers[0].port is of the type Port:")
+    both = hint(spec={"containers": [{}]}, other=5)
+    assert both.index("The right signature") < both.index("class Container(")
+    with pytest.raises(InvalidArguments, match=r"argument spec.containers\[0\].port: has no field 'nmber'"):
+        bind(function, (), {"spec": {"containers": [{"image": "x", "port": {"nmber": 8}}]}}, catalog)
+
+
+def test_what_tells_alternatives_apart_is_told_with_all_its_values() -> None:
+    """Not only that of the alternative that fits best."""
+    with pytest.raises(InvalidArguments, match=r"payment.kind: expected one of 'card', 'bank', got str 'bnk'; did you mean 'bank'"):
+        bound(payment={"kind": "bnk", "number": "1"})
 
 
 def test_missing_arguments_are_told() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -389,6 +390,34 @@ async def test_guards_and_observers(doorward_host: Any) -> None:
         assert (await gate.execute(f"'doubt'\n{CALL}")).notes == ("line 1: hm.",)
         assert Spy.seen == [False, ("weather.get_forecast", False, False), False, ("weather.raw", False, False), False,
                             ("weather.get_forecast", True, True), True]  # fmt: skip
+
+
+class Reader:
+    def __init__(self, context: Any) -> None:
+        pass
+
+    @hookimpl
+    def guard_program(self, program: Any) -> list[Finding]:
+        return [Finding("invalid syntax: x = = 1", 2, "Mend it.", error="SyntaxError")]
+
+
+async def test_a_syntax_error_is_the_programs_whoever_finds_it(doorward_host: Any) -> None:
+    """Not a refusal of the guard that reads the program first; also where parameters are bound to it."""
+    doorward_host.install("plugin", "reader", Reader)
+    async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["reader"]')) as gate:
+        error = (await gate.execute("x = 1\nx = = 1")).error
+        assert (error.kind, error.type, error.line, error.hint) == ("program", "SyntaxError", 2, "Mend it.")
+
+
+async def test_calls_are_told_by_function(doorward_host: Any) -> None:
+    """How many there were, and how many of them failed."""
+    failing = "try:\n    await weather.{}\nexcept Exception: pass\n"
+    code = "".join(map(failing.format, ("get_forecast(city=5)", "fail()", "fail()", "crash()")))
+    code += "for city in ('Oslo', 'Bonn'):\n    await weather.get_forecast(city=city)\nawait weather.big()\nresult = 1"
+    async with doorward_host.gateway(CONFIG) as gate:
+        text = as_text(await gate.execute(code))
+        told = re.sub(r" \([\d.]+ ms\)", "", next(line for line in text.splitlines() if line.startswith("calls: ")))
+        assert told == "calls: weather.get_forecast ×3, 1 failed; weather.fail ×2, all failed; weather.crash ×1, failed; weather.big ×1"
 
 
 @pytest.mark.parametrize("thing", [ImportError("no module named x"), type("Bad", (), {"PLUGIN_API": 99})])

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from doorward import Call, Compiled, File, Function, LimitExceeded, Reply, ServerContext, ServerError, Settings
 from doorward import signature as written
+from doorward.cards import describe
 from doorward.catalog import Catalog
 from doorward.observed import LARGEST, Observed, Shape, as_schema, bounded, merge, shape
-from doorward.signatures import describe, stub
+from doorward.signatures import stub
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -367,3 +368,27 @@ async def test_probing_calls_only_what_surely_changes_nothing(doorward_host: Any
         assert list(told["weather.denied"]) == ["failed"]
         assert len(told) == 3
         assert list(await probe(gate, ["weather"])) == ["weather.denied", "weather.fails"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("returns", [None, {"type": "string"}])
+@pytest.mark.parametrize(("answer", "told"), [('{"a": 1}', "JSON: json.loads"), ("{'a': None}", "a Python literal: `import ast`")])
+async def test_a_text_that_holds_values_is_told(doorward_host: Any, source: type[Anything], returns: Any, answer: str, told: str) -> None:
+    """On the card of a function that answered one, also where its schema says only that it is text."""
+    source.functions = {"report": function("report", returns=returns), "plain": function("plain", returns=returns)}
+    source.answers = {"report": answer, "plain": "words"}
+    async with doorward_host.gateway(CONFIG) as gate:
+        assert (await gate.execute("await weather.plain()\nresult = [await weather.report()]")).ok
+        report, plain = await gate.get_functions(["weather.report", "weather.plain"])
+        assert f"It is text that holds {told}" in report["text"]
+        assert "-> str" in report["text"]
+        assert "holds" not in plain["text"]
+        assert (await gate.execute("result = {'in': await weather.report()}")).ok
+
+
+def test_fields_that_hold_values_are_told() -> None:
+    """By the format of the text."""
+    assert as_schema(merge(shape({"content": "plain"}), shape({"content": '[{"a": 1}]'}))) == {
+        "type": "object",
+        "properties": {"content": {"type": "string", "format": "holds-JSON"}},
+    }

@@ -26,6 +26,59 @@ def test_parameters_are_top_level_literals() -> None:
     assert parameters(code) == {"a": 1, "b": "x", "c": [1, {"k": None}], "d": -2.5}
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "out = []\nfor x in s.f():\n    out.append(x)",
+        "out: list = []\ndef add(x):\n    out.append(x)",
+        "out = {}\nfor x in s.f():\n    out[x] = 1",
+        "out = {}\nfor x in s.f():\n    out.setdefault(x, []).append(1)",
+        "out = {}\nfor x in s.f():\n    out['a']['b'] = x",
+        "out = {'a': 1}\nout = {}\nout.update(s.f())",
+        "out = 0\nfor x in s.f():\n    out += 1",
+        "out = 0\ndef f():\n    global out\n    out = out + 1",
+        "out = None\nwhile True:\n    out = s.f(cursor=out)",
+        "out = ''\nout += s.f()",
+        "out = False\nfor x in s.f():\n    if x:\n        out = True",
+    ],
+)
+def test_what_a_program_gathers_is_no_parameter(code: str) -> None:
+    """What begins empty and is changed later is nothing to give another value to."""
+    assert parameters(f"city = 'Oslo'\n{code}\nresult = out") == {"city": "Oslo"}
+
+
+@pytest.mark.parametrize(
+    ("code", "known"),
+    [
+        ("out = []\nresult = s.f(ids=out)", {"out": []}),
+        ("page = 1\nwhile True:\n    page += 1", {"page": 1}),
+        ("most = 0\nmost = min(most, 10)", {"most": 0}),
+        ("n = 0\ndef f():\n    n = 1\n    n += 1\n    return n\nresult = n", {"n": 0}),
+        ("q = ''\nif s.f():\n    q = 'x'", {"q": ""}),
+        ("todo = ['a']\nwhile todo:\n    todo.pop()", {"todo": ["a"]}),
+    ],
+)
+def test_what_is_given_stays_a_parameter(code: str, known: dict[str, Any]) -> None:
+    """An empty value that is only read or made fit, and what begins with a value."""
+    assert parameters(code) == known
+
+
+def test_what_is_gathered_can_be_given_by_who_knows_it() -> None:
+    """A value for it takes the place of its literal still; it is only not offered."""
+    text, inputs = bind("n = 0\nn += 1\nresult = n", {"n": 5})
+    scope = dict(inputs)
+    exec(compile(text, "p", "exec"), scope)
+    assert scope["result"] == 6
+
+
+def test_a_syntax_error_is_one_as_in_python() -> None:
+    """With its line, where there are parameters to bind too."""
+    for code, type, line in (("x = 1\ny = = 2", "SyntaxError", 2), ("x = 1\nif x:\ny = 2", "IndentationError", 3)):
+        with pytest.raises(InvalidProgram) as raised:
+            bind(code, {"x": 1})
+        assert (raised.value.type, raised.value.line) == (type, line)
+
+
 @given(before=JSON, after=JSON)
 def test_binding_passes_values_as_data(before: Any, after: Any) -> None:
     """A bound program runs with the new value, whatever it holds, with every line where it was. CONTRACT: CAC-02."""

@@ -1,5 +1,5 @@
 """The arguments of a call against the function's JSON Schema; an error says which, what was expected, and shows the
-right signature."""
+right signature, or the class that is wrong in them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from doorward.artefacts import PREFIX, handle
+from doorward.cards import class_at
 from doorward.corrections import advice
 from doorward.errors import InvalidArguments
-from doorward.mistakes import mistakes, of_null
+from doorward.mistakes import Mistakes, mistakes, of_null
 from doorward.schemas import unfolded
 from doorward.signatures import parameter_names, signature
 from doorward.types import Call, File, Function
@@ -26,6 +27,9 @@ MOST_PARTS = 200_000
 """Of the arguments of one call."""
 
 _MOST = 1024
+_SHOWN = 2
+"""Mistakes to which it is shown what is right."""
+
 _EXPLAINED = 100
 """Parts of the arguments in which every mistake is looked for, which takes long in many; else the first one is told."""
 _FORGIVEN = 10_000
@@ -51,8 +55,9 @@ def bind(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], cat
         bound[name] = value
     bound = {str(k): plain(v, keep=(int, bytes)) for k, v in bound.items()}
     given = {name: value for name, value in bound.items() if value is not None or not _omissible(function, name, catalog)}
-    if told := _mistakes(function, _validator(function, catalog), given, names):
-        raise _invalid(function, catalog, "; ".join(told))
+    told, how = _mistakes(function, _validator(function, catalog), given, names)
+    if told:
+        raise _invalid(function, catalog, "; ".join([*told, *how]), list(told.values()))
     return bound if function.sends_null else given
 
 
@@ -114,8 +119,8 @@ def _omissible(function: Function, name: str, catalog: Catalog) -> bool:
     )
 
 
-def _mistakes(function: Function, validator: Any, bound: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """What is wrong with arguments, bytes being texts to JSON Schema."""
+def _mistakes(function: Function, validator: Any, bound: Mapping[str, Any], names: Sequence[str]) -> tuple[Mistakes, list[str]]:
+    """What is wrong with arguments, bytes being texts to JSON Schema; and how the operator can have them accepted."""
     import jsonschema_rs
 
     value = plain(bound, keep=(int,))
@@ -127,8 +132,8 @@ def _mistakes(function: Function, validator: Any, bound: Mapping[str, Any], name
         else:
             errors = [e for e in validator.iter_errors(value) if not of_null(e, value)]
         told = mistakes(errors, names)
-        return told if not told or "did you mean" in told[0] else [*told, *advice(function, errors)]
-    return []
+        return told, [] if not told or "did you mean" in next(iter(told)) else advice(function, errors)
+    return {}, []
 
 
 def _validator(function: Function, catalog: Catalog) -> Any:
@@ -159,6 +164,10 @@ def _without_patterns(schema: Any) -> Any:
     return [_without_patterns(v) for v in schema] if isinstance(schema, list) else schema
 
 
-def _invalid(function: Function, catalog: Catalog, why: str) -> InvalidArguments:
-    text = signature(function, lambda name: catalog.definition(function.server, name))
-    return InvalidArguments(f"{function.qualified} {why}", hint=f"The right signature:\n{text}")
+def _invalid(function: Function, catalog: Catalog, why: str, places: Sequence[Sequence[Any]] = ((),)) -> InvalidArguments:
+    """With the classes that the wrong parts of arguments should be of; with the signature, for what is none of a class."""
+    told = dict.fromkeys(class_at(function, lambda name: catalog.definition(function.server, name), place) for place in places[:_SHOWN])
+    if "" in told:
+        text = signature(function, lambda name: catalog.definition(function.server, name))
+        told = {f"The right signature:\n{text}": None, **told}
+    return InvalidArguments(f"{function.qualified} {why}", hint="\n\n".join(filter(None, told)))

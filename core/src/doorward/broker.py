@@ -16,7 +16,7 @@ from doorward.headers import shown_headers
 from doorward.logs import log
 from doorward.names import qualified
 from doorward.near import names_near
-from doorward.observed import Observed
+from doorward.observed import Observed, is_open
 from doorward.offload import done, is_large
 from doorward.redaction import NO_SECRETS, Redactor
 from doorward.scrubber import MOST_OF_MESSAGE, Scope, answers_of, redact_error
@@ -113,10 +113,11 @@ class Broker:
             except Exception as raised:
                 said = await self._told(call, raised, scope)
                 raise said from None
-            if function.returns is None and not self._servers.per_principal(function.server):  # what one sees is nobody else's
+            if is_open(function) and not self._servers.per_principal(function.server):  # what one sees is nobody else's
                 self.observed.learn(function, value)
             if (odd := unlike(function, value, lambda name: self._catalog.definition(function.server, name))) and odd not in run.notes:
                 run.notes.append(odd)
+            run.answered.add(function.qualified, value, received)
             received += more
             return replace(reply, value=value, headers=told, left=left)
         except BaseException as raised:

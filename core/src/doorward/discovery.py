@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from doorward import signatures
+from doorward import cards, signatures
 from doorward.aliases import RUNTIME, Aliases, aliases
-from doorward.annotations import clean
 from doorward.config import module_name
 from doorward.cursors import cursor_at, offset_of, page
 from doorward.errors import DoorwardError, InvalidArguments, UnknownName
@@ -18,10 +17,13 @@ from doorward.helper_cards import MODULE, HelperCards
 from doorward.helpers import Helper, Helpers
 from doorward.items import declared
 from doorward.names import is_plain, some
+from doorward.near import names_near
+from doorward.observed import is_open
 from doorward.quoting import in_a_line
 from doorward.runtime import Runtime
 from doorward.schemas import Definitions
 from doorward.types import Function, Limits
+from doorward.wording import clean
 
 if TYPE_CHECKING:
     from doorward.broker import Broker
@@ -159,7 +161,7 @@ class Discovery:
             "function": function.qualified,
             "import": f"from {function.server} import {function.name}",
             "signature": signatures.signature(function, definitions, seen=seen),
-            "text": signatures.describe(function, definitions, module=function.server, seen=seen),
+            "text": cards.describe(function, definitions, module=function.server, seen=seen),
         }
 
     def list_in(self, name: str, principal: str) -> tuple[str, ...]:
@@ -168,8 +170,9 @@ class Discovery:
         return declared(function, self._definitions(function.server)) if function.returns else ()
 
     def _seen(self, function: Function) -> Observation | None:
-        """What is known of the results of a function without a schema of them."""
-        return self._broker.observed.of(function) if function.returns is None else None
+        """What is known of the results of a function without a schema of them, or of which these say less than was seen."""
+        seen = self._broker.observed.of(function) if is_open(function) else None
+        return seen if seen and (function.returns is None or seen.text) else None
 
     def _part(self, name: str, principal: str) -> dict[str, Any] | None:
         """What `server.function#Class` means: one class of a function's types in full."""
@@ -184,9 +187,9 @@ class Discovery:
         if (seen := self._seen(function)) is not None:
             function = replace(function, returns=seen.schema)
         found = {"function": f"{function.qualified}#{asked[:100]}"}
-        if text := signatures.describe_class(function, definitions, asked):
+        if text := cards.describe_class(function, definitions, asked):
             return found | {"text": text}
-        known = ", ".join(signatures.class_names(function, definitions)[:30]) or "none"
+        known = ", ".join(cards.class_names(function, definitions)[:30]) or "none"
         return found | {"error": f"{function.qualified} has no class {asked[:100]!r}. Its classes: {known}"}
 
     def _about(self, name: str, principal: str) -> dict[str, Any] | None:
@@ -242,6 +245,10 @@ class Discovery:
         """What a principal's program needs of other systems' names; see `doorward.aliases`."""
         theirs = self._servers.usable_by(principal)
         return aliases(code, theirs, lambda server, name: name in self._catalog.names(server), everything=everything)
+
+    def near(self, name: str, principal: str) -> list[str]:
+        """Qualified names of functions that look like one."""
+        return names_near(self._catalog, name, self._servers.names(principal))
 
     def module(self, server: str, principal: str) -> str:
         """The module name of a server that a principal can use. Raises: UnknownName."""

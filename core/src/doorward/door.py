@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from doorward.answered import Answered
 from doorward.arguments import MOST_PARTS
 from doorward.artefacts import MOST_FILES, base_name
 from doorward.clock import Clock
@@ -55,6 +56,7 @@ class RunDoor:
         self.failures: dict[str, DoorwardError] = {}
         self.artefacts: list[Artefact] = []
         self.notes: list[str] = []
+        self.answered = Answered()
         self.withheld: SecretWithheld | None = None
         self._broker = broker
         self._discovery = discovery
@@ -69,6 +71,10 @@ class RunDoor:
     def absent(self, server: str) -> tuple[str, list[str]]:
         """See `Discovery.absent`."""
         return self._discovery.absent(server, self.program.principal)
+
+    def near(self, server: str, name: str) -> list[str]:
+        """Qualified names of functions like one that a server has not."""
+        return self._discovery.near(f"{server}.{name}", self.program.principal)
 
     def members(self, server: str) -> Sequence[str] | None:
         return self._discovery.members(server, self.program.principal)

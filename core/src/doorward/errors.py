@@ -66,7 +66,13 @@ class InvalidArguments(DoorwardError):
 
 
 class InvalidProgram(DoorwardError):
-    """The program cannot be run as it is: syntax, size, or parameters that it does not have."""
+    """The program cannot be run as it is: syntax, size, or parameters that it does not have. `type` is what Python raises for that,
+    `line` where it is."""
+
+    def __init__(self, message: str, *, hint: str | None = None, line: int | None = None, type: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.line = line
+        self.type = type
 
 
 class Refused(DoorwardError):

@@ -10,6 +10,7 @@ from doorward.aliases import server_meant
 from doorward.artefacts import PREFIX
 from doorward.config import module_name
 from doorward.names import qualified
+from doorward.near import nearest
 from doorward.types import Failure, Frame, Program
 
 if TYPE_CHECKING:
@@ -88,8 +89,6 @@ def _hint(error: Failure, door: RunDoor) -> str | None:
         return _near(door, match[2], match[1])
     if hint := no_server(text, door):
         return hint
-    if error.type == "AttributeError" and "'dict' object has no attribute" in text:
-        return 'Answers are plain dictionaries here: write value["name"].'
     if "'ApiError' object has no attribute" in text:
         return "It has `status`, `body` and `retry_after`; str(error) is its message."
     if "'ToolError' object has no attribute" in text:
@@ -105,6 +104,8 @@ def _hint(error: Failure, door: RunDoor) -> str | None:
         return _unavailable(match[1], door) if match[1].startswith("mcp_") else None
     if error.type == "KeyError" and error.frames and "mcp_servers" in error.frames[-1].source:
         return _unavailable("mcp_" + module_name(text.strip("'")), door)
+    if hint := door.answered.hint(error):
+        return hint
     if "can't be awaited" in text or "can't be used in 'await'" in text:
         return "The call was made and its value is there already: leave out `await`."
     return None
@@ -128,11 +129,9 @@ def _unavailable(name: str, door: RunDoor) -> str:
 
 
 def _near(door: RunDoor, server: str, name: str) -> str | None:
-    import difflib
-
     members = door.members(server)
     if members is not None and server == "doorward":
-        near = difflib.get_close_matches(name, members, n=3)
+        near = nearest(name, members, 3)
         return (
             f"Near: {', '.join(near)}." if near else f'It has {", ".join(sorted(members, key=str.lower))}: see get_functions(["doorward"]).'
         )
@@ -141,5 +140,5 @@ def _near(door: RunDoor, server: str, name: str) -> str | None:
         members = door.members(server)
     if members is None:
         return None
-    near = difflib.get_close_matches(name, members, n=5) or [m for m in members if name in m][:5]
-    return f"Near: {', '.join(f'{server}.{n}' for n in near)}." if near else f"See search_functions(…, server={server!r})."
+    near = door.near(server, name)
+    return f"Near: {', '.join(near)}." if near else f"See search_functions(…, server={server!r})."

@@ -9,6 +9,8 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from doorward.near import nearest
+
 _PYTHON = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None", "array": "list", "object": "dict"}
 _OURS = {"backtrackLimitExceeded", "regexEngineFailure"}
 """Errors of a check itself: the API will check what it asks for."""
@@ -18,8 +20,12 @@ _NAMED = 6
 _TEXT = 120
 
 
-def mistakes(errors: Iterable[Any], names: Sequence[str]) -> list[str]:
-    """Sentences about the errors of jsonschema_rs in the arguments of a function, whose parameters are `names`.
+Mistakes = dict[str, Sequence[Any]]
+"""Sentences, each with the place among the arguments that it is about."""
+
+
+def mistakes(errors: Iterable[Any], names: Sequence[str]) -> Mistakes:
+    """What the errors of jsonschema_rs say of the arguments of a function, whose parameters are `names`.
 
     What is wrong with the arguments as a whole comes first. Empty if only the checks themselves failed.
     """
@@ -30,8 +36,10 @@ def mistakes(errors: Iterable[Any], names: Sequence[str]) -> list[str]:
         if error.kind.name == "required":
             missing.setdefault(_path(error.instance_path), []).append(error.kind.property)
     real = [e for e in real if e.kind.name != "type" or _path(e.instance_path) not in listed]  # the values say the type, too
-    told = list(dict.fromkeys(_sentence(error, names, missing) for error in real))
-    return told if len(told) <= _MOST else [*told[:_MOST], f"and {len(told) - _MOST} more"]
+    meant = [(_sentence(error, options, names, missing), error.instance_path) for error, options in map(_meant, real)]
+    told = dict(reversed(meant))
+    first = dict([*reversed(told.items())][:_MOST])
+    return first if len(told) <= _MOST else {**first, f"and {len(told) - _MOST} more": ()}
 
 
 def of_null(error: Any, arguments: Mapping[str, Any]) -> bool:
@@ -43,33 +51,48 @@ def of_null(error: Any, arguments: Mapping[str, Any]) -> bool:
     return error.instance is None and inside and error.kind.name in ("type", "enum", "const")
 
 
-def _sentence(error: Any, names: Sequence[str], missing: Mapping[str, Sequence[str]]) -> str:
-    error = _meant(error)
+def _sentence(error: Any, options: Sequence[Any], names: Sequence[str], missing: Mapping[str, Sequence[str]]) -> str:
     path, kind = _path(error.instance_path), error.kind
+    if len(options) > 1:
+        return f"argument {path}: expected {_one_of(options)}, got {_given(error.instance)}{_near(error.instance, options)}"
     if kind.name == "required":
         needed = missing.get(path, [kind.property])
         listed = _listed(needed[:_NAMED]) + (f" … ({len(needed) - _NAMED} more)" if len(needed) > _NAMED else "")
         return f"argument {path}: needs {listed}" if path else f"needs the argument{'s' if len(needed) > 1 else ''} {listed}"
     if kind.name == "additionalProperties" and not path:
         unknown = [str(name)[:_TEXT] for name in kind.unexpected]
-        near = [n for u in unknown[:10] for n in difflib.get_close_matches(u, names, n=1)]
+        near = [n for u in unknown[:10] for n in nearest(u, names, 1)]
         return f"has no parameter {_listed(unknown)}" + (f"; did you mean {_listed(dict.fromkeys(near))}?" if near else "")
+    if kind.name == "additionalProperties":
+        return f"argument {path}: has no field {_listed(str(name) for name in kind.unexpected[:6])}"
     told = _told(error)
     return f"argument {path}: {told}" if path else told
 
 
-def _meant(error: Any) -> Any:
-    """The error behind that of alternatives: of the one that fits best, if any has at least the type of the value."""
+def _meant(error: Any) -> tuple[Any, list[Any]]:
+    """The error behind that of alternatives: of the one that fits best, if any has at least the type of the value. If it is about
+    what tells them apart, the values that they have there."""
     for _ in range(20):
         if error.kind.name not in ("anyOf", "oneOf") or not getattr(error.kind, "context", None):
-            return error
+            break
         here = len(error.instance_path)
         fitting = [errors for errors in error.kind.context if errors and not any(_misfit(e, here) for e in errors)]
         if not fitting:
-            return error
+            break
         nearest = min(fitting, key=lambda errors: (_tags(errors), len(errors)))
+        if tag := next((e for e in nearest if _is_tag(e)), None):
+            there = [e for errors in fitting for e in errors if _is_tag(e) and e.instance_path == tag.instance_path]
+            return tag, list({repr(option): option for e in there for option in _options(e)}.values())
         error = max(nearest, key=lambda e: len(e.instance_path))
-    return error
+    return error, []
+
+
+def _is_tag(error: Any) -> bool:
+    return error.kind.name in ("const", "enum")
+
+
+def _options(error: Any) -> Sequence[Any]:
+    return error.kind.options if error.kind.name == "enum" else [error.kind.expected_value]
 
 
 def _misfit(error: Any, depth: int) -> bool:
@@ -79,7 +102,7 @@ def _misfit(error: Any, depth: int) -> bool:
 
 def _tags(errors: Sequence[Any]) -> int:
     """How many fixed values of an alternative the value does not have: those tell alternatives apart."""
-    return sum(error.kind.name in ("const", "enum") for error in errors)
+    return sum(map(_is_tag, errors))
 
 
 def _told(error: Any) -> str:
@@ -108,8 +131,8 @@ def _alternatives(context: Sequence[Sequence[Any]]) -> str:
         for error in errors:
             if error.kind.name == "type":
                 types += error.kind.types
-            elif error.kind.name in ("enum", "const"):
-                values += error.kind.options if error.kind.name == "enum" else [error.kind.expected_value]
+            elif _is_tag(error):
+                values += _options(error)
     return " or ".join(filter(None, [_one_of(values) if values else "", _types(types) if types else ""])) or "another form"
 
 

@@ -19,6 +19,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from doorward import catalog_file
+from doorward.answered import holds
 from doorward.errors import StateError
 from doorward.logs import log
 from doorward.programs import digest
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from doorward.catalog import Catalog
 
 Shape = dict[str, Any]
-"""What has been seen in one place: JSON types, each with what is inside. `{"array": SHAPE}`; `{"object": {NAME: SHAPE}}` or, of
-one "of X", `{"object": SHAPE}` under `"map"`. Nothing seen is `{}`."""
+"""What has been seen in one place: JSON types, each with what is inside. `{"array": SHAPE}`; `{"string": {FORMAT: {}}}`;
+`{"object": {NAME: SHAPE}}` or, of one "of X", `{"object": SHAPE}` under `"map"`. Nothing seen is `{}`."""
 
 DEEPEST = 6
 MOST_KEYS = 60
@@ -55,6 +56,9 @@ MOST = 2000
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _DIGITS = re.compile(r"[0-9]")
+_HELD = {"JSON": "holds-JSON", "a Python literal": "holds-a-Python-literal"}
+"""What a text may be the writing of, as its format."""
+
 _SCALARS = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 
 
@@ -68,6 +72,11 @@ class Observation:
     last: float
     new: int = 0
     changed: bool = False
+
+    @property
+    def text(self) -> str:
+        """What the result is the writing of, if it is a text of that kind: "JSON"."""
+        return next((what for what, form in _HELD.items() if form in self.shape.get("string", ())), "")
 
     @property
     def schema(self) -> Schema:
@@ -158,8 +167,14 @@ def forget_changed(db: sqlite3.Connection, server: str, functions: Iterable[Func
     """Drop what was seen of functions that are gone, are others now, or have a schema of their results."""
     rows = db.execute("SELECT name, digest FROM observed WHERE server = ?", [server]).fetchall()
     now = {f.name: f for f in functions} if rows else {}
-    gone = [(server, name) for name, then in rows if name not in now or now[name].returns is not None or _promise(now[name]) != then]
+    gone = [(server, name) for name, then in rows if name not in now or not is_open(now[name]) or _promise(now[name]) != then]
     db.executemany("DELETE FROM observed WHERE server = ? AND name = ?", gone)
+
+
+def is_open(function: Function) -> bool:
+    """Whether nobody says what the results are, or only that they are texts."""
+    returns = function.returns
+    return returns is None or (returns.get("type") == "string" and not {"format", "enum", "const"} & returns.keys())
 
 
 def _promise(function: Function) -> str:
@@ -174,6 +189,8 @@ def shape(value: Any) -> Shape:
 
 def _shape(value: Any, depth: int, left: list[int]) -> Shape:
     left[0] -= 1
+    if isinstance(value, str) and (what := holds(value)):
+        return {"string": {_HELD[what]: {}}}
     if kind := _SCALARS.get(type(value)):
         return {kind: {}}
     if depth == 0 or left[0] < 0:
@@ -265,4 +282,6 @@ def _schema(kind: str, inside: Shape) -> dict[str, Any]:
             return {"type": "object", "additionalProperties": as_schema(inside)}
         case "object":
             return {"type": "object", "properties": {name: as_schema(part) for name, part in inside.items()}}
+        case "string" if inside:
+            return {"type": "string", "format": next(iter(inside))}
     return {"type": kind}

@@ -6,14 +6,15 @@ Source text is data here. A parameter's new value never becomes text; see `bind`
 from __future__ import annotations
 
 import ast
-import difflib
 import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from doorward.accumulators import changed
 from doorward.errors import GuardRefused, InvalidProgram
+from doorward.near import nearest
 
 PARAMETER_PREFIX = "__param_"
 """What an overridden literal reads as in `bind`'s text; executors bind the value to this name."""
@@ -34,18 +35,21 @@ def parse(code: str) -> ast.Module:
         return ast.parse(code)
     except SyntaxError as error:
         source = (error.text or "").strip()
-        raise InvalidProgram(f"line {error.lineno}: {error.msg}" + (f": {source}" if source else "")) from None
+        message = f"{error.msg}: {source}" if source else error.msg
+        raise InvalidProgram(message, line=error.lineno, type=type(error).__name__) from None
     except (RecursionError, MemoryError, ValueError) as error:
         raise InvalidProgram(f"the program cannot be parsed: {error or 'it is nested too deeply'}") from None
 
 
 def parameters(code: str) -> dict[str, Any]:
     """The parameters of a program with their defaults: top-level assignments of JSON literals, plain or annotated,
-    to a name that no other top-level literal is assigned to.
+    to a name that no other top-level literal is assigned to. What begins empty and is changed is none: the program gathers it.
 
     Raises: InvalidProgram.
     """
-    return {name: value for name, (_, value) in _literals(parse(code)).items()}
+    tree = parse(code)
+    gathered = changed(tree)
+    return {name: value for name, (_, value) in _literals(tree).items() if value or name not in gathered}
 
 
 def received(code: str, most: int) -> str:
@@ -90,7 +94,7 @@ def check(given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
     """
     for name, value in given.items():
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
+            near = nearest(name, known, 1)
             listing = ", ".join(f"{k}: {json_type(v)}" for k, v in known.items()) or "none"
             raise InvalidProgram(
                 f"the program has no parameter {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""),

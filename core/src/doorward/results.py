@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -28,6 +28,17 @@ def reading(uri: str) -> str:
     return f'doorward.read("{uri}")'
 
 
+def _told(calls: Sequence[Mapping[str, Any]]) -> str:
+    """The calls by function: how many, and how many of them failed."""
+    told = []
+    for function in dict.fromkeys(c["function"] for c in calls):
+        mine = [c for c in calls if c["function"] == function]
+        count, failed = sum(c["count"] for c in mine), sum(c["count"] for c in mine if not c["ok"])
+        how = "" if not failed else ", failed" if count == 1 else ", all failed" if failed == count else f", {failed} failed"
+        told.append(f"{function} ×{count}{how} ({round(sum(c['ms'] for c in mine), 1)} ms)")
+    return "; ".join(told)
+
+
 def as_text(outcome: Outcome) -> str:
     """The answer for a reader who gets no structured content: the same, most important first."""
     parts = []
@@ -49,10 +60,7 @@ def as_text(outcome: Outcome) -> str:
         for a in outcome.artefacts
         if f'"artefact": "{a.uri}"' not in parts[0]  # its handle says the same
     ]
-    if outcome.calls:
-        parts.append(
-            "calls: " + ", ".join(f"{c['function']} ×{c['count']}{'' if c['ok'] else ' failed'} ({c['ms']} ms)" for c in outcome.calls)
-        )
+    parts += [f"calls: {_told(outcome.calls)}"] if outcome.calls else []
     parts += [f"note: {note}" for note in outcome.notes]
     parts += [f"session: {outcome.session_id}"] if outcome.session_id else []
     parts += [f"again: {outcome.next}"] if outcome.next else []

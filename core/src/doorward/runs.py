@@ -14,7 +14,7 @@ from doorward import hints, results, values
 from doorward.artefacts import MOST_FILES, handle_to, kind_of, named_in
 from doorward.door import RunDoor
 from doorward.embedded import shortened, with_files
-from doorward.errors import DoorwardError, ExecutorError, LimitExceeded, SandboxDied, Unsupported
+from doorward.errors import DoorwardError, ExecutorError, Kind, LimitExceeded, SandboxDied, Unsupported
 from doorward.logs import log
 from doorward.offload import done, is_large
 from doorward.redaction import Redactor
@@ -96,7 +96,8 @@ class Runs:
         findings = [f for found in self._plugins.hook.guard_program(program=program) for f in found or ()]
         for finding in findings:
             if finding.refuse:
-                return Failure("guard", "GuardRefused", finding.message, finding.line, hint=finding.instead or None)
+                kind: Kind = "program" if finding.error else "guard"
+                return Failure(kind, finding.error or "GuardRefused", finding.message, finding.line, hint=finding.instead or None)
             notes.append(
                 f"line {finding.line}: {finding.message}. {finding.instead}".strip()
                 if finding.line
@@ -165,7 +166,7 @@ class Runs:
             whole = door.hold(printed, "text/plain")
             end = f"… all of it ({len(printed)} characters), in a program: {results.reading(whole.uri)}"
             printed = f"{short[: program.limits.inline]}\n{end}"
-        common |= {"printed": printed, "notes": (*notes, *door.notes)}
+        common |= {"printed": printed, "notes": (*notes, *door.notes, *filter(None, [door.answered.note(read.value)]))}
         if error is None:
             try:
                 if read.files:
@@ -258,4 +259,5 @@ def succeeded(value: Any, written: Written, door: RunDoor, **more: Any) -> Outco
 
 def failure(error: DoorwardError, type: str = "") -> Failure:
     """An error of ours as the failure of a run."""
-    return Failure(error.kind, type or error.__class__.__name__, error.message, getattr(error, "line", None), hint=error.hint)
+    known = type or getattr(error, "type", "") or error.__class__.__name__
+    return Failure(error.kind, known, error.message, getattr(error, "line", None), hint=error.hint)

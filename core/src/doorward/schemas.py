@@ -82,6 +82,33 @@ class Reader:
         some = islice(found.items(), 1000)
         return {k: v for k, v in some if isinstance(k, str) and v is not False and table(v).get(hidden) is not True}
 
+    def part(self, schema: Any, step: Any, nesting: int = NESTING) -> Any:
+        """The schema of a field, by its name, or of an item of a list, by its number."""
+        resolved = self.resolve(schema)[1]
+        if isinstance(step, str) and (field := self.properties(resolved, hidden="").get(step)) is not None:
+            return field
+        found = resolved.get("additionalProperties")
+        if isinstance(step, int):
+            found = [*listed(resolved.get("prefixItems"), 100)[step : step + 1], resolved.get("items")][0]
+        if table(found) or not nesting:
+            return found
+        inner = (self.part(variant, step, nesting - 1) for variant in variants(resolved) if self.burn())
+        return next((part for part in inner if table(part)), None)
+
+    def needs(self, schema: Any, nesting: int = 3) -> bool:
+        """Whether a value of this schema, or what is in it, is an object that must have certain fields."""
+        resolved = self.resolve(schema)[1]
+        inner = [resolved.get("items"), *variants(resolved)[:20]] if nesting and not table(resolved.get("properties")) else []
+        return bool(strings(resolved.get("required"))) or any(self.needs(part, nesting - 1) for part in inner if table(part))
+
+    def one_way(self, schema: Schema, nesting: int = 3) -> bool:
+        """Whether parts of a resolved schema are only sent, or only received."""
+        fields = self.properties(schema, hidden="")
+        if any(table(field).get(key) is True for field in fields.values() for key in ("readOnly", "writeOnly")):
+            return True
+        inner = [*fields.values(), schema.get("items"), schema.get("additionalProperties"), *variants(schema)]
+        return nesting > 0 and any(self.burn() and self.one_way(self.resolve(part)[1], nesting - 1) for part in inner if table(part))
+
     def example(self, schema: Any, name: str, fits: Callable[[Any], bool], nesting: int = 3) -> Any:
         """A plausible value: the first that the schema gives and that `fits`, else one of its type."""
         resolved = self.resolve(schema)[1]

@@ -13,10 +13,12 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from doorward.annotations import Types, clean, commented, literal
+from doorward.annotations import Types
+from doorward.classes import Above
 from doorward.names import class_name, is_plain, python_name
 from doorward.schemas import Definitions, Reader, strings
 from doorward.types import Function, Schema
+from doorward.wording import clean, commented, literal
 
 if TYPE_CHECKING:
     from doorward.observed import Observation
@@ -25,23 +27,20 @@ CARD = 2400
 """Characters that `describe` takes at most, unless the signature alone is longer: about 600 tokens."""
 
 _SHOWN = 60
-_REST = 130
-_SIZES = ((60, 900, 900), (60, 400, 500), (25, 250, 500), (15, 250, 450), (8, 160, 450))
-"""How many parameters a card shows, how many characters of their classes; the first that leaves so many for the result is taken."""
 
-PARAMETERS = "parameters"
-""""server.function#parameters" is the whole signature."""
+ANY_OTHERS = "any others"
+"""What there is besides the parameters of a function that takes more than it names."""
 
-_ANY = "any others"
-_DEEP = 20_000
-_STUBBED = 250
+STUBBED = 250
+"""Parameters that are shown where there is room for all."""
+
 _TAG = re.compile(r"</?(?:a|b|br|code|div|em|h[1-6]|i|li|ol|p|pre|span|strong|table|tbody|td|th|tr|ul)\b[^<>]{0,300}>", re.IGNORECASE)
 _QUOTE = re.compile(r"^ {0,3}>+ ?(?:\[!\w{1,20}\])?", re.MULTILINE)
 _LINK = re.compile(r"\[([^\[\]]{1,200})\]\([^()\s]{1,500}\)")
 
 
 @dataclass(frozen=True, slots=True)
-class _Parameter:
+class Parameter:
     name: str
     annotation: str
     default: str
@@ -56,7 +55,7 @@ class _Parameter:
 def parameter_names(function: Function, definitions: Definitions) -> list[str]:
     """The parameters in the order of the signature, which is that of positional arguments: first those that are
     required, each group as declared. A name that cannot be written as a parameter is not among them."""
-    properties, required = _declared(function, Reader(definitions))
+    properties, required = declared(function, Reader(definitions))
     return sorted(filter(is_plain, properties), key=lambda name: name not in required)
 
 
@@ -68,11 +67,11 @@ def signature(function: Function, definitions: Definitions, *, width: int = 100,
     are `dict[str, Any]` here; `describe` gives their fields. What was only `seen` of results is marked as such.
     """
     if seen is not None:
-        return f"{signature(_with_result(function, seen), definitions, width=width)}  # {seen.told()}"
+        return f"{signature(with_result(function, seen), definitions, width=width)}  # {seen.told()}"
     reader = Reader(definitions)
-    parameters, others = _parameters(function, reader, Types(reader, depth=0, sending=True), _SHOWN)
-    returns = _result(function, reader, depth=1, room=0)[0]
-    texts = [_define(function, parameters, others, returns, about=about, width=width) for about in (80, 40, 0)]
+    parameters, others = shown_parameters(function, reader, Types(reader, depth=0, sending=True), _SHOWN)
+    returns = result_of(function, reader, depth=1, room=0)[0]
+    texts = [define(function, parameters, others, returns, about=about, width=width) for about in (80, 40, 0)]
     return next((text for text in texts if len(text) < CARD), texts[-1])
 
 
@@ -83,84 +82,8 @@ def response(function: Function, definitions: Definitions, *, depth: int = 2, bu
     `dict[str, Any]` with their keys in a comment. `budget` is in tokens, of about four characters: what does
     not fit is counted and named. Without a schema the annotation is `Any`.
     """
-    annotation, types = _result(function, Reader(definitions), depth=depth, room=4 * budget)
+    annotation, types = result_of(function, Reader(definitions), depth=depth, room=4 * budget)
     return annotation, types.classes()
-
-
-def describe(function: Function, definitions: Definitions, *, module: str, seen: Observation | None = None) -> str:
-    """The card of one function, which stands alone: import line, signature with docs, the types of parameters
-    and result, and an example call. It is valid Python, and at most `CARD` long but for huge signatures. A result of which
-    only is known what was `seen` is marked as such."""
-    note = f"# The result: {seen.told()}." if seen is not None else ""
-    function = _with_result(function, seen)
-    reader = Reader(definitions)
-    start, end = f"from {module} import {_name(function)}", _call(function, reader)
-    for most, room, left in _SIZES:
-        reader.refuel()
-        types = Types(reader, room=room, sending=True, comments=60)
-        parameters, others = _parameters(function, reader, types, most)
-        returns = _result(function, reader, depth=1, room=0)[0]
-        classes = types.classes()
-        for about in (100, 70, 45, 0):
-            body = f"{_define(function, parameters, others, returns, about=about)}:\n{_docstring(function, 120 + 3 * about)}"
-            used = sum(map(len, [start, body, classes, end, note])) + 11
-            if used < CARD - left:
-                break
-        if used < CARD - left:
-            break
-    _, answer = _result(function, reader, depth=2, room=max(CARD - used - _REST, 300))
-    results = "\n".join(filter(None, [note, answer.classes()]))
-    more = _rest(f"{module}.{_name(function)}", [*([PARAMETERS] if others not in ("", _ANY) else []), *answer.cut, *types.cut])
-    return "\n\n".join(filter(None, [start, body, classes, results, more, end]))
-
-
-def _rest(name: str, cut: list[str]) -> str:
-    """How to ask for what a card leaves out: a comment of at most `_REST` characters, if one name fits."""
-    text = ""
-    for part in dict.fromkeys(cut):
-        longer = f"{text}, #{part}" if text else f'# In full: get_functions(["{name}#{part}"])'
-        if len(longer) > _REST:
-            break
-        text = longer
-    return text
-
-
-def describe_class(function: Function, definitions: Definitions, name: str) -> str | None:
-    """One of the classes that a function's card names, with all of its fields, and those that it uses; `None` if there is none
-    of that name among the function's types. `parameters` is the signature, without any cut."""
-    if name == PARAMETERS:
-        reader = Reader(definitions, _DEEP)
-        types = Types(reader, room=4 * CARD, sending=True, comments=100)
-        parameters, others = _parameters(function, reader, types, _STUBBED)
-        text = _define(function, parameters, others, _result(function, reader, depth=1, room=0)[0], about=100)
-        return "\n\n".join(filter(None, [f"{text}: ...", types.classes()]))
-    texts: dict[str, str] = {}
-    for sending in (True, False):
-        reader = Reader(definitions, _DEEP)
-        types = Types(reader, depth=8, room=100 * CARD, sending=sending)
-        if sending:
-            _parameters(function, reader, types, _STUBBED)
-        else:
-            types.annotate(function.returns, _response_name(function))
-        types.classes()
-        if name in types.made:
-            full = Types(Reader(definitions), room=4 * CARD, sending=sending, comments=100)
-            full.annotate(types.made[name], name)
-            texts.setdefault(full.classes(), "sent" if sending else "received")
-    if len(texts) < 2:
-        return next(iter(texts), None)
-    return "\n\n".join(f"# As {when}:\n{text}" for text, when in texts.items())
-
-
-def class_names(function: Function, definitions: Definitions) -> list[str]:
-    """The names that `describe_class` knows, those of the nearest classes first."""
-    reader = Reader(definitions)
-    types = Types(reader, depth=8, room=100 * CARD, sending=True)
-    _parameters(function, reader, types, _STUBBED)
-    answer = _result(function, reader, depth=8, room=100 * CARD)[1]
-    for each in (types, answer):
-        each.classes()
-    return list(dict.fromkeys([*types.made, *answer.made]))
 
 
 def stub(
@@ -176,12 +99,12 @@ def stub(
     heads: dict[str, str] = {}
     for function in functions:
         reader.refuel()
-        parameters, others = _parameters(function, reader, types, _STUBBED)
+        parameters, others = shown_parameters(function, reader, types, STUBBED)
         written = [f"{p.name}: {p.annotation}{' = ...' if p.default else ''}" for p in parameters]
         written += ["**kwargs: Any"] if others else []
         observed = seen(function)
-        result = f"  # {_result(_with_result(function, observed), reader, depth=0, room=0)[0]}, {observed.told()}" if observed else ""
-        heads[_name(function)] = f"def {_name(function)}({', '.join(written)}) -> Any: ...{result}"
+        result = f"  # {result_of(with_result(function, observed), reader, depth=0, room=0)[0]}, {observed.told()}" if observed else ""
+        heads[name_of(function)] = f"def {name_of(function)}({', '.join(written)}) -> Any: ...{result}"
     reader.refuel()
     imports = "from collections.abc import Mapping, Sequence\nfrom typing import Any, Literal, Required, TypedDict"
     return "\n\n".join(filter(None, [imports, types.classes(), "\n".join(heads.values())])) + "\n"
@@ -200,52 +123,64 @@ def prose(text: Any, limit: int) -> str:
     if not isinstance(text, str):
         return ""
     start = _QUOTE.sub("", text[: 4 * limit + 400])
-    return clean(html.unescape(_TAG.sub(" ", _LINK.sub(r"\1", start))), limit)
+    line = clean(html.unescape(_TAG.sub(" ", _LINK.sub(r"\1", start))), limit)
+    return line if len(text) <= 4 * limit + 400 or line.endswith("…") else f"{line[: limit - 2]} …"
 
 
-def _name(function: Function) -> str:
+def name_of(function: Function) -> str:
     return function.name if is_plain(function.name) else python_name(function.name)
 
 
-def _response_name(function: Function) -> str:
+def response_name(function: Function) -> str:
     return f"{class_name(function.name)}Response"
 
 
-def _with_result(function: Function, seen: Observation | None) -> Function:
+def with_result(function: Function, seen: Observation | None) -> Function:
     return function if seen is None else replace(function, returns=seen.schema)
 
 
-def _result(function: Function, reader: Reader, *, depth: int, room: int) -> tuple[str, Types]:
-    types = Types(reader, depth=depth, room=room)
-    return types.annotate(function.returns, _response_name(function))[0], types
+def result_of(
+    function: Function, reader: Reader, *, depth: int, room: int, above: Above | None = None, names: int = 10**9
+) -> tuple[str, Types]:
+    """The annotation of a function's result, and the types that it is of."""
+    types = Types(reader, depth=depth, room=room, above=above, names=names)
+    return types.annotate(function.returns, response_name(function))[0], types
 
 
-def _declared(function: Function, reader: Reader) -> tuple[dict[str, Any], set[str]]:
+def declared(function: Function, reader: Reader) -> tuple[dict[str, Any], set[str]]:
     schema = reader.resolve(function.parameters)[1]
     return reader.properties(schema), strings(schema.get("required"))
 
 
-def _parameters(function: Function, reader: Reader, types: Types, most: int) -> tuple[list[_Parameter], str]:
+def shown_parameters(function: Function, reader: Reader, types: Types, most: int, about_width: int = 100) -> tuple[list[Parameter], str]:
     """The parameters of a signature, required ones first, and what there is besides: names for which it has no place, or
     any others that the function takes."""
-    properties, required = _declared(function, reader)
+    properties, required = declared(function, reader)
     ordered = sorted(filter(is_plain, properties), key=lambda name: name not in required)
+    prefix, found = class_name(function.name)[:40], {}
+    for name in sorted(ordered[:most], key=lambda name: _rank(function, name, name in required, reader.needs(properties[name]))):
+        found[name] = types.annotate(properties[name], f"{prefix}{class_name(name)}")
     shown = []
     for name in ordered[:most]:
-        annotation, note = types.annotate(properties[name], f"{class_name(function.name)[:40]}{class_name(name)}")
+        annotation, note = found[name]
         schema = reader.resolve(properties[name])[1]
         default = "" if name in required else (literal(schema["default"], 40) if "default" in schema else None) or "..."
-        about = ("deprecated. " if schema.get("deprecated") is True else "") + prose(schema.get("description"), 100)
-        shown.append(_Parameter(name, annotation, default, about, note))
+        about = ("deprecated. " if schema.get("deprecated") is True else "") + prose(schema.get("description"), about_width)
+        shown.append(Parameter(name, annotation, default, about, note))
     others = [*ordered[most:], *(name for name in properties if not is_plain(name))]
     if others:
         return shown, f"{len(others)} more: {', '.join(other[:80] for other in islice(others, 50))}"
-    return shown, _ANY if function.parameters.get("additionalProperties", False) is not False else ""
+    return shown, ANY_OTHERS if function.parameters.get("additionalProperties", False) is not False else ""
 
 
-def _define(function: Function, parameters: list[_Parameter], others: str, returns: str, *, about: int, width: int = 0) -> str:
+def _rank(function: Function, name: str, required: bool, needs: bool) -> tuple[bool, ...]:
+    """The order in which parameters get classes: first those that are *the* argument."""
+    return not required, name != "body", not needs, name not in function.name
+
+
+def define(function: Function, parameters: list[Parameter], others: str, returns: str, *, about: int, width: int = 0) -> str:
     """The `def`, on one line where that is at most `width` long; `about` is the width of the comments."""
-    name = _name(function)
+    name = name_of(function)
     line = f"def {name}({', '.join(p.written for p in parameters)}) -> {returns}"
     if not others and (len(line) <= width or not parameters):
         return line
@@ -255,7 +190,7 @@ def _define(function: Function, parameters: list[_Parameter], others: str, retur
     return "\n".join([f"def {name}(", *lines, f") -> {returns}"])
 
 
-def _docstring(function: Function, limit: int) -> str:
+def docstring(function: Function, limit: int) -> str:
     """What the function does, what it may change, and what the upstream calls it."""
     summary, description = prose(function.summary, 200), prose(function.description, limit)
     effect = "read-only" if function.read_only else "destructive" if function.destructive else "writes"
@@ -266,12 +201,12 @@ def _docstring(function: Function, limit: int) -> str:
     return f'    """{text}\n    """'
 
 
-def _call(function: Function, reader: Reader) -> str:
+def example_call(function: Function, reader: Reader) -> str:
     """An example call with what is required."""
-    properties, required = _declared(function, reader)
+    properties, required = declared(function, reader)
     names = [name for name in properties if name in required and is_plain(name)][:20]
     values = [literal(reader.example(properties[name], name, _short), 120) or "..." for name in names]
-    return f"result = {_name(function)}({', '.join(f'{n}={v}' for n, v in zip(names, values, strict=True))})"
+    return f"result = {name_of(function)}({', '.join(f'{n}={v}' for n, v in zip(names, values, strict=True))})"
 
 
 def _short(value: Any) -> bool:

@@ -209,12 +209,14 @@ class CallRecord:
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What a guard says of a program. `line` counts from 1; `instead` is what to do instead. `refuse` decides
-    whether the program is stopped or the author only told."""
+    whether the program is stopped or the author only told. `error` is what Python raises for it, where that is wrong with the
+    program itself: `SyntaxError`."""
 
     message: str
     line: int | None = None
     instead: str = ""
     refuse: bool = True
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)

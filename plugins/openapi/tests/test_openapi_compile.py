@@ -8,7 +8,7 @@ import sys
 
 import jsonschema_rs
 import pytest
-from doorward import ConfigError, ServerError, signatures
+from doorward import ConfigError, ServerError, cards
 from doorward_openapi import routes, variants
 
 pytestmark = pytest.mark.anyio
@@ -390,7 +390,7 @@ async def test_openapi_discriminators_tell_the_variants_apart(api, operation):
     dog = {"allOf": [{"$ref": f"{ref}Animal"}, {"properties": {"bark": {"type": "boolean"}}}]}
     document["components"] = {"schemas": {"Animal": animal, "Cat": dict(animal), "Dog": dog, "Cow": own}}
     made = await api(document)
-    card = signatures.describe(made.functions["op"], made.compiled.definitions.get, module="api")
+    card = cards.describe(made.functions["op"], made.compiled.definitions.get, module="api")
     assert "body: Cat | Dog | Cow" in card
     kinds = [line.strip() for line in card.splitlines() if line.strip().startswith("kind:")]
     assert kinds == ['kind: Required[Literal["cat", "kitten"]]', 'kind: Required[Literal["dog"]]', 'kind: Literal["COW"]']
@@ -422,7 +422,7 @@ async def test_openapi_what_extends_a_schema_may_stand_for_it(api, operation, by
         document = operation("post", requestBody={"required": True, "content": {"application/json": {"schema": schema}}})
         document["components"] = {"schemas": schemas}
     made = await api(document)
-    card = signatures.describe(made.functions["op"], made.compiled.definitions.get, module="api")
+    card = cards.describe(made.functions["op"], made.compiled.definitions.get, module="api")
     assert "body: Cat | Dog | Animal" in card
     assert "partner: Cat | Dog | Animal  # of any kind" in card
     first, second = ("cat", "dog") if by == "mapping" else ("Cat", "Dog")
@@ -488,7 +488,7 @@ async def test_openapi_open_enumerations_refuse_nothing(api, operation):
         "odd": {"type": "string", "x-extensible-enum": "S", "x-ms-enum": []},
     }
     made = await api(operation(parameters=[{"name": name, "in": "query", "schema": schema} for name, schema in schemas.items()]))
-    card = signatures.describe(made.functions["op"], made.compiled.definitions.get, module="api")
+    card = cards.describe(made.functions["op"], made.compiled.definitions.get, module="api")
     for line in (
         'azure: str = ...,  # "S", "M"',
         'fixed: Literal["S", "M"] = ...,',

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
-from doorward import ConfigError, ServerContext, signatures
+from doorward import ConfigError, ServerContext, cards, signatures
+from doorward.testing.cards import faults
 from doorward_openapi import OpenAPI
 from doorward_openapi.document import decompress, parse
 
@@ -48,13 +49,13 @@ async def test_openapi_every_operation_is_accounted_for(path):
 
 
 def cards_are_short_python(made):
-    """Cards and stubs are valid Python; 95 cards in 100 have at most 600 tokens (of four bytes)."""
+    """Cards and stubs are valid Python; a card names no class without saying how to see it, and tells nothing twice; 95 cards in 100
+    have at most 600 tokens (of four bytes)."""
     some = made.functions[:: max(1, len(made.functions) // 50)]
-    cards = [signatures.describe(f, made.definitions.get, module="api") for f in some]
-    for card in cards:
-        ast.parse(card)
+    texts = [cards.describe(f, made.definitions.get, module="api") for f in some]
+    assert [fault for text in texts for fault in faults(text)] == []
     ast.parse(signatures.stub(some[:20], made.definitions.get))
-    assert sum(len(card.encode()) > 2400 for card in cards) <= max(2, 0.05 * len(cards))
+    assert sum(len(text.encode()) > 2400 for text in texts) <= max(2, 0.05 * len(texts))
 
 
 def references(root):
@@ -97,7 +98,7 @@ async def test_openapi_corpus():
         wrong += [f"{path}: {route} is lost" for route in routes(document) if route not in known]
         wrong += [f"{path}: {s.where} without a reason" for s in made.skipped if not s.why]
         for function in made.functions[:20]:
-            ast.parse(signatures.describe(function, made.definitions.get, module="api"))
+            ast.parse(cards.describe(function, made.definitions.get, module="api"))
         ast.parse(signatures.stub(made.functions[:20], made.definitions.get))
     assert wrong == []
     assert functions > 1000 * skipped

@@ -217,7 +217,8 @@ def _syntax(error: SyntaxError, code: str) -> Finding:
     if "```" in source:
         instead = "send plain Python, without ``` fences"
     message = f"{error.msg[:SHOWN]}: {source}" if source else error.msg[:SHOWN]
-    return Finding(message, error.lineno, instead, refuse=not (sys.version_info < (3, 12) and _NEWER.search(source)))
+    refuse = not (sys.version_info < (3, 12) and _NEWER.search(source))
+    return Finding(message, error.lineno, instead, refuse, type(error).__name__)
 
 
 def _walk(tree: ast.Module) -> Iterator[tuple[ast.AST, bool]]:

@@ -11,6 +11,12 @@ from doorward import Door
 
 from doorward_sandbox_monty import api_errors
 
+LIBRARY = (
+    "asyncio, base64, bisect, collections, copy, csv, dataclasses, datetime, decimal, functools, hashlib, itertools, json, math, pathlib, "
+    "random, re, time, typing, unicodedata"
+)
+"""What programs can import besides servers: part of the standard library."""
+
 
 class Modules(Mapping[str, Any]):
     """Import names to factories of `ExternalModule`. Only names that a program mentions are handed over, for a server

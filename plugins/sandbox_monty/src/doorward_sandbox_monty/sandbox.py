@@ -30,7 +30,7 @@ from doorward import (
 )
 
 from doorward_sandbox_monty import api_errors, files, rewriting
-from doorward_sandbox_monty.modules import Modules, stand_in
+from doorward_sandbox_monty.modules import LIBRARY, Modules, stand_in
 from doorward_sandbox_monty.workers import Worker, Workers
 
 _GRACE = 2.0
@@ -279,8 +279,10 @@ def _ended(error: monty.MontyError, code: str, limits: Limits, *, made: bool) ->
     if name == "NotImplementedError" and "monty" in message and not made:
         hint = "Write it plainly: lists in place of generators, functions in place of subclasses."
         raise Unsupported(message.replace("The monty syntax parser", "monty"), hint=hint, line=line)
-    if name == "ModuleNotFoundError" and not made and (module := re.search(r"No module named '([\w.]+)'", message)):
-        raise Unsupported(f"monty has no module {module[1]!r}", line=line)
+    if name == "ModuleNotFoundError" and (module := re.search(r"No module named '([\w.]+)'", message)):
+        if not made:
+            raise Unsupported(f"monty has no module {module[1]!r}", hint=f"Modules of monty: {LIBRARY}.", line=line)
+        message += f"; monty has {LIBRARY}"
     if not made and name == "PermissionError" and message.startswith(_NO_FILE):
         raise _no_files(line)
     if name == "TimeoutError" and "time limit exceeded" in message:

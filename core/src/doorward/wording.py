@@ -1,0 +1,89 @@
+"""Small pieces of the texts that agents read: one line, a comment, a literal, and what there is no room for in a few words."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+KEY = 100
+"""Characters of a field's name; one that is longer is not shown."""
+
+_SENTENCE = re.compile(r"(?<!\be\.g)(?<!\bi\.e)[.!?] ")
+
+_NAMES = 200
+"""Characters of the names of fields that are not shown."""
+
+
+def clean(text: Any, limit: int) -> str:
+    """One printable line of at most `limit` characters, cut after a sentence or else a word: `…` says so."""
+    if not isinstance(text, str) or not (text := text.strip()):
+        return ""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * limit]).split())
+    if len(line) <= limit and len(text) <= 4 * limit:
+        return line
+    ends = [match.end() for match in _SENTENCE.finditer(line, limit // 3, limit - 1)]
+    return f"{line[: ends[-1]]}…" if ends else f"{line[: limit - 1].rsplit(' ', 1)[0]}…"[:limit]
+
+
+def commented(code: str, about: str, note: str) -> str:
+    """A line of code with what is to be said of it."""
+    comment = f"{about} ({note})" if about and note else about or note
+    return f"{code}  # {comment}" if comment else code
+
+
+def literal(value: Any, limit: int = 60, nesting: int = 4) -> str | None:
+    """A JSON value as Python writes it; `None` if that would be longer than `limit`."""
+    text: str | None = None
+    match value:
+        case None | bool():
+            text = str(value)
+        case str() if len(value) <= limit:
+            quoted = json.dumps(value, ensure_ascii=False)
+            text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in quoted)
+        case int() if value.bit_length() <= 64:
+            text = str(value)
+        case float() if value - value == 0:
+            text = repr(value)
+        case list() if nesting and len(value) <= limit:
+            items = [literal(v, limit, nesting - 1) for v in value]
+            text = None if None in items else f"[{', '.join(filter(None, items))}]"
+        case dict() if nesting and len(value) <= limit:
+            pairs = [(literal(k, limit), literal(v, limit, nesting - 1)) for k, v in value.items()]
+            text = None if any(None in pair for pair in pairs) else "{" + ", ".join(f"{k}: {v}" for k, v in pairs) + "}"
+    return text if text is not None and len(text) <= limit else None
+
+
+def enumerated(keys: Iterable[str], limit: int) -> str:
+    """The first of these names."""
+    return clean(", ".join(key[:KEY] for key in islice(keys, limit // 2 + 2)), limit)
+
+
+def more_fields(keys: Collection[str]) -> str:
+    """The line below those fields of a class for which there was room."""
+    return f"    # … {len(keys)} more field{'s' * (len(keys) > 1)}: {enumerated(keys, _NAMES)}"
+
+
+def examples(values: Sequence[str]) -> str:
+    """The first of many values."""
+    shown = list(values[:1])
+    for value in values[1:]:
+        if sum(map(len, shown)) + len(value) > 60:
+            break
+        shown.append(value)
+    rest = len(values) - len(shown)
+    return f"{', '.join(shown)}, ... {rest} more" if rest else ", ".join(shown)
+
+
+def as_above(keys: Sequence[str], above: Collection[str], how: str) -> str:
+    """The line in the place of fields that a text has already, by name or by the names of the others there."""
+    listed, others = ", ".join(keys), ", ".join(key for key in above if key not in set(keys))
+    which = f", all but {others}" if others else ", all of them"
+    return f"    # {clean(how + (which if len(which) < len(listed) else f': {listed}'), 600)}"
+
+
+def size(lines: Iterable[str]) -> int:
+    """Characters of lines."""
+    return sum(len(line) + 1 for line in lines)

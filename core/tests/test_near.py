@@ -1,0 +1,58 @@
+"""What is meant by a name that none has."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from doorward.near import names_near, nearest
+
+from .test_catalog import function, stored
+
+NAMES = [
+    "issues_create",
+    "issues_list",
+    "issues_list_for_repo",
+    "orgs_create_issue_type",
+    "git_create_ref",
+    "git_get_ref",
+    "repos_get",
+    "search_repos",
+    "read_deployment_by_name_deployments_name_flow_name_deployment_name_get",
+    "read_deployment_deployments_id_get",
+    "patch_zone",
+    "delete_zone",
+]
+
+
+@pytest.mark.parametrize(
+    ("asked", "first"),
+    [
+        ("create_issue", "issues_create"),
+        ("list_issues", "issues_list"),
+        ("get_repo", "repos_get"),
+        ("getRepo", "repos_get"),
+        ("isues_create", "issues_create"),
+        ("read_deployment_by_name", "read_deployment_by_name_deployments_name_flow_name_deployment_name_get"),
+        ("update_zone", "patch_zone"),
+    ],
+)
+def test_words_count_in_any_order(tmp_path: Path, asked: str, first: str) -> None:
+    """The nearest function has the words of the name, all of it, whatever order and form they have there, or what means the same."""
+    catalog = stored(tmp_path, *[function(name, name.replace("_", " ")) for name in NAMES])
+    assert names_near(catalog, f"s.{asked}", ["s"])[0] == f"s.{first}"
+    assert names_near(catalog, f"other.{asked}", ["s"])[0] == f"s.{first}"
+
+
+@pytest.mark.parametrize("asked", ["", "_", "zzz", "s", "é", "\0", "." * 50])
+def test_what_is_like_nothing_has_no_near_name(asked: str) -> None:
+    """Rather none than any."""
+    assert nearest(asked, NAMES) == []
+
+
+def test_long_names_take_no_time() -> None:
+    """A name of a program's own making is compared by its beginning."""
+    started = time.process_time()
+    nearest("create_" * 300, [f"create_{i}_" + "create_" * 300 for i in range(300)])
+    assert time.process_time() - started < 5  # a bound of its kind: whole names take minutes
