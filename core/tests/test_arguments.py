@@ -204,7 +204,7 @@ def test_nulls_inside_are_passed_on() -> None:
     for wrong, told in (({"tags": [None, 1]}, "tags[1]: expected str, got int 1"), ({"items": [{"qty": None}]}, "items[0]: needs 'sku'")):
         with pytest.raises(InvalidArguments) as raised:
             bound(**wrong)
-        assert str(raised.value) == f"shop.buy argument {told}"
+        assert str(raised.value).partition("; if the document")[0] == f"shop.buy argument {told}"
 
 
 def test_a_mistake_is_told_once() -> None:
@@ -217,7 +217,7 @@ def test_a_mistake_is_told_once() -> None:
     ):
         with pytest.raises(InvalidArguments) as raised:
             bind(function, (), given, CATALOG)
-        assert str(raised.value) == f"s.f {told}"
+        assert str(raised.value).partition("; if the document")[0] == f"s.f {told}"
 
 
 def test_big_integers_stay_exact() -> None:

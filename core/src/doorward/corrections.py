@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,9 @@ from doorward.types import Compiled, Function, Schema
 
 _DEEPEST = 30
 """Schemas within schemas in which a field is looked for: references may lead in a circle."""
+
+_SHOWN = 3
+"""Fields that an error tells the operator to correct."""
 
 _PARTS = ("allOf", "anyOf", "oneOf")
 
@@ -34,15 +38,18 @@ def corrected(compiled: Compiled, settings: ServerSettings) -> Compiled:
 
 def advice(function: Function, errors: Iterable[Any]) -> list[str]:
     """How the operator can have arguments accepted that a document is wrong about."""
-    told = []
+    required: dict[str, None] = {}
+    more = False
     for error in errors:
         if error.kind.name == "required":
             path = [part for part in error.instance_path if isinstance(part, str)]
-            told.append(f"optional = [{'.'.join([function.name, *path, error.kind.property])!r}]".replace("'", '"'))
+            required[".".join([function.name, *path, error.kind.property])] = None
         elif error.kind.name == "additionalProperties" and not error.instance_path and function.open:
-            told.append('extra = "allow"')
-    which = " or ".join(dict.fromkeys(told[:2]))
-    return [f"if the document of {function.server} is wrong in this, its operator can set {which}"] if told else []
+            more = True
+    told = ['extra = "allow"'] if more else []
+    if required:
+        told.append(f"optional = {json.dumps(list(required)[:_SHOWN])}")
+    return [f"if the document of {function.server} is wrong in this, its operator can set {' and '.join(told)}"] if told else []
 
 
 def _meant(entry: str, functions: Sequence[Function]) -> tuple[list[int], list[str]]:
