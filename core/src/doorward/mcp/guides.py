@@ -21,8 +21,8 @@ Doorward gives you functions of APIs and MCP servers to use from Python, in a sa
 1. search_functions(query) finds functions (list_servers shows what there is).
 2. get_functions(["server.function"]) shows signature, response type and example. Always look before you call.
 3. execute_code runs Python: `import server`, call `server.function(name=value)`, loop, filter, combine; asyncio.gather runs calls in \
-parallel. Set `result`, small. `import doorward`: doorward.pages(server.function) gives whole answers, one a page; \
-doorward.ApiError has status and body; get_functions(["doorward"]) lists all helpers.
+parallel. Set `result`, small. `import doorward`: doorward.pages(server.function) gives whole answers, one a page, doorward.items what is \
+in them, doorward.reply value, status and headers; doorward.ApiError has status and body; get_functions(["doorward"]) lists all helpers.
 4. Files are handles, {"artefact": …}: pass them on, or {"content", "name", "type"}. doorward.read(handle) is the content, \
 doorward.path(handle) a path. What is in ./out, open figures and bytes in `result` are kept and shown.
 5. The answer has a cache_id: run_cached_code(cache_id, params) runs the program again with other values for its \
