@@ -194,6 +194,12 @@ def test_wrong_variables_are_named(environ: dict[str, str], message: str) -> Non
         from_environment(Secrets(environ=environ))
 
 
+def test_variables_that_are_no_settings_are_named(loaded: Loader) -> None:
+    """A variable that names no setting is not told as a key of the file."""
+    with pytest.raises(ConfigError, match=r"^DOORWARD_SURFASE: there is no setting 'surfase'"):
+        loaded("", DOORWARD_SURFASE="minimal")
+
+
 def test_reading_resolves_no_credential(loaded: Loader) -> None:
     """CONTRACT: AUT-18: a configuration whose secrets are all missing is read; nothing is looked up in it."""
     server = loaded('[servers.a]\nsource = "openapi"\nauth = { type = "jwt", token = "${TOKEN}" }\n').servers["a"]

@@ -96,7 +96,9 @@ def reloaded(loaded: Loaded) -> Loaded:
 
 def _loaded(file: Path, secrets: Secrets) -> Loaded:
     from doorward.distribution import layers
+    from doorward.environment import require_settings
 
+    require_settings(secrets, Config.model_fields)
     found = stamp(file.stat())  # before it is read: what changes meanwhile is seen the next time
     text, repeated = read(file)
     data, named = layers(text, secrets)

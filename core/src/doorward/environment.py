@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from doorward.errors import ConfigError
 from doorward.secrets import Secrets
 
-NOT_SETTINGS = {f"DOORWARD_{name}" for name in ("CONFIG", "DEBUG", "DISTRO", "NESTED", "SPECS", "CORPUS", "PEERS", "RUNS")}
+NOT_SETTINGS = {f"DOORWARD_{name}" for name in ("CONFIG", "DEBUG", "DISTRO", "NESTED", "SPECS", "CORPUS", "PEERS", "RUNS", "DIRECTUS")}
 
 
 def from_environment(secrets: Secrets, below: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -20,11 +20,8 @@ def from_environment(secrets: Secrets, below: Mapping[str, Any] | None = None) -
     `MY_API` is `my-api`, which no variable could be called.
     """
     table: dict[str, Any] = {}
-    for variable, value in sorted(secrets.variables("DOORWARD_").items()):
-        if variable in NOT_SETTINGS:
-            continue
-        name = "state" if variable == "DOORWARD_STATE_DIR" else variable.removeprefix("DOORWARD_").lower()
-        *parents, key = name.split("__")
+    for variable, value in _variables(secrets).items():
+        *parents, key = _name(variable).split("__")
         at, known = table, below
         try:
             for parent in parents:
@@ -36,6 +33,21 @@ def from_environment(secrets: Secrets, below: Mapping[str, Any] | None = None) -
         except (AttributeError, TypeError):
             raise ConfigError("goes below a variable that is no table", place=variable) from None
     return table
+
+
+def require_settings(secrets: Secrets, known: Collection[str]) -> None:
+    """That each variable is one of the settings that are known. Raises: ConfigError, which names the variable."""
+    for variable in _variables(secrets):
+        if (name := _name(variable).partition("__")[0]) not in known:
+            raise ConfigError(f"there is no setting {name!r}", place=variable, hint=f"Unset it, or name one of {', '.join(known)}.")
+
+
+def _variables(secrets: Secrets) -> dict[str, str]:
+    return {variable: value for variable, value in sorted(secrets.variables("DOORWARD_").items()) if variable not in NOT_SETTINGS}
+
+
+def _name(variable: str) -> str:
+    return "state" if variable == "DOORWARD_STATE_DIR" else variable.removeprefix("DOORWARD_").lower()
 
 
 def _spelt(name: str, known: Any) -> str:
