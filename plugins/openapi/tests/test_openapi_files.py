@@ -274,6 +274,41 @@ async def test_openapi_swagger_2_answers_with_files(api, upstream):
         assert await made.call("op") == Reply(content, type=media)
 
 
+@pytest.mark.parametrize("schema", [{}, {"contentMediaType": "*/*"}, {"type": "string", "contentMediaType": "image/*"}])
+async def test_openapi_a_body_of_any_media_type_is_a_file(api, operation, schema):
+    """A body of which range of media types is said twice, beside it and in its schema, is a file of its own type; where only one place
+    says it, any value may be meant, and a file is sent as it is, too."""
+    made = await api(operation("post", requestBody={"required": True, "content": {"*/*": {"schema": schema}}}))
+    told = await made.call("op", body=ENCODED)
+    assert (dict(told["headers"])["Content-Type"], told["body"].encode("latin-1")) == ("image/png", IMAGE.content)
+    if not schema:
+        assert (await made.call("op", body={"a": 1}))["body"] == '{"a":1}'
+
+
+@pytest.mark.parametrize(
+    "schema", [{"contentMediaType": "application/json"}, {"contentMediaType": "application/problem+json", "title": "A"}]
+)
+async def test_openapi_a_body_whose_schema_repeats_that_it_is_json(api, operation, schema):
+    """It is any value, or a file that holds it; a string that holds JSON, if it says that it is one."""
+    media = schema["contentMediaType"]
+    made = await api(operation("post", requestBody={"required": True, "content": {media: {"schema": schema}}}))
+    for given in ({"a": 1}, File(b'{"a":1}', media), {"base64": base64.b64encode(b'{"a":1}').decode(), "type": media}):
+        told = await made.call("op", body=given)
+        assert (dict(told["headers"])["Content-Type"], told["body"]) == (media, '{"a":1}')
+    made = await api(operation("post", requestBody={"content": {media: {"schema": {"type": "string", **schema}}}}))
+    assert (await made.call("op", body="[1]"))["body"] == '"[1]"'
+
+
+async def test_openapi_json_holds_no_file_of_any_media_type(api, operation):
+    """A field of a JSON body that may hold any media type, and names no encoding, is text."""
+    schema = {
+        "type": "object",
+        "properties": {"f": {"type": "string", "contentMediaType": "*/*"}, "g": {"contentMediaType": "application/json"}},
+    }
+    made = await api(operation("post", requestBody={"content": {"application/json": {"schema": schema}}}))
+    assert (await made.call("op", f="text", g={"a": [1]}))["body"] == '{"f":"text","g":{"a":[1]}}'
+
+
 async def test_openapi_a_form_that_holds_no_files_gives_way(api, operation):
     """Where a form is offered as multipart too, and has files, it is multipart."""
     schema = {"type": "object", "properties": {"f": OCTETS, "n": {"type": "integer"}}}

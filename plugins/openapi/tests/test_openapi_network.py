@@ -275,7 +275,7 @@ async def test_openapi_a_write_is_repeated_where_the_api_asks_for_it(api: Any, o
 # Retries
 
 
-@pytest.mark.parametrize("status", [429, 502, 503, 504])
+@pytest.mark.parametrize("status", [408, 429, 502, 503, 504])
 async def test_openapi_what_fails_for_the_moment_is_repeated(api: Any, operation: Any, upstream: Any, status: int) -> None:
     """An idempotent request, twice at most; a POST never."""
     failing = (status, {}, b"")

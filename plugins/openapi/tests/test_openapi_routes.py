@@ -176,3 +176,104 @@ def test_openapi_plain_values_of_real_documents_are_nobody_elses(file: str, temp
 
     paths = json.loads(zstandard.decompress((Path(os.environ["DOORWARD_SPECS"]) / file).read_bytes()))["paths"]
     assert [*routes(*paths).others("GET", template, sent)] == []
+
+
+SCOPED = {
+    "/{scope}/locks/{name}": "get_lock",
+    "/{scope}/locks": "list_locks",
+    "/{id}": "get_anything",
+    "/{scope}/locks/{name}/keys/{key}": "get_key",
+    "/subs/{sub}/locks/{name}": "get_sub_lock",
+    "/subs/{sub}": "get_sub",
+}
+
+
+def scoped(version: str) -> dict[str, Any]:
+    """A document whose first variables may hold slashes, but for those of `/subs`."""
+    about = {"in": "path", "required": True, "x-ms-skip-url-encoding": True}
+    typed = {"type": "string"} if version == "2.0" else {"schema": {"type": "string"}}
+    paths = {
+        path: {"get": {"operationId": id, "parameters": [{"name": n, **about, **typed} for n in ("scope", "id") if f"/{{{n}}}" in path]}}
+        for path, id in SCOPED.items()
+    }
+    return {"swagger" if version == "2.0" else "openapi": version, "info": {"title": "t", "version": "1"}, "paths": paths}
+
+
+@pytest.fixture
+def locks(host: Any, upstream: Any) -> Any:
+    host.install("source", "openapi", OpenAPI)
+
+    def make(version: str, policy: str = "") -> Any:
+        (host.folder / "openapi.json").write_text(json.dumps(scoped(version)))
+        return host.gateway(f'''cache = "none"\nplugins = []\n{policy}
+[servers.u]\nsource = "openapi"\nspec = "openapi.json"\nbase_url = "{upstream.url}/base"\n''')
+
+    return make
+
+
+@pytest.mark.parametrize("version", ["2.0", "3.1.0"])
+async def test_openapi_a_variable_may_span_parts_of_the_path(locks: Any, version: str) -> None:
+    """`x-ms-skip-url-encoding`: slashes of a value and what is encoded in it stay; what ends a path, and dots, do not."""
+    async with locks(version) as gate:
+        for given, sent in (
+            ("subs/1/groups/a b", "subs/1/groups/a%20b"),
+            ("/subs/1/", "subs/1"),
+            ("subs/a%2Fb?x=1#y", "subs/a%2Fb%3Fx=1%23y"),
+        ):
+            assert (await gate.call("u.get_lock", {"scope": given, "name": "n/1"}))["path"] == f"/base/{sent}/locks/n%2F1"
+        for given in ("subs/../admin", "a/%2e%2e/b", "a/..;x/b", "", "//", "/"):
+            with pytest.raises(InvalidArguments):
+                await gate.call("u.get_lock", {"scope": given, "name": "n"})
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "meant"),
+    [
+        ("get_lock", {"scope": "subs/1", "name": "n"}, "get_sub_lock"),
+        ("get_lock", {"scope": "a/b", "name": "n/keys/k"}, "get_key"),
+        ("get_lock", {"scope": "a/b/locks/n/keys/k/locks", "name": "n"}, ""),
+        ("get_lock", {"scope": "a/b", "name": "n"}, ""),
+        ("get_anything", {"id": "a/b/locks/n"}, "get_lock"),
+        ("get_anything", {"id": "a/b/c/locks"}, "list_locks"),
+        ("get_anything", {"id": "a/b/LOCKS%2Fn%2fkeys/k"}, "get_key"),
+        ("get_anything", {"id": "subs/7"}, "get_sub"),
+        ("get_anything", {"id": "a/b/c"}, ""),
+        ("get_sub", {"sub": "7/a/locks/n"}, "get_lock"),
+        ("get_sub", {"sub": "7/a/b"}, "get_anything"),
+        ("get_sub", {"sub": "7"}, ""),
+        ("get_sub", {"sub": "x/" * 1200}, "get_lock"),
+    ],
+)
+async def test_openapi_what_spans_parts_is_judged_as_what_it_reaches(
+    locks: Any, upstream: Any, function: str, arguments: dict[str, str], meant: str
+) -> None:
+    """A path that a variable with slashes makes, or that one can stand for, is no way to a function that may not be called."""
+    closed = [meant] if meant else [id for id in SCOPED.values() if id != function]
+    async with locks("2.0", f"[policy]\ndeny = {json.dumps([f'u.{id}' for id in closed])}") as gate:
+        if not meant:
+            await gate.call(f"u.{function}", arguments)
+            return
+        with pytest.raises(Refused, match="which may not be called"):
+            await gate.call(f"u.{function}", arguments)
+    assert upstream.seen == []
+    async with locks("2.0") as gate:
+        await gate.call(f"u.{function}", arguments)
+
+
+def test_openapi_a_link_to_what_spans_parts_reaches_it() -> None:
+    """Links are judged by such routes, too, unless the function's own is more literal."""
+    found = Routes({"GET": [["/{scope}/locks", "a", ["scope"]], ["/subs/{id}", "b"], ["/{x}", "c", ["x"]]], "": ["/v1"]})
+    at = "http://a/v1/"
+    assert [r.id for r in found.reached("/subs/{id}", f"{at}subs/1/x/locks", f"{at}")] == ["a", "c"]
+    assert [r.id for r in found.reached("/subs/{id}", f"{at}subs/locks", f"{at}")] == ["a"]
+    assert [r.id for r in found.reached("/subs/{id}", f"{at}subs/1", f"{at}")] == []
+
+
+def test_openapi_a_query_chooses_of_routes_that_span_parts() -> None:
+    """Of two that are told apart by their query alone, the one is meant whose query is sent."""
+    scope = ["scope"]
+    found = Routes({"GET": [["/{scope}/locks", "a", scope], ["/{scope}/locks?comp=acl", "b", scope]], "": ["/v1"]})
+    for query, others in (("", []), ("comp=acl", ["b"]), ("comp=list", [])):
+        assert [r.id for r in found.others("GET", "/{scope}/locks", "/1/2/locks", query)] == others
+        assert [r.id for r in found.reached("/{scope}/locks", f"http://a/v1/1/2/locks?{query}", "http://a/v1")] == others
+    assert [r.id for r in found.others("GET", "/{scope}/locks?comp=acl", "/1/2/locks", "comp=acl")] == []

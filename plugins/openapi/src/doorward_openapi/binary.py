@@ -69,12 +69,12 @@ def form(node: Mapping[str, Any], *, raw: bool) -> str | None:
     if named == "base64":
         return "byte"
     if named is None and coding in _UNCODED and isinstance(media, str) and _is_string(node) and _no_text(media):
-        return "binary" if raw else "byte" if media_types.bare(media) != ANY else None
+        return "binary" if raw else "byte" if media_types.bare(media) != ANY and "*" not in media else None
     return named if isinstance(named, str) else None
 
 
 def _no_text(media: str) -> bool:
-    return media_types.kind(media) == "binary" or media.startswith("image/")
+    return media_types.kind(media) == "binary" or media.startswith("image/") or "*" in media
 
 
 def _is_string(node: Mapping[str, Any]) -> bool:
@@ -129,13 +129,14 @@ class Binaries:
             items = self.found(node.get("items"), file, depth)
             return items._replace(one=False, many=True, null=null) if items.one else Bytes(frozenset(["other"]), null=null)
         media = node.get("contentMediaType")
-        media = media if isinstance(media, str) and media_types.well_formed(media) else ""
+        media = media if isinstance(media, str) and media_types.well_formed(media) and "*" not in media else ""
         return Bytes(frozenset([_form_of(node)]), null=null, media=media)
 
 
 def _form_of(node: Mapping[str, Any]) -> str:
-    if node.keys().isdisjoint(_SAYING):
-        return "any"
+    media, said = node.get("contentMediaType"), node.keys() & set(_SAYING)
+    if not said or (said == {"contentMediaType"} and isinstance(media, str) and "*" not in media and media_types.kind(media) == "json"):
+        return "any"  # JSON is, or a file that holds it
     known = form(node, raw=True)
     if known in ("binary", "byte", "base64url") and (_is_string(node) or "file" in (node.get("type"), node.get("format"))):
         return known

@@ -93,7 +93,8 @@ class _Compiler:
         info = self._root.get("info")
         about = prose(info.get("description"), 1500) or prose(info.get("title"), 200) if isinstance(info, dict) else ""
         bases = {self._base, *(f.data.get("base") for f in functions)}
-        definitions = {**self._schemas.definitions, **({routes.NAME: table} if (table := routes.listed(found, bases)) else {})}
+        table = routes.listed(found, functions, bases)
+        definitions = {**self._schemas.definitions, **({routes.NAME: table} if table else {})}
         return Compiled(functions, definitions, self._skipped, self._warnings, about, security.closed, security.suggestions())
 
     def _found(self) -> list[Operation]:

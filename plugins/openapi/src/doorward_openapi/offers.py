@@ -84,8 +84,8 @@ def chosen(offered: list[str], plan: dict[str, Any], what: Bytes) -> list[Keywor
     Returns: the argument that chooses, where values do not tell.
     """
     kinds = {m: plan["kind"] if plan["kind"] == "binary" or m == plan["media"] else media_types.kind(m) for m in offered}
-    if not kinds and plan["kind"] == "json" and what.may_be_file:
-        plan["bytes"] = ["*/*"]
+    if plan["kind"] == "json" and what.may_be_file and (not kinds or media_types.bare(what.media) == media_types.bare(plan["media"])):
+        plan["bytes"] = [plan["media"] if kinds else "*/*"]
     if len(kinds) < 2:
         return []
     files, texts = ([m for m in offered if kind(m) == form] for kind, form in ((kinds.get, "binary"), (media_types.kind, "text")))

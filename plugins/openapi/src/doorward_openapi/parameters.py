@@ -8,7 +8,7 @@ from typing import Any
 
 from doorward_openapi import steering
 from doorward_openapi.keywords import Keyword, Unusable
-from doorward_openapi.paths import TEMPLATE
+from doorward_openapi.paths import SLASHES, TEMPLATE
 from doorward_openapi.refs import Documents
 from doorward_openapi.schemas import Schemas
 from doorward_openapi.text import kind, line
@@ -117,6 +117,8 @@ def keyword(parameter: Mapping[str, Any], file: str, schemas: Schemas) -> Keywor
     schema = described(schemas.convert(node, file), parameter)
     if not wire.get("json") and (form := schemas.binaries.found(node, file).base64):
         wire["base64"] = form
+    if where == "path" and parameter.get(SLASHES) is True and not wire and schema.get("type") == "string":
+        wire["slashes"] = True
     if parameter.get("allowEmptyValue") is True and where == "query":
         wire["empty"] = True
         schema = _or_empty(schema)

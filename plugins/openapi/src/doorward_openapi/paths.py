@@ -10,6 +10,9 @@ from urllib.parse import quote, unquote
 from doorward import InvalidArguments
 
 TEMPLATE = re.compile(r"\{([^{}]{1,200})\}")
+SLASHES = "x-ms-skip-url-encoding"
+"""A keyword of path parameters whose value may span parts of the path."""
+
 _DECODED = 3
 """How often servers that stand one behind the other may decode a path."""
 

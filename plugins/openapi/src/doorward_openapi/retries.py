@@ -8,7 +8,7 @@ import httpx2
 
 from doorward_openapi.failures import untrusted
 
-_STATUSES = (429, 502, 503, 504)
+_STATUSES = (408, 429, 502, 503, 504)
 _FIRST = 0.25
 """Seconds that the first pause takes at most, doubled for each further one."""
 _LONGEST = 8.0

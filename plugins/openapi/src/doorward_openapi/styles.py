@@ -129,11 +129,14 @@ def _deep(path: str, value: Any, depth: int) -> list[tuple[str, str]]:
 
 
 def in_path(name: str, value: Any, wire: Mapping[str, Any]) -> str | None:
-    """A path value in the style simple, label or matrix, slashes encoded; `None` if there is nothing to write."""
+    """A path value in the style simple, label or matrix, slashes encoded where it is one part; `None` if there is nothing to write."""
     style, explode = wire.get("style", "simple"), wire.get("explode", False)
 
     def encode(part: str) -> str:
         return encoded(part, "path", reserved=wire.get("reserved") is True)
+
+    if wire.get("slashes"):
+        return "/".join(encoded(part, "path", reserved=True) for part in text(value).strip("/").split("/"))
 
     def pair(key: str, given: str) -> str:
         return f"{key}={given}" if given or style != "matrix" else key

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from doorward_openapi import paths
+
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
 
@@ -68,7 +70,7 @@ def _style(parameter: Mapping[str, Any]) -> dict[str, Any]:
 
 def upgraded_parameter(parameter: Mapping[str, Any]) -> dict[str, Any]:
     """A 2.0 parameter that is no part of a body, as of 3.0."""
-    about = {k: parameter[k] for k in ("name", "in", "description", "required", "allowEmptyValue") if k in parameter}
+    about = {k: parameter[k] for k in ("name", "in", "description", "required", "allowEmptyValue", paths.SLASHES) if k in parameter}
     return {**about, **_style(parameter), "schema": parameter.get("schema") or _schema(parameter)}
 
 
