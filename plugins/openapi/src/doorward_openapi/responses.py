@@ -59,13 +59,8 @@ class Responses:
         """The responses that mean success, by their status, each with the file in which it stands."""
         responses: Any = node.get("responses")
         for code in _codes(responses):
-            try:
-                response, home = self._documents.follow(responses[code], file)
-            except BadRef as error:
-                if error.outside:
-                    raise
-                continue
-            if isinstance(response, dict):
+            response, home = self._documents.object(responses[code], file)
+            if response:
                 yield code, (response, home)
 
     def _returned(self, node: Mapping[str, Any], responses: Iterable[tuple[dict[str, Any], str]]) -> Answered:
