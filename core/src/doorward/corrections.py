@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from doorward.near import nearest
 from doorward.policy import selected
 from doorward.settings import ServerSettings
 from doorward.types import Compiled, Function, Schema
@@ -62,7 +62,7 @@ def _meant(entry: str, functions: Sequence[Function]) -> tuple[list[int], list[s
 
 def _unknown(entry: str, functions: Sequence[Function]) -> str:
     name, dot, path = entry.partition(".")
-    near = difflib.get_close_matches(name, [f.name for f in functions], n=1)
+    near = nearest(name, [f.name for f in functions], 1)
     return "fits no function" + (f"; did you mean {near[0] + (dot + path or '.ARGUMENT')!r}?" if near else "; write FUNCTION.ARGUMENT")
 
 
@@ -87,7 +87,7 @@ class _Lift:
             return lifted
         if path[-1] in self._known:
             return "it is not required"
-        near = difflib.get_close_matches(path[-1], self._known, n=1)
+        near = nearest(path[-1], self._known, 1)
         return f"{function.name} has no such argument or field" + (f"; did you mean {near[0]!r}?" if near else "")
 
     def _lift(self, schema: Any, path: list[str], depth: int) -> Any:
