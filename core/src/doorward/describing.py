@@ -1,0 +1,75 @@
+"""What a value is, told to who writes programs: the names of its fields, and what a text is the writing of."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from itertools import islice
+from typing import Any
+
+from doorward.texts import clean_text
+from doorward.wording import clean
+
+_JSON = re.compile(r'\s*(?:\{\s*"|\[\s*(?:\{\s*"|"|\[|-?\d|\]))')
+_LITERAL = re.compile(r"\s*(?:\{\s*'|\[\s*[{(]?\s*')")
+_LONGEST = 400
+"""Characters of what an answer is."""
+
+WHOLE = 20_000
+"""Characters of a text that is read to see what it holds; of a longer one, the beginning."""
+
+
+def holds(text: str) -> str:
+    """What a text is the writing of: "JSON", "a Python literal", or ""."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return ""
+    if len(text) > WHOLE:
+        return "JSON" if _JSON.match(text) else "a Python literal" if _LITERAL.match(text) else ""
+    for what, read in (("JSON", json.loads), ("a Python literal", ast.literal_eval)):
+        try:
+            if isinstance(read(text.strip()), (dict, list)):
+                return what
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            continue
+    return ""
+
+
+def described(value: Any, depth: int = 3) -> str:
+    """What an answer is, with the names of its fields: `a dict with items (a list of 2, first a dict with id, name), total`."""
+    match value:
+        case dict() if not value:
+            return "an empty dict"
+        case dict() if depth:
+            fields = [f"{key_text(k)}{_inside(v, depth)}" for k, v in islice(value.items(), 12)]
+            return f"a dict with {', '.join(fields)}{f', … {len(value) - 12} more' if len(value) > 12 else ''}"
+        case list() if not value:
+            return "an empty list"
+        case list() if depth:
+            length = getattr(value, "length", len(value))
+            return f"a list of {length}, {'first ' * (length > 1)}{described(value[0], depth - 1)}"
+        case str():
+            return as_text(what) if (what := holds(value)) else "a str"
+        case None:
+            return "None"
+    return f"{'an' if isinstance(value, int) and not isinstance(value, bool) else 'a'} {type(value).__name__}"
+
+
+def _inside(value: Any, depth: int) -> str:
+    return f" ({described(value, depth - 1)})" if isinstance(value, (dict, list)) else ""
+
+
+def as_text(what: str) -> str:
+    """How to read a text that `holds` what."""
+    return f"text that holds {what}: {'json.loads' if what == 'JSON' else '`import ast` at the top, ast.literal_eval'} reads it"
+
+
+def answer_in_words(function: str, answer: Any) -> str:
+    """What a function answered: the beginning of a sentence."""
+    return f"{function} answered {clean(described(answer), _LONGEST)}"
+
+
+def key_text(key: Any) -> str:
+    """A key as it may be shown: it is a stranger's."""
+    text = " ".join(clean_text(str(key)).split())
+    return text if len(text) <= 40 else f"{text[:39]}…"
