@@ -140,7 +140,7 @@ class Broker:
         """
         promise = self._catalog.promise(function.server, function.name)
         if run.uses.setdefault(function.qualified, promise) != promise:
-            text = signature(function, lambda name: self._catalog.definition(function.server, name))
+            text = signature(function, partial(self._catalog.definition, function.server))
             raise ServerError(
                 f"{function.qualified} has changed since this program called it first", hint=f"Run the program anew. It is now:\n{text}"
             )
@@ -210,7 +210,7 @@ class Broker:
         """Tell once of each function that it answers another type than it declares: a loop gets each answer in other words."""
         if function.qualified in run.unlike:
             return
-        if odd := unlike(function, value, lambda name: self._catalog.definition(function.server, name)):
+        if odd := unlike(function, value, partial(self._catalog.definition, function.server)):
             run.unlike.add(function.qualified)
             run.notes.append(odd)
 
