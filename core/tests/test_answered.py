@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from doorward import Call, Compiled, Function
-from doorward.answered import Answered
-from doorward.describing import described, holds
+from doorward.answered import Answered, described, holds
 from doorward.types import Failure
 from hypothesis import given
 from hypothesis import strategies as st

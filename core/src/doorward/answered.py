@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from doorward.describing import WHOLE, answer_in_words, as_text, holds, key_text
 from doorward.near import nearest
+from doorward.texts import clean_text
 from doorward.types import Failure
+from doorward.wording import clean
 
 _FUNCTIONS = 5
 """Functions of which the last answer is remembered."""
@@ -19,7 +21,9 @@ _FUNCTIONS = 5
 _WHOLE_BYTES = 2**16
 """Of an answer that is remembered as it is; of a larger one, the beginning of each part."""
 
-_ITEMS, _KEYS, _DEPTH = 3, 40, 5
+_ITEMS, _KEYS, _TEXT, _DEPTH = 3, 40, 20_000, 5
+_LONGEST = 400
+"""Characters of what an answer is."""
 
 _PARTS = 1000
 """Of an answer in which a key is looked for."""
@@ -34,6 +38,8 @@ _OF_TEXT = re.compile(r"string ind(?:ices|ex) must be integer")
 _OF_SLICE = re.compile(r"unhashable type: 'slice'|slice\(")
 _OF_LIST = re.compile(r"list indices must be integer")
 _OF_METHOD = re.compile(r"'(?:builtin_function_or_method|method)' object is not (?:subscriptable|iterable)|argument of type '\w*method'")
+_JSON = re.compile(r'\s*(?:\{\s*"|\[\s*(?:\{\s*"|"|\[|-?\d|\]))')
+_LITERAL = re.compile(r"\s*(?:\{\s*'|\[\s*[{(]?\s*')")
 _OF_NONE = re.compile(r"'NoneType' object is not (?:subscriptable|iterable)")
 
 
@@ -104,15 +110,64 @@ class Answered:
         for function, answer in reversed(self._last.items()):
             for place, part in _parts(answer):
                 if isinstance(part, dict) and key in part:
-                    return (f"There is {key_text(key)!r} at {place}. " if place else "") + f"{answer_in_words(function, answer)}."
+                    return (f"There is {_name(key)!r} at {place}. " if place else "") + f"{told(function, answer)}."
                 if isinstance(part, dict) and isinstance(key, str) and not near:
                     near = nearest(key, [name for name in islice(part, 1000) if isinstance(name, str)], 1)
-        return " ".join(filter(None, [f"Did you mean {key_text(near[0])!r}?" if near else "", self._shapes()]))
+        return " ".join(filter(None, [f"Did you mean {_name(near[0])!r}?" if near else "", self._shapes()]))
 
     def _shapes(self, kind: type = object) -> str:
         """The last answer, or the last of a kind if there is one."""
         last = [*reversed(self._last.items())]
-        return f"{answer_in_words(*next((each for each in last if isinstance(each[1], kind)), last[0]))}."
+        return f"{told(*next((each for each in last if isinstance(each[1], kind)), last[0]))}."
+
+
+def told(function: str, answer: Any) -> str:
+    """What a function answered: the beginning of a sentence."""
+    return f"{function} answered {clean(described(answer), _LONGEST)}"
+
+
+def holds(text: str) -> str:
+    """What a text is the writing of: "JSON", "a Python literal", or ""."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return ""
+    if len(text) > _TEXT:
+        return "JSON" if _JSON.match(text) else "a Python literal" if _LITERAL.match(text) else ""
+    for what, read in (("JSON", json.loads), ("a Python literal", ast.literal_eval)):
+        try:
+            if isinstance(read(text.strip()), (dict, list)):
+                return what
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            continue
+    return ""
+
+
+def described(value: Any, depth: int = 3) -> str:
+    """What an answer is, with the names of its fields: `a dict with items (a list of 2, first a dict with id, name), total`."""
+    match value:
+        case dict() if not value:
+            return "an empty dict"
+        case dict() if depth:
+            fields = [f"{_name(k)}{_inside(v, depth)}" for k, v in islice(value.items(), 12)]
+            return f"a dict with {', '.join(fields)}{f', … {len(value) - 12} more' if len(value) > 12 else ''}"
+        case list() if not value:
+            return "an empty list"
+        case list() if depth:
+            length = value.length if isinstance(value, _Cut) else len(value)
+            return f"a list of {length}, {'first ' * (length > 1)}{described(value[0], depth - 1)}"
+        case str():
+            return as_text(what) if (what := holds(value)) else "a str"
+        case None:
+            return "None"
+    return f"{'an' if isinstance(value, int) and not isinstance(value, bool) else 'a'} {type(value).__name__}"
+
+
+def _inside(value: Any, depth: int) -> str:
+    return f" ({described(value, depth - 1)})" if isinstance(value, (dict, list)) else ""
+
+
+def as_text(what: str) -> str:
+    """How to read a text that `holds` what."""
+    return f"text that holds {what}: {'json.loads' if what == 'JSON' else '`import ast` at the top, ast.literal_eval'} reads it"
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
@@ -126,7 +181,7 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
 
 def _within(place: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
-        yield from ((f"{place}[{key_text(key)!r}]", part) for key, part in islice(value.items(), _KEYS))
+        yield from ((f"{place}[{_name(key)!r}]", part) for key, part in islice(value.items(), _KEYS))
     elif isinstance(value, list):
         yield from ((f"{place}[{number}]", part) for number, part in enumerate(value[:_ITEMS]))
 
@@ -134,7 +189,7 @@ def _within(place: str, value: Any) -> Iterator[tuple[str, Any]]:
 def _beginning(value: Any, depth: int = _DEPTH) -> Any:
     match value:
         case str():
-            return value[: WHOLE + 1]
+            return value[: _TEXT + 1]
         case dict() if depth:
             return {key: _beginning(part, depth - 1) for key, part in islice(value.items(), _KEYS)}
         case list() if depth:
@@ -159,3 +214,9 @@ def _key(message: str) -> str | int:
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return message
     return key if isinstance(key, (str, int)) else message
+
+
+def _name(key: Any) -> str:
+    """A key as it may be shown: it is a stranger's."""
+    text = " ".join(clean_text(str(key)).split())
+    return text if len(text) <= 40 else f"{text[:39]}…"

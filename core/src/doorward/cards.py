@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from doorward.annotations import Types
+from doorward.answered import as_text
 from doorward.classes import Above
-from doorward.describing import as_text
 from doorward.names import class_name
 from doorward.schemas import NESTING, Definitions, Reader
 from doorward.signatures import (

@@ -19,7 +19,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from doorward import catalog_file
-from doorward.describing import holds
+from doorward.answered import holds
 from doorward.errors import StateError
 from doorward.logs import log
 from doorward.programs import digest

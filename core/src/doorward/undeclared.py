@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from doorward.describing import answer_in_words
+from doorward.answered import told
 from doorward.types import Function, Schema
 from doorward.wording import PYTHON, python_types
 
@@ -18,7 +18,7 @@ def unlike(function: Function, value: Any, definition: Callable[[str], Schema | 
     is_file = isinstance(value, dict) and "artefact" in value
     if not wanted or value is None or is_file or wanted & _TYPES.get(type(value), wanted):
         return ""
-    return f"{answer_in_words(function.qualified, value)}; its signature says {python_types(sorted(wanted))}."
+    return f"{told(function.qualified, value)}; its signature says {python_types(sorted(wanted))}."
 
 
 def _wanted(schema: Any, definition: Callable[[str], Schema | None]) -> set[str]:
