@@ -86,3 +86,17 @@ def test_extra_opens_what_is_not_closed() -> None:
     """`extra` lets arguments pass that the document does not name, only where that does not forbid them."""
     assert [f.parameters["additionalProperties"] for f in made(extra="allow").functions] == [True, False]
     assert [f.parameters["additionalProperties"] for f in made().functions] == [False, False]
+
+
+def many(n: int) -> dict[str, Any]:
+    """A definition that refers to the next one, or to itself, many times."""
+    return {"allOf": [{"$ref": f"#/$defs/Many{min(n + 1, 9)}"} for _ in range(20)], "required": ["x"]}
+
+
+def test_references_that_multiply_take_no_time() -> None:
+    """A document of some lines holds up nobody, nor is its function a large one."""
+    definitions = {f"Many{n}": many(n) for n in range(10)}
+    one = Function("api", "f", "f", parameters={"type": "object", "properties": {"a": {"$ref": "#/$defs/Many0"}}})
+    (lifted,) = corrected(Compiled([one], definitions), ServerSettings(source="x", optional=["f.a.x"])).functions
+    assert lifted.parameters["properties"]["a"]["required"] == []
+    assert len(str(lifted.parameters)) < 100_000

@@ -17,14 +17,14 @@ DEFINED = {"Zone": OBJECT, "Loop": {"$ref": "#/$defs/Loop"}, "a/b": {"type": "ar
 @pytest.mark.parametrize(
     ("declared", "value", "said"),
     [
-        (STRING, {"zone": "text", "b": 1}, "a dict with 'zone', 'b', not str"),
-        (STRING, {}, "an empty dict, not str"),
-        (OBJECT, [1], "a list, not dict"),
-        ({"$ref": "#/$defs/Zone"}, "text", "a str, not dict"),
-        ({"$ref": "#/$defs/a/b"}, "text", "a str, not list"),
-        ({"type": ["array", "null"]}, 7, "a int, not list | None"),
-        (OBJECT, True, "a bool, not dict"),
-        (STRING, {f"k{n}\u202e": n for n in range(12)}, "'k0\\u202e'"),
+        (STRING, {"zone": "text", "b": 1}, "a dict with zone, b; its signature says str"),
+        (STRING, {}, "an empty dict; its signature says str"),
+        (OBJECT, [1], "a list of 1, an int; its signature says dict"),
+        ({"$ref": "#/$defs/Zone"}, "text", "a str; its signature says dict"),
+        ({"$ref": "#/$defs/a/b"}, "text", "a str; its signature says list"),
+        ({"type": ["array", "null"]}, 7, "an int; its signature says list | None"),
+        (OBJECT, True, "a bool; its signature says dict"),
+        (STRING, {f"k{n}\u202e": n for n in range(12)}, "a dict with k0, k1, "),
         (STRING, "text", ""), (STRING, None, ""), (STRING, {"artefact": "doorward://x", "bytes": 1}, ""), ({"type": "number"}, 7, ""),
         ({"type": "integer"}, 7.0, ""), (None, [1], ""), (True, [1], ""), ({}, [1], ""), ({"anyOf": [STRING, OBJECT]}, [1], ""),
         ({"$ref": "#/$defs/Loop"}, 1, ""), ({"$ref": "#/$defs/None"}, 1, ""), ({"type": "file"}, 1, ""), ({"type": 3}, 1, ""),
@@ -43,11 +43,11 @@ async def test_a_run_tells_it_once(doorward_host: Any, monkeypatch: pytest.Monke
     """A program that fails by it, or does not, has a note; one for all calls of the function."""
 
     async def listed(self: Weather, call: Any) -> Any:
-        return ["sun"]
+        return ["sun"] * (1 + len(call.arguments["city"]))
 
     monkeypatch.setattr(Weather, "call", listed)
     async with doorward_host.gateway(CONFIG) as gate:
-        code = "days = [await weather.get_forecast(city='Oslo') for n in range(3)]\nresult = days[0]['high']"
+        code = "days = [await weather.get_forecast(city=n * 'o') for n in range(3)]\nresult = days[0]['high']"
         outcome = await gate.execute(code)
         assert not outcome.ok
-        assert outcome.notes == ("weather.get_forecast answered a list, not dict, as its signature says.",)
+        assert outcome.notes == ("weather.get_forecast answered a list of 1, a str; its signature says dict.",)

@@ -17,7 +17,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.request import urlopen
@@ -65,6 +65,21 @@ def web(handler: Any) -> Iterator[str]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+class Answering(BaseHTTPRequestHandler):
+    """What answers with JSON, and prints nothing."""
+
+    def answer(self, value: Any, status: int = 200) -> None:
+        content = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *args: Any) -> None:
+        pass
 
 
 def module(file: str) -> Any:

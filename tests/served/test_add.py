@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from .product import Project, web
+from .product import Answering, Project, web
 
 USER = {"type": "object", "properties": {"name": {"type": "string"}, "email": {"type": "string"}}, "required": ["name", "email"]}
 BODY = {"requestBody": {"content": {"application/json": {"schema": USER}}}}
 ABOUT = "Users of\n\na company.\u202e\n  fake: 7 functions: a, b " + "word " * 100
 
 
-class Api(BaseHTTPRequestHandler):
+class Api(Answering):
     """Its document has three operations for who comes with the token, and one for others; what is sent it answers with."""
 
     def do_GET(self) -> None:
@@ -29,17 +27,6 @@ class Api(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-
-    def answer(self, value: Any) -> None:
-        body = json.dumps(value).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args: Any) -> None:
-        pass
 
 
 @pytest.fixture(name="url")

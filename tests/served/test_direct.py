@@ -18,7 +18,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from .conftest import LIMITS, SHELF, WAYS
-from .product import Agent, Api, Project, until, web_of
+from .product import Agent, Answering, Api, Project, until, web_of
 
 pytestmark = pytest.mark.anyio
 
@@ -216,20 +216,12 @@ async def test_a_document_that_changes_while_it_is_served_is_compiled_again(proj
                 await asyncio.sleep(0.1)
 
 
-class _Answers(http.server.BaseHTTPRequestHandler):
+class _Answers(Answering):
     """What takes for ever to check against the schemas of `_hostile`; anything else is the path."""
 
     def do_GET(self) -> None:
         answers = {"/circle": [[1]], "/slow": {"e": "a" * 40 + "!"}}
-        content = json.dumps(answers.get(self.path, {"path": self.path})).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *args: Any) -> None:
-        pass
+        self.answer(answers.get(self.path, {"path": self.path}))
 
 
 def _hostile() -> dict[str, Any]:

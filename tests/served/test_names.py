@@ -7,14 +7,13 @@ import contextlib
 import json
 import socket
 import sqlite3
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 from doorward import Gateway
 
-from .product import BASE, web
+from .product import BASE, Answering, web
 
 pytestmark = pytest.mark.anyio
 
@@ -24,21 +23,13 @@ IDS |= {"/users": {"get": "list_all_users_get"}, "/teams": {"get": "list_all_tea
 USER = [{"name": "user_id", "in": "path", "required": True, "schema": {"type": "integer"}}]
 
 
-class Users(BaseHTTPRequestHandler):
+class Users(Answering):
     """Answers with the path."""
 
     def do_GET(self) -> None:
-        body = json.dumps(self.path).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.answer(self.path)
 
     do_DELETE = do_GET
-
-    def log_message(self, *args: Any) -> None:
-        pass
 
 
 def configured(folder: Path, url: str, more: str = "", server: str = "") -> Path:

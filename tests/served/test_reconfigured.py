@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -16,12 +15,12 @@ from doorward import Gateway
 from doorward.config import load
 from mcp_types import ResourceListChangedNotification, ToolListChangedNotification
 
-from .product import BASE, Project, connected, web
+from .product import BASE, Answering, Project, connected, web
 
 pytestmark = pytest.mark.anyio
 
 
-class Slow(BaseHTTPRequestHandler):
+class Slow(Answering):
     """`/wait` answers when told; every other path at once, with itself and the key that it came with."""
 
     asked = Event()
@@ -31,15 +30,7 @@ class Slow(BaseHTTPRequestHandler):
         if self.path.endswith("/wait"):
             self.asked.set()
             self.told.wait(60)
-        body = json.dumps([self.path, self.headers.get("X-Key")]).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args: Any) -> None:
-        pass
+        self.answer([self.path, self.headers.get("X-Key")])
 
 
 @pytest.fixture(name="api")

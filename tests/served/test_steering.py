@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
 import pytest
 
-from .product import Project, web
+from .product import Answering, Project, web
 
 pytestmark = pytest.mark.anyio
 
@@ -29,10 +28,10 @@ ODD = (
 )
 
 
-class Obedient(BaseHTTPRequestHandler):
+class Obedient(Answering):
     """It does what it is told, by whatever, and says what that was."""
 
-    def answer(self) -> None:
+    def obey(self) -> None:
         told = {name.replace("_", "-").lower(): value for name, value in self.headers.items()}
         body = self.rfile.read(int(told.get("content-length", 0))).decode()
         path, _, query = self.path.partition("?")
@@ -40,17 +39,9 @@ class Obedient(BaseHTTPRequestHandler):
         path = told.get("x-original-url") or told.get("x-rewrite-url") or path
         method = told.get("x-http-method-override") or told.get("x-http-method") or "".join(fields.get("_method", [])) or self.command
         path = posixpath.normpath(unquote(unquote(path)).replace("\\", "/")).replace("//", "/")
-        said = json.dumps(f"{method} {path} {told.get('x-forwarded-for', '')}".strip()).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(said)))
-        self.end_headers()
-        self.wfile.write(said)
+        self.answer(f"{method} {path} {told.get('x-forwarded-for', '')}".strip())
 
-    do_GET = do_POST = answer
-
-    def log_message(self, *args: Any) -> None:
-        pass
+    do_GET = do_POST = obey
 
 
 def parameters(*names: str, place: str = "header") -> list[dict[str, Any]]:

@@ -8,14 +8,13 @@ import os
 import subprocess
 import tomllib
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from .product import DOORWARD, web
+from .product import DOORWARD, Answering, web
 
 BASIC = base64.b64encode(b"me:pass-w0rd-0f-me").decode()
 WANTED = {  # what the API wants to see: the path is the name of the scheme
@@ -30,27 +29,16 @@ WANTED = {  # what the API wants to see: the path is the name of the scheme
 }
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(Answering):
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
         allowed = WANTED[parts.path.strip("/")](self, parse_qs(parts.query))
-        self._answer(200 if allowed else 401, {"fine": allowed})
+        self.answer({"fine": allowed}, 200 if allowed else 401)
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
         known = self.headers.get("Authorization") == f"Basic {base64.b64encode(b'client-of-me:s3cret-of-me').decode()}"
-        self._answer(200 if known else 401, {"access_token": "issued", "token_type": "Bearer", "expires_in": 300})
-
-    def _answer(self, status: int, value: Any) -> None:
-        content = json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *args: Any) -> None:
-        pass
+        self.answer({"access_token": "issued", "token_type": "Bearer", "expires_in": 300}, 200 if known else 401)
 
 
 def key(name: str, where: str = "header", **more: str) -> dict[str, str]:

@@ -16,9 +16,8 @@ from doorward.names import class_name, is_plain
 from doorward.schemas import NESTING, Reader, kinds, listed, strings, table, variants
 from doorward.types import Schema
 from doorward.unions import union, value_of
-from doorward.wording import KEY, as_above, clean, commented, enumerated, literal, more_fields, size
+from doorward.wording import KEY, PYTHON, as_above, clean, commented, enumerated, literal, more_fields, size
 
-_SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 _SELF_EVIDENT = {"uri", "url", "int32", "int64", "float", "double", "password", "string"}
 _LINKS = ("_url", "_uri", "Url")
 _LEAST = 3
@@ -136,7 +135,7 @@ class Types:
             return f"bytes | str | {self._dict}[str, Any]"
         if kind == "string" and isinstance(form, str) and form not in _SELF_EVIDENT and re.fullmatch(r"[\w-]{1,24}", form):
             self._notes[form] = form
-        return _SCALARS.get(kind, "Any")
+        return PYTHON.get(kind, "Any")
 
     def _object(self, schema: Schema, name: str, hint: str, nesting: int) -> str:
         properties = self._reader.properties(schema, hidden=self._hidden)

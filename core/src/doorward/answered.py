@@ -110,7 +110,7 @@ class Answered:
         for function, answer in reversed(self._last.items()):
             for place, part in _parts(answer):
                 if isinstance(part, dict) and key in part:
-                    return (f"There is {_name(key)!r} at {place}. " if place else "") + _told(function, answer)
+                    return (f"There is {_name(key)!r} at {place}. " if place else "") + f"{told(function, answer)}."
                 if isinstance(part, dict) and isinstance(key, str) and not near:
                     near = nearest(key, [name for name in islice(part, 1000) if isinstance(name, str)], 1)
         return " ".join(filter(None, [f"Did you mean {_name(near[0])!r}?" if near else "", self._shapes()]))
@@ -118,11 +118,12 @@ class Answered:
     def _shapes(self, kind: type = object) -> str:
         """The last answer, or the last of a kind if there is one."""
         last = [*reversed(self._last.items())]
-        return _told(*next((each for each in last if isinstance(each[1], kind)), last[0]))
+        return f"{told(*next((each for each in last if isinstance(each[1], kind)), last[0]))}."
 
 
-def _told(function: str, answer: Any) -> str:
-    return f"{function} answered {clean(described(answer), _LONGEST)}."
+def told(function: str, answer: Any) -> str:
+    """What a function answered: the beginning of a sentence."""
+    return f"{function} answered {clean(described(answer), _LONGEST)}"
 
 
 def holds(text: str) -> str:
@@ -157,7 +158,7 @@ def described(value: Any, depth: int = 3) -> str:
             return as_text(what) if (what := holds(value)) else "a str"
         case None:
             return "None"
-    return f"a {type(value).__name__}"
+    return f"{'an' if isinstance(value, int) and not isinstance(value, bool) else 'a'} {type(value).__name__}"
 
 
 def _inside(value: Any, depth: int) -> str:

@@ -7,6 +7,7 @@ import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.artefacts import PREFIX, handle
@@ -43,7 +44,7 @@ def bind(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], cat
 
     Raises: InvalidArguments.
     """
-    names = parameter_names(function, lambda name: catalog.definition(function.server, name))
+    names = parameter_names(function, partial(catalog.definition, function.server))
     if len(args) > len(names):
         raise _invalid(function, catalog, f"takes {len(names)} arguments, got {len(args)}")
     bound = dict(zip(names, args, strict=False))
@@ -144,7 +145,7 @@ def _validator(function: Function, catalog: Catalog) -> Any:
         return kept[1]
     import jsonschema_rs
 
-    schema = unfolded(function.parameters, lambda name: catalog.definition(function.server, name))
+    schema = unfolded(function.parameters, partial(catalog.definition, function.server))
     names_only = {**schema, "properties": dict.fromkeys(function.parameters.get("properties", {}), True)}
     validator: Any = None
     for candidate in (lambda: schema, lambda: _without_patterns(schema), lambda: names_only, lambda: True):
@@ -166,8 +167,9 @@ def _without_patterns(schema: Any) -> Any:
 
 def _invalid(function: Function, catalog: Catalog, why: str, places: Sequence[Sequence[Any]] = ((),)) -> InvalidArguments:
     """With the classes that the wrong parts of arguments should be of; with the signature, for what is none of a class."""
-    told = dict.fromkeys(class_at(function, lambda name: catalog.definition(function.server, name), place) for place in places[:_SHOWN])
+    definitions = partial(catalog.definition, function.server)
+    told = dict.fromkeys(class_at(function, definitions, place) for place in places[:_SHOWN])
     if "" in told:
-        text = signature(function, lambda name: catalog.definition(function.server, name))
+        text = signature(function, definitions)
         told = {f"The right signature:\n{text}": None, **told}
     return InvalidArguments(f"{function.qualified} {why}", hint="\n\n".join(filter(None, told)))

@@ -115,8 +115,7 @@ class Broker:
                 raise said from None
             if is_open(function) and not self._servers.per_principal(function.server):  # what one sees is nobody else's
                 self.observed.learn(function, value)
-            if (odd := unlike(function, value, lambda name: self._catalog.definition(function.server, name))) and odd not in run.notes:
-                run.notes.append(odd)
+            self._note_unlike(run, function, value)
             run.answered.add(function.qualified, value, received)
             received += more
             return replace(reply, value=value, headers=told, left=left)
@@ -141,7 +140,7 @@ class Broker:
         """
         promise = self._catalog.promise(function.server, function.name)
         if run.uses.setdefault(function.qualified, promise) != promise:
-            text = signature(function, lambda name: self._catalog.definition(function.server, name))
+            text = signature(function, partial(self._catalog.definition, function.server))
             raise ServerError(
                 f"{function.qualified} has changed since this program called it first", hint=f"Run the program anew. It is now:\n{text}"
             )
@@ -206,6 +205,14 @@ class Broker:
             artefact = run.hold(file.content, file.type, file.name)
             place.update(handle_to(artefact))
         return answer.value, answer.size
+
+    def _note_unlike(self, run: RunDoor, function: Function, value: Any) -> None:
+        """Tell once of each function that it answers another type than it declares: a loop gets each answer in other words."""
+        if function.qualified in run.unlike:
+            return
+        if odd := unlike(function, value, partial(self._catalog.definition, function.server)):
+            run.unlike.add(function.qualified)
+            run.notes.append(odd)
 
     async def _told(self, call: Call, raised: Exception, scope: Scope) -> DoorwardError:
         """What a program is told of an error of the source."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from doorward.near import nearest
 from doorward.policy import selected
 from doorward.settings import ServerSettings
 from doorward.types import Compiled, Function, Schema
 
 _DEEPEST = 30
 """Schemas within schemas in which a field is looked for: references may lead in a circle."""
+
+_FUEL = 300
+"""Schemas in which one is looked for altogether: a few lines can refer to billions, and each that is changed is a copy."""
 
 _SHOWN = 3
 """Fields that an error tells the operator to correct."""
@@ -62,7 +65,7 @@ def _meant(entry: str, functions: Sequence[Function]) -> tuple[list[int], list[s
 
 def _unknown(entry: str, functions: Sequence[Function]) -> str:
     name, dot, path = entry.partition(".")
-    near = difflib.get_close_matches(name, [f.name for f in functions], n=1)
+    near = nearest(name, [f.name for f in functions], 1)
     return "fits no function" + (f"; did you mean {near[0] + (dot + path or '.ARGUMENT')!r}?" if near else "; write FUNCTION.ARGUMENT")
 
 
@@ -73,6 +76,7 @@ class _Lift:
         self._path, self._definitions = path, definitions
         self._lifted = False
         self._known: dict[str, None] = {}
+        self._fuel = _FUEL
 
     def of(self, function: Function) -> Schema | str:
         """The function's parameters, or what is wrong."""
@@ -87,21 +91,17 @@ class _Lift:
             return lifted
         if path[-1] in self._known:
             return "it is not required"
-        near = difflib.get_close_matches(path[-1], self._known, n=1)
+        near = nearest(path[-1], self._known, 1)
         return f"{function.name} has no such argument or field" + (f"; did you mean {near[0]!r}?" if near else "")
 
     def _lift(self, schema: Any, path: list[str], depth: int) -> Any:
-        if not isinstance(schema, Mapping) or not depth:
+        self._fuel -= 1
+        if not isinstance(schema, Mapping) or not depth or self._fuel < 0:
             return schema
         if isinstance(ref := schema.get("$ref"), str):
             target = self._definitions.get(ref.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~"))
             return self._instead(schema, {**(target or {}), **{k: v for k, v in schema.items() if k != "$ref"}}, path, depth)
         out = dict(schema)
-        for key in _PARTS:
-            if isinstance(schema.get(key), list):
-                out[key] = [self._lift(part, path, depth - 1) for part in schema[key]]
-        if "items" in schema:
-            out["items"] = self._lift(schema["items"], path, depth - 1)
         properties = schema.get("properties")
         name, *inner = path
         if not inner and isinstance(properties, Mapping):
@@ -111,6 +111,11 @@ class _Lift:
             out["required"] = [other for other in schema["required"] if other != name]
         elif inner and isinstance(properties, Mapping) and name in properties:
             out["properties"] = {**properties, name: self._lift(properties[name], inner, depth - 1)}
+        for key in _PARTS:
+            if isinstance(schema.get(key), list):
+                out[key] = [self._lift(part, path, depth - 1) for part in schema[key]]
+        if "items" in schema:
+            out["items"] = self._lift(schema["items"], path, depth - 1)
         return out
 
     def _instead(self, schema: Schema, target: Schema, path: list[str], depth: int) -> Schema:

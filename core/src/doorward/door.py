@@ -56,6 +56,7 @@ class RunDoor:
         self.failures: dict[str, DoorwardError] = {}
         self.artefacts: list[Artefact] = []
         self.notes: list[str] = []
+        self.unlike: set[str] = set()
         self.answered = Answered()
         self.withheld: SecretWithheld | None = None
         self._broker = broker

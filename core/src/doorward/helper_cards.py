@@ -5,11 +5,12 @@ Those are texts for who writes programs. A helper needs nothing else here than i
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from doorward.near import nearest
 
 if TYPE_CHECKING:
     from doorward.helpers import Helper
@@ -52,7 +53,7 @@ class HelperCards:
         if not name:
             return {"function": MODULE, "text": self._listed()}
         if name not in self._about:
-            near = difflib.get_close_matches(name, self.names, n=3)
+            near = nearest(name, self.names, 3)
             others = f"Near: {', '.join(f'{MODULE}.{n}' for n in near)}." if near else f"There are: {', '.join(self.names)}."
             return {"function": asked[:200], "error": f"there is no {asked[:200]}. {others}"}
         about = textwrap.indent(self._about[name], "    ").strip()

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from doorward.near import nearest
+from doorward.wording import python_types
 
-_PYTHON = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None", "array": "list", "object": "dict"}
 _OURS = {"backtrackLimitExceeded", "regexEngineFailure"}
 """Errors of a check itself: the API will check what it asks for."""
 
@@ -79,11 +79,11 @@ def _meant(error: Any) -> tuple[Any, list[Any]]:
         fitting = [errors for errors in error.kind.context if errors and not any(_misfit(e, here) for e in errors)]
         if not fitting:
             break
-        nearest = min(fitting, key=lambda errors: (_tags(errors), len(errors)))
-        if tag := next((e for e in nearest if _is_tag(e)), None):
+        closest = min(fitting, key=lambda errors: (_tags(errors), len(errors)))
+        if tag := next((e for e in closest if _is_tag(e)), None):
             there = [e for errors in fitting for e in errors if _is_tag(e) and e.instance_path == tag.instance_path]
             return tag, list({repr(option): option for e in there for option in _options(e)}.values())
-        error = max(nearest, key=lambda e: len(e.instance_path))
+        error = max(closest, key=lambda e: len(e.instance_path))
     return error, []
 
 
@@ -109,7 +109,7 @@ def _told(error: Any) -> str:
     kind, given = error.kind, _given(error.instance)
     match kind.name:
         case "type":
-            return f"expected {_types(kind.types)}, got {given}"
+            return f"expected {python_types(kind.types)}, got {given}"
         case "enum":
             return f"expected {_one_of(kind.options)}, got {given}{_near(error.instance, kind.options)}"
         case "const":
@@ -133,12 +133,7 @@ def _alternatives(context: Sequence[Sequence[Any]]) -> str:
                 types += error.kind.types
             elif _is_tag(error):
                 values += _options(error)
-    return " or ".join(filter(None, [_one_of(values) if values else "", _types(types) if types else ""])) or "another form"
-
-
-def _types(types: Iterable[str]) -> str:
-    names = dict.fromkeys(_PYTHON.get(t, t) for t in types)
-    return " | ".join(sorted(names, key=lambda name: name == "None"))
+    return " or ".join(filter(None, [_one_of(values) if values else "", python_types(types) if types else ""])) or "another form"
 
 
 def _one_of(options: Sequence[Any]) -> str:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from doorward.answered import told
 from doorward.types import Function, Schema
+from doorward.wording import PYTHON, python_types
 
 _TYPES = {bool: {"boolean"}, int: {"integer", "number"}, float: {"integer", "number"}, str: {"string"}, list: {"array"}, dict: {"object"}}
-_PYTHON = {"boolean": "bool", "integer": "int", "number": "float", "string": "str", "array": "list", "object": "dict", "null": "None"}
-_MOST_NAMES = 10
-_NAME = 50
-"""Characters of a name that is told."""
 
 
 def unlike(function: Function, value: Any, definition: Callable[[str], Schema | None]) -> str:
@@ -20,8 +18,7 @@ def unlike(function: Function, value: Any, definition: Callable[[str], Schema | 
     is_file = isinstance(value, dict) and "artefact" in value
     if not wanted or value is None or is_file or wanted & _TYPES.get(type(value), wanted):
         return ""
-    declared = " | ".join(_PYTHON[kind] for kind in sorted(wanted))
-    return f"{function.qualified} answered {_told(value)}, not {declared}, as its signature says."
+    return f"{told(function.qualified, value)}; its signature says {python_types(sorted(wanted))}."
 
 
 def _wanted(schema: Any, definition: Callable[[str], Schema | None]) -> set[str]:
@@ -32,11 +29,4 @@ def _wanted(schema: Any, definition: Callable[[str], Schema | None]) -> set[str]
         schema = definition(ref.removeprefix("#/$defs/"))
     kinds = schema.get("type") if isinstance(schema, dict) else None
     named = {kinds} if isinstance(kinds, str) else set(kinds) if isinstance(kinds, list) else set()
-    return named if named <= _PYTHON.keys() else set()
-
-
-def _told(value: Any) -> str:
-    if not isinstance(value, dict):
-        return f"a {type(value).__name__}"
-    names = ", ".join(repr(name[:_NAME]) for name in list(value)[:_MOST_NAMES])
-    return f"a dict with {names}{', …' if len(value) > _MOST_NAMES else ''}" if names else "an empty dict"
+    return named if named <= PYTHON.keys() else set()

@@ -11,6 +11,9 @@ from typing import Any
 KEY = 100
 """Characters of a field's name; one that is longer is not shown."""
 
+PYTHON = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None", "array": "list", "object": "dict"}
+"""The types of JSON as Python calls them."""
+
 _SENTENCE = re.compile(r"(?<!\be\.g)(?<!\bi\.e)[.!?] ")
 
 _NAMES = 200
@@ -54,6 +57,12 @@ def literal(value: Any, limit: int = 60, nesting: int = 4) -> str | None:
             pairs = [(literal(k, limit), literal(v, limit, nesting - 1)) for k, v in value.items()]
             text = None if any(None in pair for pair in pairs) else "{" + ", ".join(f"{k}: {v}" for k, v in pairs) + "}"
     return text if text is not None and len(text) <= limit else None
+
+
+def python_types(types: Iterable[str]) -> str:
+    """Types of JSON as the annotation of their union."""
+    names = dict.fromkeys(PYTHON.get(each, each) for each in types)
+    return " | ".join(sorted(names, key=lambda name: name == "None"))
 
 
 def enumerated(keys: Iterable[str], limit: int) -> str:

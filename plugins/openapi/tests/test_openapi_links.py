@@ -232,7 +232,7 @@ async def test_openapi_links_end(gateway: Any, upstream: Any) -> None:
 @pytest.mark.parametrize(
     ("told", "says"),
     [
-        ({"items": [1], "next_page_token": "abc"}, "nothing|no parameter for what the answer calls nextpagetoken"),
+        ({"items": [1], "next_page_token": "abc"}, "no parameter for what the answer calls nextpagetoken"),
         ({"items": [1], "has_more": True}, "it says that there is more"),
         ({"items": [1], "next_cursor": "a" * 10_000}, "no parameter for what the answer calls nextcursor"),
     ],
@@ -243,7 +243,7 @@ async def test_openapi_what_cannot_be_got_is_said(gateway: Any, upstream: Any, t
     async with gateway({"q": TEXT}) as gate:
         outcome = await got(gate, "items")
     assert outcome.value == [1]
-    assert any(text in outcome.notes[0] for text in says.split("|"))
+    assert says in outcome.notes[0]
 
 
 async def test_openapi_tokens_in_headers(host: Any, upstream: Any, document: Any) -> None:

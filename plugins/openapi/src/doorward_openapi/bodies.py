@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from doorward_openapi import binary, known, media_types, offers
 from doorward_openapi.keywords import Keyword, Unusable
 from doorward_openapi.parameters import described
-from doorward_openapi.refs import BadRef, Documents
+from doorward_openapi.refs import Documents
 from doorward_openapi.schemas import Mode, Schemas, nullable
 from doorward_openapi.text import kind
+from doorward_openapi.values import wire_text
 from doorward_openapi.xml import Plans
 
 MOST_FIELDS = 200
@@ -81,7 +82,7 @@ class Bodies:
                 entry = self._with_files(content, entry, found, plan)
             words, plan = self._spread(body, method, entry, found, plan, mode)
             return ([*offers.with_instead(words, plan), *chosen] if form == "json" else words), plan
-        if found and any(self._schema(node, file)[0].get(key) is False for key in _OTHERS):
+        if found and any(self._documents.object(node, file)[0].get(key) is False for key in _OTHERS):
             return [], None  # an object that may hold nothing
         required = body.get("required") is True
         schema = self._whole(entry, file, plan, what, mode)
@@ -126,7 +127,7 @@ class Bodies:
         keywords = []
         for name, (node, file) in found.nodes.items():
             schema = self._schemas.convert(node, file, mode)
-            if schema.get("readOnly") or self._schema(node, file)[0].get("readOnly") is True:
+            if schema.get("readOnly") or self._documents.object(node, file)[0].get("readOnly") is True:
                 continue
             required = needed and name in found.required
             what = self._schemas.binaries.found(node, file)
@@ -164,13 +165,13 @@ class Bodies:
         schema = self._schemas.convert(entry.get("schema"), file)
         if schema.get("type") == "array":
             return schema
-        text = self._schema(entry.get("schema"), file)[0].get("type") == "string"
+        text = self._documents.object(entry.get("schema"), file)[0].get("type") == "string"
         return {"type": "array", "items": {} if text else schema}
 
     def _members(self, node: Any, file: str, depth: int) -> _Members | None:
         """The properties of an object schema, those of its `allOf` parts included; `None` if the schema is more
         than its properties."""
-        node, file = self._schema(node, file)
+        node, file = self._documents.object(node, file)
         self._fuel -= 1
         if depth > 8 or self._fuel < 0 or node.get("type", "object") not in _OBJECTS:
             return None
@@ -222,7 +223,7 @@ class Bodies:
                 wire["headers"] = headers
         elif what.is_file:
             wire["file"] = True
-        elif style is None and (_is_json(media) or self._schema(node, file)[0].get("type") == "object"):
+        elif style is None and (_is_json(media) or self._documents.object(node, file)[0].get("type") == "object"):
             wire["json"] = True
         return wire
 
@@ -230,26 +231,12 @@ class Bodies:
         """The headers of a part whose value the document knows."""
         found: dict[str, str] = {}
         for name, header in list(declared.items())[:20] if isinstance(declared, dict) else ():
-            schema = self._schema(self._schema(header, file)[0].get("schema"), file)[0]
-            enum = schema.get("enum")
-            value = schema.get("const", schema.get("default", enum[0] if isinstance(enum, list) and len(enum) == 1 else None))
-            known = _HEADER.fullmatch(name) and name.lower() not in ("content-type", "content-disposition")
-            if known and isinstance(value, (str, int)) and re.fullmatch(r"[\x20-\x7e]{1,500}", str(value)):
-                found[name] = str(value)
+            if _HEADER.fullmatch(name) and name.lower() not in ("content-type", "content-disposition"):
+                node, home = self._documents.object(header, file)
+                value = known.value(self._documents, node.get("schema"), home)
+                if value is not None and re.fullmatch(r"[\x20-\x7e]{1,500}", text := wire_text(value)):
+                    found[name] = text
         return found
-
-    def _schema(self, node: Any, file: str) -> tuple[dict[str, Any], str]:
-        """A schema object, references followed; empty where they lead nowhere.
-
-        Raises: BadRef if they lead outside of the document.
-        """
-        try:
-            node, file = self._documents.follow(node, file)
-        except BadRef as error:
-            if error.outside:
-                raise
-            return {}, file
-        return node if isinstance(node, dict) else {}, file
 
 
 def _is_json(media: Any) -> bool:

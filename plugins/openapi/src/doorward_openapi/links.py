@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, unquote, unquote_plus, urljoin, urlsp
 
 from doorward import Call, InvalidArguments, Reply
 
-from doorward_openapi import pages, paths, steering
+from doorward_openapi import pageable, pages, paths, steering
 from doorward_openapi.page_words import plain, turns
 from doorward_openapi.pages import LONGEST
 from doorward_openapi.request import Request
@@ -36,7 +36,7 @@ async def paged(call: Call, made: Request, base: str, at: str, reply: Reply, tab
     the routes of the document."""
     data = call.function.data
     told = pages.following(call.function, call.arguments, reply.headers, reply.value, by_link=bool(call.link))
-    reply = replace(reply, items=_keys(data["pages"]["items"], reply.value)) if "pages" in data else reply
+    reply = replace(reply, items=pageable.keys(reply.value, data["pages"]["items"])) if "pages" in data else reply
     if not told.link:
         return replace(reply, next=told.arguments, left=told.left)
     try:
@@ -59,11 +59,6 @@ def _require_open(call: Call, url: str, made: Request, base: str, routes: Routes
     for other in routes.reached(call.function.data["path"], url, base) if routes else ():
         if not call.allows(other.id, route := f"GET {other.path}"):
             raise Astray(f"its link leads to {route[:200]}, which may not be called")
-
-
-def _keys(name: str, value: Any) -> list[str]:
-    """The keys that lead to the list of this name, which may be a path with dots."""
-    return [name] if isinstance(value, dict) and name in value else name.split(".")
 
 
 def followed(link: str, at: str, request: Request, base: str, data: Mapping[str, Any]) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from doorward_openapi import media_types
 from doorward_openapi.binary import Binaries, Bytes
 from doorward_openapi.keywords import Keyword
-from doorward_openapi.refs import BadRef, Documents
+from doorward_openapi.refs import Documents
 
 Listed = Sequence[tuple[str, dict[str, Any], str]]
 """Media types, as `media_types.listed` gives them."""
@@ -59,15 +59,10 @@ def declared(parameter: Mapping[str, Any], file: str, documents: Documents) -> l
 
     Raises: BadRef if it refers outside of the document.
     """
-    try:
-        schema, _ = documents.follow(parameter.get("schema", parameter), file)
-    except BadRef as error:
-        if error.outside:
-            raise
-        return []
-    values = schema.get("enum", [schema["const"]] if "const" in schema else None) if isinstance(schema, dict) else None
-    found = [v for v in values[:_MOST] if isinstance(v, str) and media_types.well_formed(v)] if isinstance(values, list) else []
-    return found if isinstance(values, list) and len(found) == len(values) else []
+    schema, _ = documents.object(parameter.get("schema", parameter), file)
+    values = schema.get("enum", [schema["const"]] if "const" in schema else [])
+    plain = isinstance(values, list) and len(values) <= _MOST
+    return values if plain and all(isinstance(v, str) and media_types.well_formed(v) for v in values) else []
 
 
 def keyword(header: str, media: Sequence[str], about: str) -> list[Keyword]:
@@ -113,7 +108,7 @@ def with_instead(words: list[Keyword], plan: dict[str, Any]) -> list[Keyword]:
     return [*(replace(word, required=False) for word in words), Keyword("body", "body", schema, False, {"instead": True})]
 
 
-def _counting(content: Listed, counts: Any) -> list[str]:
+def _counting(content: Listed, counts: Callable[[str, Any, str], bool]) -> list[str]:
     known = [each for each in enumerate(content[:_MOST]) if "*" not in each[1][0] or media_types.kind(each[1][0]) == "binary"]
     return list(dict.fromkeys(m for i, (m, entry, file) in known if i == 0 or counts(m, entry.get("schema"), file)))
 

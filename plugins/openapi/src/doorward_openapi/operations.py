@@ -13,7 +13,7 @@ from doorward_openapi import keywords, known, offers, pageable, parameters, path
 from doorward_openapi.bodies import Bodies
 from doorward_openapi.keywords import Unusable
 from doorward_openapi.refs import Documents
-from doorward_openapi.responses import Answered, Responses
+from doorward_openapi.responses import Responses, Success
 from doorward_openapi.schemas import Schemas
 from doorward_openapi.text import kind, line, prose
 from doorward_openapi.values import encoded
@@ -152,7 +152,7 @@ class Operations:
             self._made[key] = self._made[text]
         return self._made[key]
 
-    def _accept(self, answer: Answered, declared: list[tuple[dict[str, Any], str]]) -> tuple[str, list[keywords.Keyword]]:
+    def _accept(self, answer: Success, declared: list[tuple[dict[str, Any], str]]) -> tuple[str, list[keywords.Keyword]]:
         """What to ask for in `Accept`, and the argument by which a program chooses it: of the media types that the document's own parameter
         of this name lists, else of those that answers have."""
         if "accept" in self._configured:

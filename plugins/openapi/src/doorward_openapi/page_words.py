@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-TURNS = re.compile(
+_TURNS = re.compile(
     "page|cursor|offset|token|skip|start|after|before|since|until|marker|next|prev|from|continu|bookmark|scroll|seek|position|index|last"
     "|(max|min)id"
 )
@@ -46,16 +46,7 @@ BY_ITEM = ("startingafter", "afterid", "after")
 OFFSETS = ("offset", "pageoffset", "startat", "skip", "start", "from", "startindex")
 PAGES = ("page", "pagenumber", "pageno", "pageindex", "pagenum", "currentpage")
 SIZES = ("perpage", "pagesize", "limit", "maxresults", "size", "count", "top", "take", "first", "pagelimit", "resultsperpage", "pagelen")
-TOTALS = (
-    "total",
-    "totalcount",
-    "totalresults",
-    "totalitems",
-    "totalelements",
-    "totalrecords",
-    "totalsize",
-    "odatacount",
-)
+TOTALS = ("total", "totalcount", "totalresults", "totalitems", "totalelements", "totalrecords", "totalsize", "odatacount")
 TOTAL_PAGES = ("totalpages", "lastpage", "pagecount", "numpages", "pages")
 INSIDE = ("href", "url", "uri", "link")
 """What the object of a link calls the link."""
@@ -66,7 +57,7 @@ VAGUE = ("after", "cursor", "marker", "bookmark", "continue")
 
 def turns(name: str) -> bool:
     """Whether a parameter of this name turns pages."""
-    return bool(TURNS.search(plain(name)))
+    return bool(_TURNS.search(plain(name)))
 
 
 def plain(name: str) -> str:

@@ -37,14 +37,16 @@ def _joined(function: Function, known: Mapping[str, Mapping[str, Any]]) -> Funct
     return replace(function, data={**function.data, "pages": pages})
 
 
+def keys(value: Any, name: str) -> list[str]:
+    """The keys of an answer to which a name leads, which may be a path with dots."""
+    return [name] if isinstance(value, dict) and name in value else name.split(".")
+
+
 def at(value: Any, name: str) -> Any:
-    """What an answer holds under a name, which may be a path with dots."""
-    if not isinstance(value, dict):
-        return None
-    if name in value or "." not in name:
-        return value.get(name)
-    first, _, rest = name.partition(".")
-    return at(value.get(first), rest)
+    """What an answer holds under a name."""
+    for key in keys(value, name):
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 def _text(value: Any) -> str:

@@ -149,6 +149,19 @@ class Documents:
             node, file, _pointer = self.find(node["$ref"], file)
         raise BadRef("the reference leads in a circle")
 
+    def object(self, node: Any, file: str) -> tuple[dict[str, Any], str]:
+        """The same of what should be an object; empty where it is none, or the reference leads nowhere.
+
+        Raises: BadRef if it leads outside of the document.
+        """
+        try:
+            node, file = self.follow(node, file)
+        except BadRef as error:
+            if error.outside:
+                raise
+            return {}, file
+        return node if isinstance(node, dict) else {}, file
+
 
 def inside(file: str, root: str, origins: Sequence[str] = ()) -> bool:
     """Whether a URI is one that the document `root` may point to: below its folder, or of its origin, or of `origins`."""

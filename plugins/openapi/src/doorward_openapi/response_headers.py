@@ -10,8 +10,6 @@ from doorward import is_hidden_header, shown_headers
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
-
 MOST = 12
 """Names of headers that a card shows."""
 

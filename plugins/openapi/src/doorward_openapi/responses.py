@@ -20,7 +20,7 @@ _RETURNS: dict[str, dict[str, Any]] = {"text": {"type": "string"}, "binary": {"t
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class Success:
     """What comes of success: its media type and schema, all media types that it may have, whether it is bytes (`raw`) though JSON, and the
     names of its headers. `accept` is what to ask for."""
 
@@ -40,7 +40,7 @@ class Responses:
         self._documents = documents
         self._schemas = schemas
 
-    def answered(self, node: Mapping[str, Any], file: str, method: str) -> Answered:
+    def answered(self, node: Mapping[str, Any], file: str, method: str) -> Success:
         """What an operation answers.
 
         Raises: BadRef if it refers outside of the document.
@@ -59,18 +59,13 @@ class Responses:
         """The responses that mean success, by their status, each with the file in which it stands."""
         responses: Any = node.get("responses")
         for code in _codes(responses):
-            try:
-                response, home = self._documents.follow(responses[code], file)
-            except BadRef as error:
-                if error.outside:
-                    raise
-                continue
-            if isinstance(response, dict):
+            response, home = self._documents.object(responses[code], file)
+            if response:
                 yield code, (response, home)
 
-    def _returned(self, node: Mapping[str, Any], responses: Iterable[tuple[dict[str, Any], str]]) -> Answered:
+    def _returned(self, node: Mapping[str, Any], responses: Iterable[tuple[dict[str, Any], str]]) -> Success:
         """The JSON answer of the first status that has one."""
-        found = Answered()
+        found = Success()
         for response, home in responses:
             content = self._content(response, home, node)
             for media, entry, place in content:
@@ -79,13 +74,13 @@ class Responses:
                 if form == "json" and ("schema" in entry or found.returns is None):
                     offered = offers.for_answer(content, self._schemas.binaries)
                     if self._schemas.binaries.found(entry.get("schema"), place).is_raw:
-                        return Answered(named, _RETURNS["binary"], offered, raw=True)
+                        return Success(named, _RETURNS["binary"], offered, raw=True)
                     schema = self._schemas.convert(entry["schema"], place) if "schema" in entry else None
-                    return Answered(named, schema or None, offered)
+                    return Success(named, schema or None, offered)
                 if found.returns is None and named:
                     form = "text" if media_types.is_text(media) else form
                     returns = self._sequence(entry, place) if form == "lines" else _RETURNS.get(form)
-                    found = Answered(media, returns, found.offered or offers.for_answer(content, self._schemas.binaries))
+                    found = Success(media, returns, found.offered or offers.for_answer(content, self._schemas.binaries))
         return found
 
     def _others(self, media: str, node: Mapping[str, Any], file: str) -> list[str]:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 from doorward import InvalidArguments
 
 from doorward_openapi import styles
-from doorward_openapi.refs import BadRef, Documents
+from doorward_openapi.refs import Documents
 
 _NAME = re.compile(r"[^\W\d][\w.-]{0,200}(:[^\W\d][\w.-]{0,200})?")
 _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -43,14 +43,7 @@ class Plans:
         self._fuel -= 1
         if self._fuel < 0 or depth > _DEEPEST:
             return {}
-        try:
-            node, file = self._documents.follow(node, file)
-        except BadRef as error:
-            if error.outside:
-                raise
-            return {}
-        if not isinstance(node, dict):
-            return {}
+        node, file = self._documents.object(node, file)
         out: dict[str, Any] = {}
         for part in node["allOf"][:20] if isinstance(node.get("allOf"), list) else ():
             inner = self._plan(part, file, depth + 1)
