@@ -126,7 +126,7 @@ async def test_half_requests_keep_nobody_out(tmp_path: Path, half: str) -> None:
                 assert await agent.value("6 * 7") == 42
                 bad += [held.enter_context(opened(url, HALF[half])) for _ in range(20)]
                 assert await agent.value("7 * 6") == 42
-        assert files_of(serving.pid) <= before + Narrow.files // 2
+        assert until(lambda: files_of(serving.pid) <= before + Narrow.files // 2)
         assert until(lambda: files_of(serving.pid, "socket:") <= sockets)
         for connection in bad:
             all_of(connection)
