@@ -107,6 +107,7 @@ class Broker:
                 value, received = await self._checked(call, reply, run, scope)
                 told, more = await self._checked(call, Reply(shown_headers(reply.headers)), run, scope) if headers else ({}, 0)
                 left = (await self._checked(call, Reply(reply.left), run, scope))[0] if reply.left else ""
+                following = await self._following(call, reply.next, scope)
             except SecretWithheld as withheld:
                 run.withheld = said = withheld
                 raise
@@ -119,7 +120,7 @@ class Broker:
                 run.notes.append(odd)
             run.answered.add(function.qualified, value, received)
             received += more
-            return replace(reply, value=value, headers=told, left=left)
+            return replace(reply, value=value, headers=told, left=left, next=following)
         except BaseException as raised:
             error = raised if isinstance(raised, DoorwardError) or not isinstance(raised, Exception) else self._defect(function, raised)
             if isinstance(error, DoorwardError) and error is not said:
@@ -206,6 +207,15 @@ class Broker:
             artefact = run.hold(file.content, file.type, file.name)
             place.update(handle_to(artefact))
         return answer.value, answer.size
+
+    async def _following(self, call: Call, arguments: Mapping[str, Any] | None, scope: Scope) -> Mapping[str, Any] | None:
+        """The arguments of the next page without credentials: a program would read in an error what it did not give itself."""
+        new = {name: value for name, value in (arguments or {}).items() if name not in call.arguments or call.arguments[name] != value}
+        if not new:
+            return arguments
+        redactor = self._secrets.redactor(scope)
+        await self._withhold_guess(call, answers.secrets_in(new, redactor), redactor)
+        return {**(arguments or {}), **redactor.value(new)}
 
     async def _told(self, call: Call, raised: Exception, scope: Scope) -> DoorwardError:
         """What a program is told of an error of the source."""
