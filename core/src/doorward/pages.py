@@ -9,6 +9,7 @@ from pydantic_core import to_json
 
 from doorward.errors import InvalidArguments
 from doorward.items import at, items_of, lists_in
+from doorward.offload import done, is_large
 from doorward.writing import dump
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ async def items(run: RunDoor, function: Any, arguments: Mapping[str, Any], most:
     """
     found: list[Any] = []
     async for reply in _replies(run, "items", function, arguments, MOST_PAGES):
-        found += _listed(function, reply, declared)
+        found += await done(_listed, function, reply, declared, large=is_large(reply.value))
         if most is not None and len(found) >= most:
             if len(found) > most or reply.next is not None:
                 run.notes.append(f"doorward.items stopped after {most} items of {function[:200]}; there are more (most={most}).")
@@ -57,7 +58,7 @@ async def _replies(run: RunDoor, helper: str, function: Any, arguments: Mapping[
             break
         seen.add(asked)
         reply = await run.reply(function, (), following, link=link)
-        before, last = last, dump(reply.value)
+        before, last = last, await done(dump, reply.value, large=is_large(reply.value))
         if count and last == before:
             break  # an API that does not know the parameter answers the same for ever
         yield reply

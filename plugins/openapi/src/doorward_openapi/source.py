@@ -159,7 +159,7 @@ class OpenAPI:
         if not answer.body:
             reply = Reply(response_headers.instead(prepared.method, answer.status, answer.headers))
         reply = replace(reply, status=answer.status, headers=answer.headers)
-        return await links.paged(call, made, base, answer.url or prepared.url, reply, self._table)
+        return await links.paged(call, made, base, answer.url or prepared.url, reply, len(answer.body), self._table)
 
     async def _require_own(self, call: Call, path: str, query: str) -> None:
         """That a path, with its query, is the function's own, or one's of another that may be called as well.
