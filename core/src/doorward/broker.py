@@ -18,6 +18,7 @@ from doorward.names import qualified
 from doorward.near import names_near
 from doorward.observed import Observed, is_open
 from doorward.offload import done, is_large
+from doorward.policy import wanted
 from doorward.redaction import NO_SECRETS, Redactor
 from doorward.scrubber import MOST_OF_MESSAGE, Scope, answers_of, redact_error
 from doorward.signatures import signature
@@ -116,8 +117,8 @@ class Broker:
                 raise said from None
             if is_open(function) and not self._servers.per_principal(function.server):  # what one sees is nobody else's
                 self.observed.learn(function, value)
-            if (odd := unlike(function, value, lambda name: self._catalog.definition(function.server, name))) and odd not in run.notes:
-                run.notes.append(odd)
+            if odd := unlike(function, value, lambda name: self._catalog.definition(function.server, name)):
+                run.note(odd)
             run.answered.add(function.qualified, value, received)
             received += more
             return replace(reply, value=value, headers=told, left=left, next=following)
@@ -148,12 +149,14 @@ class Broker:
             )
 
     def _allow(self, run: RunDoor, call: Call) -> None:
-        """Policy, guards and limits, in this order.
+        """Policy, what servers leave, guards and limits, in this order.
 
         Raises: Refused, GuardRefused, LimitExceeded.
         """
         if refusal := self._policy.refusal(run.program, call.function):
             raise Refused(refusal)
+        if not self._left(call.function):
+            raise Refused(f"{call.function.qualified} is left out by the configuration of {call.function.server}")
         if refusal := self._plugins.hook.guard_call(call=call):
             raise GuardRefused(f"{call.function.qualified}: {refusal}")
         if run.made > run.program.limits.calls:
@@ -167,7 +170,14 @@ class Broker:
     def _allows(self, run: RunDoor, server: str, id: str, route: str) -> bool:
         """Whether the run may call a function, of an original id and a route, as well."""
         function = self._catalog.function(server, id)
-        return function is not None and function.route == route and self._policy.refusal(run.program, function) is None
+        if function is None or function.route != route or not self._left(function):
+            return False
+        return self._policy.refusal(run.program, function) is None
+
+    def _left(self, function: Function) -> bool:
+        """Whether the configuration of its server leaves a function, which may have been compiled under an earlier one."""
+        name = self._servers.modules.get(function.server)
+        return name is None or wanted(function, self._servers.configured[name].settings)
 
     def _opened(self, call: Call, run: RunDoor) -> Call:
         """The call with the files that its handles mean.

@@ -39,7 +39,7 @@ async def items(run: RunDoor, function: Any, arguments: Mapping[str, Any], most:
         found += await done(_listed, function, reply, declared, large=is_large(reply.value))
         if most is not None and len(found) >= most:
             if len(found) > most or reply.next is not None:
-                run.notes.append(f"doorward.items stopped after {most} items of {function[:200]}; there are more (most={most}).")
+                run.note(f"doorward.items stopped after {most} items of {function[:200]}; there are more (most={most}).")
             return found[:most]
     return found
 
@@ -54,7 +54,7 @@ async def _replies(run: RunDoor, helper: str, function: Any, arguments: Mapping[
     link, last, count, size = "", b"", 0, 0
     while following is not None and (asked := to_json([following, link], fallback=repr, bytes_mode="base64")) not in seen:
         if count and (count >= most or run.made >= limits.calls or size > limits.result):
-            run.notes.append(f"doorward.{helper} stopped after {_so_many(count)} of {name}; there are more (most={most}).")
+            run.note(f"doorward.{helper} stopped after {_so_many(count)} of {name}; there are more (most={most}).")
             break
         seen.add(asked)
         reply = await run.reply(function, (), following, link=link)
@@ -65,7 +65,7 @@ async def _replies(run: RunDoor, helper: str, function: Any, arguments: Mapping[
         count, size = count + 1, size + len(last)
         following, link = reply.next, reply.link
         if reply.left:
-            run.notes.append(f"doorward.{helper} got {_so_many(count)} of {name}; there is another that it did not get: {reply.left}")
+            run.note(f"doorward.{helper} got {_so_many(count)} of {name}; there is another that it did not get: {reply.left}")
 
 
 def _so_many(count: int) -> str:
