@@ -159,14 +159,15 @@ def _query(query: str, request: Request, data: Mapping[str, Any], more: Any) -> 
     Raises: Astray.
     """
     sent = [piece for piece in urlsplit(request.url).query.split("&") if piece]
+    query = query.replace(";", "%3B")  # between two pieces to some servers, and nothing to others
     pieces = [piece for piece in query.split("&") if piece]
     try:
-        steering.check(steering.names(query.replace(";", "&")))
+        steering.check(steering.names(query.replace("%3B", "&")))
     except InvalidArguments as error:
         raise Astray(f"its link cannot be followed: {error}") from None
     given, there = ({_name(piece) for piece in some} for some in (sent, pieces))
-    again = {name for name, _ in parse_qsl(data["path"].partition("?")[2], keep_blank_values=True)}  # fixed in the path itself
-    again |= {name for name in more if name not in there}
+    again = {_known(name) for name, _ in parse_qsl(data["path"].partition("?")[2], keep_blank_values=True)}  # fixed in the path itself
+    again |= {_known(name) for name in more} - there
     if "pages" in data:
         versions = {name for name in given | there if plain(name) == "apiversion"}
         again |= versions if versions & given else set()
@@ -176,7 +177,12 @@ def _query(query: str, request: Request, data: Mapping[str, Any], more: Any) -> 
 
 
 def _name(piece: str) -> str:
-    return unquote_plus(piece.partition("=")[0])
+    return _known(unquote_plus(piece.partition("=")[0]))
+
+
+def _known(name: str) -> str:
+    """A name as servers know it that take capitals for small letters, lists for their items, or what ends at a null."""
+    return name.partition("\0")[0].strip().removesuffix("[]").casefold()
 
 
 def _plain(path: str) -> str:
