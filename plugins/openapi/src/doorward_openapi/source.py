@@ -292,7 +292,9 @@ class OpenAPI:
             return False
         try:
             root = parse(decompress(body, ""), "")
-            base = servers.root_base(root, url, servers.Variables(settings.variables)) if isinstance(root, dict) else None
+            if not isinstance(root, dict):
+                return False
+            base = servers.root_base(root, url, servers.Variables(settings.variables))
         except ConfigError:  # the compile will tell
             return False
-        return base is None or servers.same_origin(base, settings.spec)
+        return servers.same_origin(base, settings.spec) if base else servers.is_placeless(root)
