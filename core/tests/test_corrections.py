@@ -86,3 +86,11 @@ def test_extra_opens_what_is_not_closed() -> None:
     """`extra` lets arguments pass that the document does not name, only where that does not forbid them."""
     assert [f.parameters["additionalProperties"] for f in made(extra="allow").functions] == [True, False]
     assert [f.parameters["additionalProperties"] for f in made().functions] == [False, False]
+
+
+def test_a_field_in_schemas_without_end_takes_no_time() -> None:
+    """References that fork at each step lead to more schemas than can be looked at: what was not found by then is not there."""
+    forks = {f"C{n}": {"allOf": [{"$ref": f"#/$defs/C{n + 1}"}] * 6} for n in range(40)}
+    one = Function("api", "f", "f", parameters={"type": "object", "properties": {"a": {"$ref": "#/$defs/C0"}}})
+    compiled = corrected(Compiled([one], forks), ServerSettings(source="x", optional=["f.a.b"]))
+    assert compiled.warnings == ["optional: 'f.a.b': f has no such argument or field"]

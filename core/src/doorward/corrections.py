@@ -15,6 +15,9 @@ from doorward.types import Compiled, Function, Schema
 _DEEPEST = 30
 """Schemas within schemas in which a field is looked for: references may lead in a circle."""
 
+_MOST = 10_000
+"""Schemas in which it is looked for: references may lead to the same ones on ever more ways."""
+
 _SHOWN = 3
 """Fields that an error tells the operator to correct."""
 
@@ -72,6 +75,7 @@ class _Lift:
     def __init__(self, path: list[str], definitions: Mapping[str, Schema]) -> None:
         self._path, self._definitions = path, definitions
         self._lifted = False
+        self._left = _MOST
         self._known: dict[str, None] = {}
 
     def of(self, function: Function) -> Schema | str:
@@ -91,7 +95,8 @@ class _Lift:
         return f"{function.name} has no such argument or field" + (f"; did you mean {near[0]!r}?" if near else "")
 
     def _lift(self, schema: Any, path: list[str], depth: int) -> Any:
-        if not isinstance(schema, Mapping) or not depth:
+        self._left -= 1
+        if not isinstance(schema, Mapping) or not depth or self._left < 0:
             return schema
         if isinstance(ref := schema.get("$ref"), str):
             target = self._definitions.get(ref.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~"))
