@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from typing import Any
 
 import pytest
 from doorward import Call, Compiled, Function
 from doorward.answered import Answered, described, holds
+from doorward.observed import shape
 from doorward.types import Failure
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,3 +133,53 @@ async def test_in_a_run(doorward_host: Any) -> None:
         )
         assert (await gate.execute("import json\nx = await weather.report()\njson.loads(x)")).notes == ()
         assert (await gate.execute("{}['x']")).error.hint is None
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many characters were read as JSON, and as Python literals, which takes a hundred times as long."""
+    read = [0, 0]
+    for number, (module, name) in enumerate([(json, "loads"), (ast, "literal_eval")]):
+        real = getattr(module, name)
+
+        def counted(text: str, real: Any = real, number: int = number) -> Any:
+            read[number] += len(text)
+            return real(text)
+
+        monkeypatch.setattr(module, name, counted)
+    return read
+
+
+TRAP = "[" + "1," * 9990 + "x"
+TRAPS = {f"a{i}": {f"b{j}": TRAP for j in range(40)} for i in range(25)}
+
+
+def test_texts_that_hold_nothing_take_no_time(read: list[int]) -> None:
+    """An upstream may answer thousands of texts that look like JSON or a literal up to their end: nobody else waits for them to be read."""
+    shape([[TRAP] * 20 for _ in range(50)])
+    shape([[TRAP[:400]] * 20 for _ in range(50)])
+    assert read[0] < 100_000
+    assert read[1] < 50_000
+    read[:] = 0, 0
+    hint(TRAPS, "TypeError", "string indices must be integers, not 'str'", 10**7)
+    assert read[0] < 1_000_000
+    assert read[1] < 50_000
+
+
+def test_near_keys_are_looked_for_among_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comparing names takes long: an answer may have a million."""
+    compared: list[int] = []
+    monkeypatch.setattr("doorward.answered.nearest", lambda name, known, most: compared.append(len([*known])) or [])
+    hint({f"a{i}": {f"b{i}-{j}": 0 for j in range(40)} for i in range(40)}, "KeyError", "'zzz'", 10**7)
+    assert sum(compared) <= 200
+
+
+def test_of_a_large_answer_little_is_kept() -> None:
+    """However it is nested."""
+    answered = Answered()
+    answered.add("s.records", {str(i): {str(j): {str(k): {"a": [1]} for k in range(40)} for j in range(40)} for i in range(40)}, 10**7)
+
+    def parts(value: Any) -> int:
+        return 1 + sum(map(parts, value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()))
+
+    assert parts(answered._last["s.records"]) < 10_000

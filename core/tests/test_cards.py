@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+import pytest
 from doorward.cards import class_names, describe, describe_class
 from doorward.signatures import CARD
 from doorward.testing.cards import faults
 from doorward.types import Function
+from doorward.unions import value_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -123,3 +125,20 @@ def test_any_card_is_without_faults(properties: dict[str, Any], returns: Any, de
     assert faults(describe(one, definitions.get, module="api")) == []
     for name in class_names(one, definitions.get):
         assert describe_class(one, definitions.get, name)
+
+
+def test_a_card_of_a_huge_function_is_tried_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A document can make each try look at all that one may: what finds the best width ends soon, and the card is short all the same."""
+    looked: list[int] = []
+
+    def counted(value: Any) -> str:
+        looked.append(1)
+        return value_of(value)
+
+    monkeypatch.setattr("doorward.annotations.value_of", counted)
+    values = {"type": "string", "enum": [f"v{m}" for m in range(50)]}
+    many = {"anyOf": [{"type": "object", "properties": {f"q{j}_{k}": {"anyOf": [values] * 5} for k in range(40)}} for j in range(40)]}
+    function = Function("s", "f", parameters={"type": "object", "properties": {"x": many, "y": many}}, returns=many)
+    card = describe(function, lambda name: None, module="s")
+    assert len(looked) < 100_000
+    assert len(card) < 3000

@@ -100,3 +100,11 @@ def test_references_that_multiply_take_no_time() -> None:
     (lifted,) = corrected(Compiled([one], definitions), ServerSettings(source="x", optional=["f.a.x"])).functions
     assert lifted.parameters["properties"]["a"]["required"] == []
     assert len(str(lifted.parameters)) < 100_000
+
+
+def test_a_field_in_schemas_without_end_takes_no_time() -> None:
+    """References that fork at each step lead to more schemas than can be looked at: what was not found by then is not there."""
+    forks = {f"C{n}": {"allOf": [{"$ref": f"#/$defs/C{n + 1}"}] * 6} for n in range(40)}
+    one = Function("api", "f", "f", parameters={"type": "object", "properties": {"a": {"$ref": "#/$defs/C0"}}})
+    compiled = corrected(Compiled([one], forks), ServerSettings(source="x", optional=["f.a.b"]))
+    assert compiled.warnings == ["optional: 'f.a.b': f has no such argument or field"]

@@ -9,6 +9,8 @@ from doorward import Call, Compiled, Function, InvalidArguments, Reply, Settings
 from doorward.headers import MOST_BYTES, shown_headers
 from doorward.items import at, declared, items_of
 
+from .conftest import InProcess
+
 pytestmark = pytest.mark.anyio
 TAKES = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
 
@@ -25,7 +27,7 @@ class Source:
         return "1"
 
     async def compile(self) -> Compiled:
-        return Compiled([Function("s", name, parameters=TAKES, read_only=True) for name in ("list", "plain", "left")])
+        return Compiled([Function("s", name, parameters=TAKES, read_only=True) for name in ("list", "plain", "left", "large")])
 
     async def call(self, call: Call) -> Any:
         type(self).calls.append(call)
@@ -36,6 +38,8 @@ class Source:
                 return Reply({"rows": [page], "also": [9]}, items=["rows"], status=200, headers={"ETag": str(page)}, **more)
             case "left":
                 return Reply([1], left="its link leads elsewhere")
+            case "large":
+                return [*range(1000)]
         return {"items": [1, 2]}
 
     async def close(self) -> None: ...
@@ -45,7 +49,8 @@ class Source:
 def gateway(host: Any) -> Any:
     Source.calls = []
     host.install("source", "s", Source)
-    return host.gateway('cache = "none"\nplugins = []\n[servers.s]\nsource = "s"\n')
+    host.install("executor", "inprocess", InProcess)
+    return host.gateway('executor = "inprocess"\ncache = "none"\nplugins = []\n[servers.s]\nsource = "s"\n')
 
 
 async def test_a_source_gets_the_link_that_it_gave(gateway: Any) -> None:
@@ -72,6 +77,17 @@ async def test_what_is_left_is_a_note(gateway: Any) -> None:
         outcome = await gate.answer("doorward.pages", {"function": "s.left"})
     assert outcome.value == [[1]]
     assert outcome.notes == ("doorward.pages got 1 page of s.left; there is another that it did not get: its link leads elsewhere",)
+
+
+async def test_notes_are_few(gateway: Any) -> None:
+    """However often there is something left: an agent reads each of them."""
+    async with gateway as gate:
+        same = await gate.execute("for n in range(100):\n    await doorward.pages('s.left')")
+        code = "for n in range(1, 100):\n    await doorward.items('s.large', most=n)"
+        others = await gate.execute(code)
+    assert len(same.notes) == 1
+    assert len(others.notes) == 20
+    assert others.notes[-1] == "there is more to note, which is left out"
 
 
 async def test_reply_of_a_source_that_says_no_more_than_a_value(gateway: Any) -> None:

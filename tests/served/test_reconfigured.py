@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 import pytest
-from doorward import Gateway
+from doorward import Gateway, Refused
 from doorward.config import load
 from mcp_types import ResourceListChangedNotification, ToolListChangedNotification
 
@@ -220,3 +220,17 @@ async def test_what_changes_while_a_gateway_opens_is_seen(project: Project) -> N
     async with Gateway.open(loaded) as gate:
         assert gate.servers.names("local") == ("one",)
         await soon(lambda: gate.servers.names("local") == ("one", "two"))
+
+
+async def test_what_is_excluded_is_refused_at_once(project: Project, api: str) -> None:
+    """Also while the document is asked for, with which its upstream may take its time: what was compiled before is no licence."""
+    async with Gateway.open(project.file) as gate:
+        await gate.compile()
+        assert (await gate.call("one.now")) == ["/now", None]
+        before = gate.servers.revision
+        project.configure(f'[servers.one]\nsource = "openapi"\nspec = "{api}/wait"\nbase_url = "{api}"\nexclude = ["now"]\n')
+        await soon(lambda: gate.servers.revision > before)
+        await anyio.to_thread.run_sync(Slow.asked.wait, 60)
+        with pytest.raises(Refused, match=r"one.now is left out by the configuration of one"):
+            await gate.call("one.now")
+        Slow.told.set()

@@ -23,6 +23,9 @@ _LINKS = ("_url", "_uri", "Url")
 _LEAST = 3
 """Fields that must be given, of which the types are shown in any case."""
 
+_VALUES = 10
+"""Values of an enum that cost as much as a schema to look at."""
+
 _ALIKE = 3
 """Fields that stand above already, by which they are told together."""
 
@@ -113,12 +116,16 @@ class Types:
         if "const" in schema:
             return [value_of(schema["const"])]
         if isinstance(schema.get("enum"), (list, tuple)):
-            return [value_of(v) for v in listed(schema["enum"], 1000)]
+            return self._values(schema["enum"])
         if not self._loose and (meant := listed(schema.get("x-values"), 1000)):  # by a discriminator; nothing is held against it
-            return [value_of(v) for v in meant]
+            return self._values(meant)
         if (offered := variants(schema)) and not table(schema.get("properties")):
             return [m for v in offered for m in self._members(v, hint, nesting - 1)]
         return [self._one(kind, schema, name, hint, nesting) for kind in kinds(schema)] or ["Any"]
+
+    def _values(self, values: Sequence[Any]) -> list[str]:
+        """The values of an enum, as far as there is fuel to look at them."""
+        return [value_of(v) for place, v in enumerate(listed(values, 1000)) if (place + 1) % _VALUES or self._reader.burn()]
 
     def _one(self, kind: str, schema: Schema, name: str, hint: str, nesting: int) -> str:
         if kind == "object":

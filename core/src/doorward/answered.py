@@ -21,7 +21,20 @@ _FUNCTIONS = 5
 _WHOLE_BYTES = 2**16
 """Of an answer that is remembered as it is; of a larger one, the beginning of each part."""
 
-_ITEMS, _KEYS, _TEXT, _DEPTH = 3, 40, 20_000, 5
+_ITEMS, _KEYS, _DEPTH, _MOST_KEPT = 3, 40, 5, 5000
+
+MOST_TEXT = 20_000
+"""Characters of a text that is read to tell what it holds; of a longer one its beginning has to do."""
+
+_LITERAL_TEXT = 500
+"""Characters of a text that is read as a Python literal, which takes long; of a longer one its beginning has to do."""
+
+_TEXTS = 20
+"""Texts of an answer that are read to tell what they hold."""
+
+_NAMES = 200
+"""Keys that one that is not there is compared with."""
+
 _LONGEST = 400
 """Characters of what an answer is."""
 
@@ -50,7 +63,7 @@ class Answered:
         self._last: OrderedDict[str, Any] = OrderedDict()
 
     def add(self, function: str, value: Any, size: int) -> None:
-        self._last[function] = value if size <= _WHOLE_BYTES else _beginning(value)
+        self._last[function] = value if size <= _WHOLE_BYTES else _beginning(value, _DEPTH, [_MOST_KEPT])
         self._last.move_to_end(function)
         if len(self._last) > _FUNCTIONS:
             self._last.popitem(last=False)
@@ -97,8 +110,9 @@ class Answered:
     def _of_kind(self, kind: str) -> str:
         if kind == "str":
             for function, answer in reversed(self._last.items()):
-                for place, part in _parts(answer):
-                    if isinstance(part, str) and (what := holds(part)):
+                texts = ((place, part) for place, part in _parts(answer) if isinstance(part, str) and may_hold(part))
+                for place, part in islice(texts, _TEXTS):
+                    if what := holds(part):
                         return f"{function} answered {as_text(what)}" + (f", at {place}" if place else "")
             looped = any(isinstance(answer, dict) for answer in self._last.values())
             return ("A loop over a dictionary gives its keys. " if looped else "") + self._shapes(dict)
@@ -106,13 +120,14 @@ class Answered:
 
     def _of_key(self, key: str | int) -> str:
         """Where there is such a key, else what is near it, else what there is."""
-        near: list[str] = []
+        names: dict[str, None] = {}
         for function, answer in reversed(self._last.items()):
             for place, part in _parts(answer):
                 if isinstance(part, dict) and key in part:
                     return (f"There is {_name(key)!r} at {place}. " if place else "") + f"{told(function, answer)}."
-                if isinstance(part, dict) and isinstance(key, str) and not near:
-                    near = nearest(key, [name for name in islice(part, 1000) if isinstance(name, str)], 1)
+                if isinstance(part, dict) and len(names) < _NAMES:
+                    names |= dict.fromkeys(name for name in islice(part, _NAMES) if isinstance(name, str))
+        near = nearest(key, islice(names, _NAMES), 1) if isinstance(key, str) else []
         return " ".join(filter(None, [f"Did you mean {_name(near[0])!r}?" if near else "", self._shapes()]))
 
     def _shapes(self, kind: type = object) -> str:
@@ -126,15 +141,23 @@ def told(function: str, answer: Any) -> str:
     return f"{function} answered {clean(described(answer), _LONGEST)}"
 
 
+def may_hold(text: str) -> bool:
+    """Whether a text begins like one that `holds` something."""
+    return text.lstrip()[:1] in ("{", "[")
+
+
 def holds(text: str) -> str:
     """What a text is the writing of: "JSON", "a Python literal", or ""."""
-    if text.lstrip()[:1] not in ("{", "["):
+    if not may_hold(text):
         return ""
-    if len(text) > _TEXT:
+    if len(text) > MOST_TEXT:
         return "JSON" if _JSON.match(text) else "a Python literal" if _LITERAL.match(text) else ""
+    text = text.strip()
     for what, read in (("JSON", json.loads), ("a Python literal", ast.literal_eval)):
         try:
-            if isinstance(read(text.strip()), (dict, list)):
+            if read is ast.literal_eval and len(text) > _LITERAL_TEXT:
+                return what if _LITERAL.match(text) else ""
+            if isinstance(read(text), (dict, list)):
                 return what
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             continue
@@ -186,14 +209,16 @@ def _within(place: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"{place}[{number}]", part) for number, part in enumerate(value[:_ITEMS]))
 
 
-def _beginning(value: Any, depth: int = _DEPTH) -> Any:
+def _beginning(value: Any, depth: int, left: list[int]) -> Any:
+    """The first of what is in a value, of at most so many parts as are `left`."""
+    left[0] -= 1
     match value:
         case str():
-            return value[: _TEXT + 1]
-        case dict() if depth:
-            return {key: _beginning(part, depth - 1) for key, part in islice(value.items(), _KEYS)}
-        case list() if depth:
-            return _Cut(value, [_beginning(part, depth - 1) for part in value[:_ITEMS]])
+            return value[: MOST_TEXT + 1]
+        case dict() if depth and left[0] > 0:
+            return {key: _beginning(part, depth - 1, left) for key, part in islice(value.items(), _KEYS)}
+        case list() if depth and left[0] > 0:
+            return _Cut(value, [_beginning(part, depth - 1, left) for part in value[:_ITEMS]])
         case dict() | list():
             return None
     return value
@@ -218,5 +243,5 @@ def _key(message: str) -> str | int:
 
 def _name(key: Any) -> str:
     """A key as it may be shown: it is a stranger's."""
-    text = " ".join(clean_text(str(key)).split())
+    text = " ".join(clean_text(str(key)[:400]).split())
     return text if len(text) <= 40 else f"{text[:39]}…"

@@ -18,6 +18,7 @@ from doorward.names import qualified
 from doorward.near import names_near
 from doorward.observed import Observed, is_open
 from doorward.offload import done, is_large
+from doorward.policy import wanted
 from doorward.redaction import NO_SECRETS, Redactor
 from doorward.scrubber import MOST_OF_MESSAGE, Scope, answers_of, redact_error
 from doorward.signatures import signature
@@ -107,6 +108,7 @@ class Broker:
                 value, received = await self._checked(call, reply, run, scope)
                 told, more = await self._checked(call, Reply(shown_headers(reply.headers)), run, scope) if headers else ({}, 0)
                 left = (await self._checked(call, Reply(reply.left), run, scope))[0] if reply.left else ""
+                following = await self._following(call, reply.next, scope)
             except SecretWithheld as withheld:
                 run.withheld = said = withheld
                 raise
@@ -118,7 +120,7 @@ class Broker:
             self._note_unlike(run, function, value)
             run.answered.add(function.qualified, value, received)
             received += more
-            return replace(reply, value=value, headers=told, left=left)
+            return replace(reply, value=value, headers=told, left=left, next=following)
         except BaseException as raised:
             error = raised if isinstance(raised, DoorwardError) or not isinstance(raised, Exception) else self._defect(function, raised)
             if isinstance(error, DoorwardError) and error is not said:
@@ -146,12 +148,14 @@ class Broker:
             )
 
     def _allow(self, run: RunDoor, call: Call) -> None:
-        """Policy, guards and limits, in this order.
+        """Policy, what servers leave, guards and limits, in this order.
 
         Raises: Refused, GuardRefused, LimitExceeded.
         """
         if refusal := self._policy.refusal(run.program, call.function):
             raise Refused(refusal)
+        if not self._left(call.function):
+            raise Refused(f"{call.function.qualified} is left out by the configuration of {call.function.server}")
         if refusal := self._plugins.hook.guard_call(call=call):
             raise GuardRefused(f"{call.function.qualified}: {refusal}")
         if run.made > run.program.limits.calls:
@@ -165,7 +169,14 @@ class Broker:
     def _allows(self, run: RunDoor, server: str, id: str, route: str) -> bool:
         """Whether the run may call a function, of an original id and a route, as well."""
         function = self._catalog.function(server, id)
-        return function is not None and function.route == route and self._policy.refusal(run.program, function) is None
+        if function is None or function.route != route or not self._left(function):
+            return False
+        return self._policy.refusal(run.program, function) is None
+
+    def _left(self, function: Function) -> bool:
+        """Whether the configuration of its server leaves a function, which may have been compiled under an earlier one."""
+        name = self._servers.modules.get(function.server)
+        return name is None or wanted(function, self._servers.configured[name].settings)
 
     def _opened(self, call: Call, run: RunDoor) -> Call:
         """The call with the files that its handles mean.
@@ -212,7 +223,16 @@ class Broker:
             return
         if odd := unlike(function, value, partial(self._catalog.definition, function.server)):
             run.unlike.add(function.qualified)
-            run.notes.append(odd)
+            run.note(odd)
+
+    async def _following(self, call: Call, arguments: Mapping[str, Any] | None, scope: Scope) -> Mapping[str, Any] | None:
+        """The arguments of the next page without credentials: a program would read in an error what it did not give itself."""
+        new = {name: value for name, value in (arguments or {}).items() if name not in call.arguments or call.arguments[name] != value}
+        if not new:
+            return arguments
+        redactor = self._secrets.redactor(scope)
+        await self._withhold_guess(call, answers.secrets_in(new, redactor), redactor)
+        return {**(arguments or {}), **redactor.value(new)}
 
     async def _told(self, call: Call, raised: Exception, scope: Scope) -> DoorwardError:
         """What a program is told of an error of the source."""

@@ -62,6 +62,9 @@ _AROUND = 90
 _DEPTH = 4
 """Classes of parameters that may stand inside one another."""
 
+_TRIED = 3000
+"""Schemas that were looked at, again and again, until the last width has to do: a document can make each look long."""
+
 _DEEP = 20_000
 _FULL = 4 * CARD
 """Characters of what was asked for in full."""
@@ -99,10 +102,14 @@ def describe(function: Function, definitions: Definitions, *, module: str, seen:
     answer = result_of(function, reader, depth=2, room=CARD)[1].classes()
     room = CARD - sum(map(len, [start, end, note, function.qualified])) - _AROUND
     for number, (most, about, comments, for_result) in enumerate(_WIDTHS):
+        if reader.spent > _TRIED and number < len(_WIDTHS) - 1:
+            continue
         for_classes, least = 0, min(len(answer), for_result)
         for _ in range(3):  # they are written in the `def` as there is room for them, and there is as much as that leaves
             sent = _sent(function, reader, most, about, comments, for_classes)
-            for_classes = max(room - least - sent.size + len(sent.classes), _CLASSES)
+            before, for_classes = for_classes, max(room - least - sent.size + len(sent.classes), _CLASSES)
+            if for_classes == before or reader.spent > _TRIED:
+                break
         if sent.size <= room - least + (_TOO_MUCH if number >= _CUT else 0) and (number >= _CUT or not sent.types.cut):
             break
     reader.refuel()

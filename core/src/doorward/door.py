@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 IN_FLIGHT = 64
 """Calls of one run at once; more of them wait."""
 
+MOST_NOTES = 20
+"""Of one run: a program may get a thousand lists of which each has more."""
+
 _MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}(; ?charset=[\w-]{1,40})?", re.ASCII)
 
 
@@ -118,6 +121,11 @@ class RunDoor:
             return await helper(self, *args, **kwargs)
         except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             raise InvalidArguments(f"doorward.{name}: {error}") from None
+
+    def note(self, text: str) -> None:
+        """Tell the reader of the run's answer something beside its value, once, as long as there are few such notes."""
+        if text not in self.notes and len(self.notes) < MOST_NOTES:
+            self.notes.append(text if len(self.notes) + 1 < MOST_NOTES else "there is more to note, which is left out")
 
     def print(self, text: str) -> bool:
         if self._room <= 0:

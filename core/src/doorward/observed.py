@@ -19,7 +19,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from doorward import catalog_file
-from doorward.answered import holds
+from doorward.answered import MOST_TEXT, holds, may_hold
 from doorward.errors import StateError
 from doorward.logs import log
 from doorward.programs import digest
@@ -41,6 +41,9 @@ MOST_ITEMS = 20
 
 MOST_PARTS = 1000
 """Of one result that are looked at."""
+
+TEXT = 20
+"""Characters of a text that may hold something, which is read, as one part."""
 
 LARGEST = 600
 """Places of one shape; deeper levels of a larger one are not known."""
@@ -189,8 +192,10 @@ def shape(value: Any) -> Shape:
 
 def _shape(value: Any, depth: int, left: list[int]) -> Shape:
     left[0] -= 1
-    if isinstance(value, str) and (what := holds(value)):
-        return {"string": {_HELD[what]: {}}}
+    if isinstance(value, str) and left[0] >= 0 and may_hold(value):
+        left[0] -= min(len(value), MOST_TEXT) // TEXT
+        if what := holds(value):
+            return {"string": {_HELD[what]: {}}}
     if kind := _SCALARS.get(type(value)):
         return {kind: {}}
     if depth == 0 or left[0] < 0:

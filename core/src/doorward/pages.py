@@ -9,6 +9,7 @@ from pydantic_core import to_json
 
 from doorward.errors import InvalidArguments
 from doorward.items import at, items_of, lists_in
+from doorward.offload import done, is_large
 from doorward.writing import dump
 
 if TYPE_CHECKING:
@@ -35,10 +36,10 @@ async def items(run: RunDoor, function: Any, arguments: Mapping[str, Any], most:
     """
     found: list[Any] = []
     async for reply in _replies(run, "items", function, arguments, MOST_PAGES):
-        found += _listed(function, reply, declared)
+        found += await done(_listed, function, reply, declared, large=is_large(reply.value))
         if most is not None and len(found) >= most:
             if len(found) > most or reply.next is not None:
-                run.notes.append(f"doorward.items stopped after {most} items of {function[:200]}; there are more (most={most}).")
+                run.note(f"doorward.items stopped after {most} items of {function[:200]}; there are more (most={most}).")
             return found[:most]
     return found
 
@@ -53,18 +54,18 @@ async def _replies(run: RunDoor, helper: str, function: Any, arguments: Mapping[
     link, last, count, size = "", b"", 0, 0
     while following is not None and (asked := to_json([following, link], fallback=repr, bytes_mode="base64")) not in seen:
         if count and (count >= most or run.made >= limits.calls or size > limits.result):
-            run.notes.append(f"doorward.{helper} stopped after {_so_many(count)} of {name}; there are more (most={most}).")
+            run.note(f"doorward.{helper} stopped after {_so_many(count)} of {name}; there are more (most={most}).")
             break
         seen.add(asked)
         reply = await run.reply(function, (), following, link=link)
-        before, last = last, dump(reply.value)
+        before, last = last, await done(dump, reply.value, large=is_large(reply.value))
         if count and last == before:
             break  # an API that does not know the parameter answers the same for ever
         yield reply
         count, size = count + 1, size + len(last)
         following, link = reply.next, reply.link
         if reply.left:
-            run.notes.append(f"doorward.{helper} got {_so_many(count)} of {name}; there is another that it did not get: {reply.left}")
+            run.note(f"doorward.{helper} got {_so_many(count)} of {name}; there is another that it did not get: {reply.left}")
 
 
 def _so_many(count: int) -> str:

@@ -130,8 +130,7 @@ class Runtime:
     async def _listed(self, run: RunDoor, module: str, form: Form, most: int = MOST) -> list[dict[str, Any]]:
         """The first functions of a server, in this form; a note beside the program's value says that there are more."""
         if (count := len(self._catalog.names(module))) > most:
-            note = f"{module} has {count} functions, of which {most} are listed; doorward.search finds others"
-            run.notes += [note] if note not in run.notes else []
+            run.note(f"{module} has {count} functions, of which {most} are listed; doorward.search finds others")
         found = []
         for function in list(islice(self._catalog.functions(module), most)):
             found.append(form(function))

@@ -35,16 +35,18 @@ _TYPING = ("$ref", "type", "const", "enum", "oneOf", "anyOf", "allOf", "properti
 
 
 class Reader:
-    """The schemas of one server, read for one text. `fuel` is how many of them a function may have looked at."""
+    """The schemas of one server, read for one text. `fuel` is how many of them a function may have looked at, `spent` what went before."""
 
     def __init__(self, definitions: Definitions, fuel: int = _FUEL) -> None:
-        self._full = fuel
+        self._full = self._fuel = fuel
+        self.spent = 0
         self._definitions = definitions
         self._resolved: dict[str, Schema] = {}
         self.refuel()
 
     def refuel(self) -> None:
         """Start another function: each has its own fuel."""
+        self.spent += self._full - self._fuel
         self._fuel = self._full
 
     def burn(self) -> bool:

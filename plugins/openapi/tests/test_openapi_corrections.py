@@ -11,6 +11,7 @@ from doorward import InvalidArguments
 pytestmark = pytest.mark.anyio
 
 USER = {"type": "object", "properties": {"name": {"type": "string"}, "email": {"type": "string"}}, "required": ["name", "email"]}
+ADMIN = {"type": "boolean", "readOnly": True}
 CLOSED = {"allOf": [USER, {"type": "object", "unevaluatedProperties": False}]}
 
 
@@ -23,6 +24,7 @@ PATHS = {
     "/forms": {"post": {"operationId": "fill", **taking(USER, "application/x-www-form-urlencoded")}},
     "/parts": {"post": {"operationId": "send", **taking(USER, "multipart/form-data")}},
     "/closed": {"post": {"operationId": "closed", **taking({**USER, "additionalProperties": False})}},
+    "/kept": {"post": {"operationId": "kept", **taking({**USER, "properties": {**USER["properties"], "is_admin": ADMIN}})}},
     "/unevaluated": {"post": {"operationId": "unevaluated", **taking(CLOSED)}},
 }
 
@@ -57,6 +59,16 @@ async def test_openapi_extra_is_for_open_bodies_only(gateway: Any, name: str) ->
         given = {} if name == "list_users" else {"name": "a", "email": "b"}
         with pytest.raises(InvalidArguments, match=r"has no parameter 'nick'$"):
             await gate.call(f"api.{name}", {**given, "nick": "c"})
+
+
+async def test_openapi_extra_gives_nothing_that_is_only_received(gateway: Any, upstream: Any) -> None:
+    """A field that the document names as `readOnly` is not one that it forgot."""
+    async with gateway('extra = "allow"') as gate:
+        await gate.compile()
+        with pytest.raises(InvalidArguments, match="is_admin cannot be given: the document says `readOnly`"):
+            await gate.call("api.kept", {"name": "a", "email": "b", "is_admin": True})
+        assert await gate.call("api.kept", {"name": "a", "email": "b", "nick": "c"})
+    assert len(upstream.seen) == 1
 
 
 @pytest.mark.parametrize("field", ["_method", "_METHOD", "X-HTTP-Method-Override", "_method\0"])

@@ -626,6 +626,25 @@ async def test_openapi_a_redirect_of_those_with_credentials(tmp_path, upstream, 
     assert elsewhere.header("Authorization") == []
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"servers": [{"url": "https://{tenant}.api.test"}]},
+        {"servers": [{"url": "{host}/v1"}, {"url": "https://api.other.test/{x}"}]},
+        {"paths": {"/x": {"get": {"operationId": "op", "servers": [{"url": "https://api.other.test"}]}}}},
+        {"paths": {"/x": {"servers": [{"url": "https://api.other.test"}], "get": {"operationId": "op"}}}},
+    ],
+    ids=["a variable", "two variables", "of an operation", "of a path"],
+)
+async def test_openapi_a_document_that_names_other_places_is_not_at_home(tmp_path, upstream, operation, more):
+    """Where it is from is the API's place only if it names none at all."""
+    upstream.answers["/api.json"] = (200, {}, public(operation, **more))
+    server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json")
+    await server.compile()
+    await server.close()
+    assert upstream.header("Authorization") == []
+
+
 @pytest.mark.parametrize("where", ["/v1", "https://api.other.test"])
 async def test_openapi_files_of_a_document_come_as_it_does(tmp_path, upstream, operation, where):
     """What a document refers to is asked for with credentials where itself says that the API is, not because a file says nothing."""

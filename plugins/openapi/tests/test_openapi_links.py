@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import re
+import threading
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -405,3 +408,47 @@ async def test_openapi_links_of_calls_stay_at_home(api: Any, upstream: Any, else
     made = await api(document({"/x": {"get": {"operationId": "op"}}}))
     await made.source.call(Call(made.functions["op"], {}, link=f"{elsewhere.url}/x"))
     assert (len(upstream.seen), elsewhere.seen) == (1, [])
+
+
+def test_openapi_links_to_paths_with_many_variables_take_no_time() -> None:
+    """A document can have many variables in one part of a path, and a link a long part that fits none of its ends."""
+    request, data = Request("GET", "https://api.test/v1/x/ab/end", "/x/ab/end"), {"method": "GET", "path": "/x/{a}{b}{c}{d}{page}/end"}
+    with pytest.raises(links.Astray, match="is not below"):
+        links.followed(f"/v1/x/{'a' * 7000}/no", request.url, request, "https://api.test/v1", data)
+
+
+async def test_openapi_large_answers_are_read_for_the_next_page_aside(gateway: Any, upstream: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a thread: what tells of pages is looked for under each key, and nobody else waits for that."""
+    threads: list[bool] = []
+    for where, name in (("doorward_openapi.pages.following", "following"), ("doorward.pages.items_of", "items_of")):
+        real = importlib.import_module(where.rpartition(".")[0]).__dict__[name]
+
+        def seen(*given: Any, real: Any = real, **more: Any) -> Any:
+            threads.append(threading.current_thread() is threading.main_thread())
+            return real(*given, **more)
+
+        monkeypatch.setattr(where, seen)
+    upstream.answers["/base/x"] = answer({"items": [{f"key {n}": 1} for n in range(20_000)]})
+    async with gateway() as gate:
+        assert len((await got(gate, "items")).value or ()) > 0
+    assert threads == [False, False]
+
+
+@pytest.mark.parametrize("piece", ["OWNER=you", "owner[]=you", "owner%00=you", "t=1;owner=you", "t=1%3Bowner=you&%6Fwner=you"])
+def test_openapi_links_change_nothing_by_another_spelling(piece: str) -> None:
+    """Servers take capitals for small letters, lists for their items, and semicolons for what is between two pieces."""
+    base = "https://api.test/v1"
+    request, data = Request("GET", f"{base}/x?owner=me", "/x"), {"method": "GET", "path": "/x"}
+    found = urlsplit(links.followed(f"/v1/x?cursor=2&{piece}", request.url, request, base, data)).query
+    assert [each for each in re.split("[&;]", found) if each.casefold().startswith("owner") and each != "owner=me"] == []
+
+
+@pytest.mark.parametrize("query", ["action=export", "Action=EXPORT", "cursor=1;action=export"])
+async def test_openapi_links_reach_no_path_with_a_query_that_is_closed(gateway: Any, upstream: Any, query: str) -> None:
+    """However its query is spelt."""
+    answers = {"value": [1], "@odata.nextLink": f"{upstream.url}/base/x?$skiptoken=1&{query}"}
+    upstream.answers.setdefault("/base/x", lambda told: answer(answers if "skiptoken" not in told["path"] else {"value": [2]}))
+    more = {"/x?action=export": {"get": {"operationId": "export"}}}
+    async with gateway(config='[policy]\ndeny = ["api.export"]', paths=more) as gate:
+        await got(gate, "pages")
+    assert not any(re.search("[?&;]action=export", told["path"].casefold()) for told in upstream.seen)

@@ -91,6 +91,17 @@ async def test_openapi_a_guess_is_withheld_in_headers_too(gateway: Any, upstream
         upstream.answers.clear()
 
 
+async def test_openapi_a_token_of_the_next_page_shows_no_credential(gateway: Any, upstream: Any) -> None:
+    """What an answer gives as the next page's is no program's to read, not in what is said of an argument that does not fit either."""
+    parameters = [{"name": "cursor", "in": "query", "schema": {**TEXT, "pattern": "^c[0-9]*$"}}]
+    upstream.answers["/x"] = 200, JSON, json.dumps({"items": [1], "next_cursor": KEY}).encode()
+    async with gateway(parameters=parameters) as gate:
+        with pytest.raises(DoorwardError) as caught:
+            await gate.call("doorward.pages", {"function": "api.op"})
+    assert KEY not in str(caught.value)
+    assert "[secret]" in str(caught.value)
+
+
 async def test_openapi_headers_are_bounded(gateway: Any, upstream: Any) -> None:
     """Those that are too long are left out whole: half of a credential would not be found."""
     upstream.answers["/x"] = 200, {**JSON, **{f"X-{n}": "v" * 5000 for n in range(10)}, "X-Last": "1"}, b"1"

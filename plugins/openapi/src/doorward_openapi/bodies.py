@@ -124,10 +124,11 @@ class Bodies:
         )
         encoding = entry.get("encoding")
         encoding = encoding if isinstance(encoding, dict) else {}
-        keywords = []
+        keywords, received = [], []
         for name, (node, file) in found.nodes.items():
             schema = self._schemas.convert(node, file, mode)
             if schema.get("readOnly") or self._documents.object(node, file)[0].get("readOnly") is True:
+                received.append(name)
                 continue
             required = needed and name in found.required
             what = self._schemas.binaries.found(node, file)
@@ -142,7 +143,7 @@ class Bodies:
             # A default is what something new has: it must not change what is there.
             value = known.value(self._documents, node, file, default=method != "PATCH") if name in found.required else None
             keywords.append(Keyword(name, "body", schema, required, wire, value))
-        return keywords, {**plan, "spread": True, "required": needed} | ({} if found.closed else {"open": True})
+        return keywords, {**plan, "spread": True, "required": needed} | ({} if found.closed else {"open": True, "received": received})
 
     def _whole(self, entry: Mapping[str, Any], file: str, plan: Mapping[str, Any], what: binary.Bytes, mode: Mode) -> dict[str, Any]:
         """The schema of a body that is one argument."""

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, unquote_plus, urljoin, urlsplit
 
-from doorward import Call, InvalidArguments, Reply
+from doorward import Call, InvalidArguments, Reply, aside
 
 from doorward_openapi import pageable, pages, paths, steering
 from doorward_openapi.page_words import plain, turns
@@ -31,11 +32,14 @@ class Astray(Exception):
     """A link that is not followed; says why."""
 
 
-async def paged(call: Call, made: Request, base: str, at: str, reply: Reply, table: Callable[[], Awaitable[Routes | None]]) -> Reply:
-    """A reply with what is known of the next page. `made` is the request of the call, `at` where the answer came from, `table` gets
-    the routes of the document."""
+async def paged(
+    call: Call, made: Request, base: str, at: str, reply: Reply, size: int, table: Callable[[], Awaitable[Routes | None]]
+) -> Reply:
+    """A reply of so many bytes with what is known of the next page. `made` is the request of the call, `at` where the answer came from,
+    `table` gets the routes of the document."""
     data = call.function.data
-    told = pages.following(call.function, call.arguments, reply.headers, reply.value, by_link=bool(call.link))
+    find = partial(pages.following, call.function, call.arguments, reply.headers, reply.value, by_link=bool(call.link))
+    told = await aside(find, size)
     reply = replace(reply, items=pageable.keys(reply.value, data["pages"]["items"])) if "pages" in data else reply
     if not told.link:
         return replace(reply, next=told.arguments, left=told.left)
@@ -122,8 +126,11 @@ def _is_there(path: str, sent: str, template: str) -> bool:
 
 
 def _values(template: str, path: str) -> list[str] | None:
-    """What stands in a path for the variables of its template."""
+    """What stands in a path for the variables of its template; nothing of one with two in a part: to find where one ends takes time that
+    grows with a power of the length."""
     literals = paths.TEMPLATE.split(template.partition("?")[0])
+    if any("/" not in between for between in literals[2:-1:2]):
+        return None
     pattern = "".join("([^/]+)" if n % 2 else re.escape(quote(part, safe="!$&'()*+,;=:@%~/")) for n, part in enumerate(literals))
     found = re.fullmatch(pattern, path)
     return [unquote(value) for value in found.groups()] if found else None
@@ -147,14 +154,15 @@ def _query(query: str, request: Request, data: Mapping[str, Any], more: Any) -> 
     Raises: Astray.
     """
     sent = [piece for piece in urlsplit(request.url).query.split("&") if piece]
+    query = query.replace(";", "%3B")  # between two pieces to some servers, and nothing to others
     pieces = [piece for piece in query.split("&") if piece]
     try:
-        steering.check(steering.names(query.replace(";", "&")))
+        steering.check(steering.names(query.replace("%3B", "&")))
     except InvalidArguments as error:
         raise Astray(f"its link cannot be followed: {error}") from None
     given, there = ({_name(piece) for piece in some} for some in (sent, pieces))
-    again = {name for name, _ in parse_qsl(data["path"].partition("?")[2], keep_blank_values=True)}  # fixed in the path itself
-    again |= {name for name in more if name not in there}
+    again = {_known(name) for name, _ in parse_qsl(data["path"].partition("?")[2], keep_blank_values=True)}  # fixed in the path itself
+    again |= {_known(name) for name in more} - there
     if "pages" in data:
         versions = {name for name in given | there if plain(name) == "apiversion"}
         again |= versions if versions & given else set()
@@ -164,7 +172,12 @@ def _query(query: str, request: Request, data: Mapping[str, Any], more: Any) -> 
 
 
 def _name(piece: str) -> str:
-    return unquote_plus(piece.partition("=")[0])
+    return _known(unquote_plus(piece.partition("=")[0]))
+
+
+def _known(name: str) -> str:
+    """A name as servers know it that take capitals for small letters, lists for their items, or what ends at a null."""
+    return name.partition("\0")[0].strip().removesuffix("[]").casefold()
 
 
 def _plain(path: str) -> str:

@@ -64,6 +64,8 @@ def build(base: str, data: Mapping[str, Any], arguments: Mapping[str, Any]) -> R
         headers["Cookie"] = _header("a cookie", "; ".join(cookies))
     if extra := arguments.keys() - {wire["arg"] for wire in data["arguments"]}:  # which the operator allows
         steering.check(extra)
+        if received := extra & set(data.get("body", {}).get("received", ())):
+            raise InvalidArguments(f"{', '.join(sorted(received))[:200]} cannot be given: the document says `readOnly`")
         body += [({"name": name, "explode": True}, arguments[name]) for name in arguments if name in extra]
     content = None
     chosen = headers.pop("Content-Type", b"").decode() or None

@@ -111,7 +111,8 @@ def _has(names: Collection[tuple[str, str]], path: str, *, alike: bool) -> bool:
     wanted = parse_qsl(path.partition("#")[0].partition("?")[2], keep_blank_values=True)
     if alike and not wanted:
         return False
-    return all(any(name.casefold() == n.casefold() and ("{" in value or value == v) for n, v in names) for name, value in wanted)
+    given = {(name.casefold(), value.casefold()) for name, value in names}  # as `_pairs` has them
+    return all(any(name.casefold() == n and ("{" in value or value.casefold() == v) for n, v in given) for name, value in wanted)
 
 
 def _tree(routes: Iterable[Route]) -> _Node:

@@ -121,6 +121,14 @@ def root_base(root: Mapping[str, Any], document_url: str, variables: Variables) 
     return next(base_urls(root, document_url, variables), None)
 
 
+def is_placeless(root: Mapping[str, Any]) -> bool:
+    """Whether a document names no server at all, be it one that cannot be used: then the API is where the document is."""
+    tables = [table for key in ("paths", "x-ms-paths") if isinstance(table := root.get(key), Mapping)]
+    items = [item for table in tables for item in table.values() if isinstance(item, Mapping)]
+    operations = (node for item in items for node in item.values() if isinstance(node, Mapping))
+    return not root.get("host") and not any(holder.get("servers") for holder in (root, *items, *operations))
+
+
 def _swagger(root: Mapping[str, Any], document_url: str) -> str | None:
     host, path, schemes = root.get("host"), root.get("basePath"), root.get("schemes")
     path = path if isinstance(path, str) else ""

@@ -159,7 +159,7 @@ class OpenAPI:
         if not answer.body:
             reply = Reply(response_headers.instead(prepared.method, answer.status, answer.headers))
         reply = replace(reply, status=answer.status, headers=answer.headers)
-        return await links.paged(call, made, base, answer.url or prepared.url, reply, self._table)
+        return await links.paged(call, made, base, answer.url or prepared.url, reply, len(answer.body), self._table)
 
     async def _require_own(self, call: Call, path: str, query: str) -> None:
         """That a path, with its query, is the function's own, or one's of another that may be called as well.
@@ -292,7 +292,9 @@ class OpenAPI:
             return False
         try:
             root = parse(decompress(body, ""), "")
-            base = servers.root_base(root, url, servers.Variables(settings.variables)) if isinstance(root, dict) else None
+            if not isinstance(root, dict):
+                return False
+            base = servers.root_base(root, url, servers.Variables(settings.variables))
         except ConfigError:  # the compile will tell
             return False
-        return base is None or servers.same_origin(base, settings.spec)
+        return servers.same_origin(base, settings.spec) if base else servers.is_placeless(root)
