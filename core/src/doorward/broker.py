@@ -12,6 +12,7 @@ from doorward import answers, arguments
 from doorward.artefacts import handle_to
 from doorward.config import module_name
 from doorward.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, SecretWithheld, ServerError, UnknownName
+from doorward.following import following
 from doorward.headers import shown_headers
 from doorward.logs import log
 from doorward.names import qualified
@@ -225,6 +226,10 @@ class Broker:
         found = found & redactor.credentials
         if found and found & await done(answers.secrets_in, call.arguments, redactor, large=is_large(call.arguments)):
             raise self.withholding.withheld(call.principal, f"the answer of {call.function.qualified}", call.function.server)
+
+    def following(self, name: str, principal: str, arguments: Mapping[str, Any], value: Any) -> tuple[dict[str, Any] | None, str]:
+        """See `doorward.following`. Raises: UnknownName."""
+        return following(self.find(name, principal), arguments, value, self._catalog)
 
     def reached(self, principal: str) -> frozenset[str]:
         """The servers that a principal's programs have called since the start."""

@@ -107,6 +107,10 @@ class RunDoor:
                 self.failures[error.message] = error
             raise
 
+    def following(self, function: str, arguments: Mapping[str, Any], value: Any) -> tuple[dict[str, Any] | None, str]:
+        """How the page after an answer is got, where its source says nothing of it. See `following`."""
+        return self._broker.following(function, self.program.principal, arguments, value)
+
     async def _help(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         helper = self._discovery.helper(name)
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
@@ -60,6 +61,9 @@ async def _replies(run: RunDoor, helper: str, function: Any, arguments: Mapping[
         before, last = last, dump(reply.value)
         if count and last == before:
             break  # an API that does not know the parameter answers the same for ever
+        if reply.next is None and not link and not reply.items:  # else the source knows how its answers page
+            found, why = run.following(function, following, reply.value)
+            reply = replace(reply, next=found, left="" if found else reply.left or why)
         yield reply
         count, size = count + 1, size + len(last)
         following, link = reply.next, reply.link
