@@ -346,6 +346,8 @@ async def test_discovery_inside_the_sandbox(doorward_host: Any) -> None:
         assert outcome.value == ["weather", True, True, 20.5, True]
         assert outcome.calls[0]["function"] == "weather.get_forecast"
         assert "Near: weather.get_forecast" in (await gate.execute("await doorward.call('weather.get_forcast')")).error.hint
+        caught = "try:\n    await doorward.call('weather.get_forcast')\nexcept Exception as error:\n    result = str(error)"
+        assert (await gate.execute(caught)).value == "there is no function 'weather.get_forcast'; did you mean 'weather.get_forecast'?"
 
 
 class Spy:

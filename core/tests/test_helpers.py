@@ -72,7 +72,7 @@ async def test_what_is_wrong_with_the_call_of_a_helper(doorward_host: Any) -> No
             ("await doorward.list_prompts(x=1)", "doorward.list_prompts: ", "doorward.list_prompts(server"),
             ("await doorward.read_resource('weather')", "needs a server and the URI", "doorward.read(file)"),
             ("await doorward.read([1])", "a handle of a file is wanted, not list", "needs no reading"),
-            ("await doorward.read('doorward://results/none')", "there is no result doorward://results/none", "handle"),
+            ("await doorward.read('doorward://results/none')", "there is no result doorward://results/none", "or an earlier one of yours"),
             ("await doorward.path('doorward://results/none')", "this sandbox has no files", "doorward.read(file)"),
         ]:
             error = (await gate.execute(code)).error

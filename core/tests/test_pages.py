@@ -254,3 +254,25 @@ async def test_items_that_are_enough_say_that_there_are_more(host: Any) -> None:
     """Also where only the answer says so."""
     found, notes, calls = await _got(host, [{"values": [1, 2], "next_range": "A3"}], most=2)
     assert (found, len(calls), len(notes)) == ([1, 2], 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "says", "advice"),
+    [
+        ("plain", "has no list; it is a str", "read its text"),
+        ('{"a": [1]}', "it is text that holds JSON: json.loads reads it", "read its text"),
+        ("[{'a': 1}]", "it is text that holds a Python literal", "read its text"),
+        ({"a": 1}, "has no list; it is a dict with a", "gives the answers themselves"),
+        (3, "has no list; it is a int", "gives the answers themselves"),
+        ({"a": [1], "b": [2]}, "has several lists: a, b", 'in page["name"]'),
+    ],
+)
+async def test_items_of_an_answer_without_a_list(host: Any, answer: Any, says: str, advice: str) -> None:
+    """It is said what the answer is, and what to do with that."""
+    Tools.answers, Tools.calls = [answer], []
+    host.install("source", "s", Tools)
+    async with host.gateway('cache = "none"\nplugins = []\n[servers.s]\nsource = "s"\n') as gate:
+        with pytest.raises(InvalidArguments) as raised:
+            await gate.call("doorward.items", {"function": "s.get"})
+    assert says in str(raised.value)
+    assert advice in str(raised.value.hint)

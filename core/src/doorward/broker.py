@@ -69,7 +69,8 @@ class Broker:
                 raise UnknownName(f"the server {server!r} is broken: {broken}", hint=broken.hint)
             likely = names_near(self._catalog, text, self._servers.names(principal)) if near else []
             hint = f"Near: {', '.join(likely)}." if likely else "Use search_functions to find one."
-            raise UnknownName(f"there is no function {text[:300]!r}", hint=hint)
+            meant = f"; did you mean {likely[0]!r}?" if likely else ""  # a program that catches the error sees no hint
+            raise UnknownName(f"there is no function {text[:300]!r}{meant}", hint=hint)
         return function
 
     async def call(

@@ -170,7 +170,10 @@ class RunDoor:
         try:
             return self._store.open(uri, self.program.principal)
         except UnknownName as error:
-            raise InvalidArguments(error.message, hint="Pass the handle that a call of this program answered with.") from None
+            hint = (
+                "Pass the handle of a file or result that this program, or an earlier one of yours, was answered; each is kept for a while."
+            )
+            raise InvalidArguments(error.message, hint=hint) from None
 
     @property
     def withholding(self) -> Withholding:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
+from doorward.answered import described
 from doorward.errors import InvalidArguments
 from doorward.items import at, items_of, lists_in
 from doorward.writing import dump
@@ -84,6 +85,10 @@ def _listed(function: str, reply: Reply, declared: Sequence[str]) -> list[Any]:
     if (found := [] if value is None else items_of(value)) is not None:
         return found
     lists = lists_in(value) if isinstance(value, dict) else []
-    what = f"has several lists: {', '.join(lists)[:300]}" if lists else f"has no list; it is a {type(value).__name__}"
-    hint = 'Take the list that you mean: [item for page in doorward.pages(…) for item in page["name"]].'
+    what = f"has several lists: {', '.join(lists)[:300]}" if lists else f"has no list; it is {described(value, depth=1)[:300]}"
+    hint = "doorward.pages(…) gives the answers themselves."
+    if lists:
+        hint = 'Take the list that you mean: [item for page in doorward.pages(…) for item in page["name"]].'
+    elif isinstance(value, str):
+        hint = "Call the function itself, and read its text; doorward.pages(…) gives the texts of all pages."
     raise InvalidArguments(f"doorward.items: an answer of {function[:200]} {what}", hint=hint)
