@@ -153,6 +153,8 @@ async def test_bytes_in_a_value_are_a_file(doorward_host: Any) -> None:
         assert [part["type"] for part in value["a"][1]] == ["image/png", "application/pdf"]
         assert {part["type"] for part in value["b"]} == {"text/plain"}
         assert value["c"] == "YWJj"
+        assert nested.notes == ("bytes in the value stand there as base64",)
+        assert alone.notes == ()
         assert [a.name for a in nested.artefacts] == ["value-1.png", "value-2.pdf", "value-3.txt", "value-4.txt"]
         many = await gate.execute("[b'x' * 300] * 101")
         assert (len(many.artefacts), many.value[100]) == (100, base64.b64encode(b"x" * 300).decode())
