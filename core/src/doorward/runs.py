@@ -180,7 +180,8 @@ class Runs:
                 error = failure(exceeded)
         error = replace(error, message=shortened(error.message[:_SHOWN])[:8000], hint=(error.hint or "")[:4000] or None)
         error = hints.complete(error, door, program, self._executors, executor)
-        return Outcome(False, error=error, artefacts=door.left(), ms=_ms_since(started), **common)
+        left = tuple(file for file in door.left() if file.bytes)  # an empty one it had only opened
+        return Outcome(False, error=error, artefacts=left, ms=_ms_since(started), **common)
 
     def _withheld(self, program: Program, door: RunDoor, found: set[int]) -> DoorwardError | None:
         """Why nothing is shown of a run: it holds a credential, or was answered one that it had written, or too many of the principal's
