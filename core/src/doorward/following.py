@@ -34,13 +34,17 @@ def following(function: Function, arguments: Mapping[str, Any], value: Any, cata
         return None, ""
     ours = {original: name for name, original in function.names.items()}
     given = {ours.get(name, name): inner for name, inner in arguments.items()}
-    changes = {name: inner for name, inner in _changes(function, told, catalog) if given.get(name) != inner}
-    if changes and not (function.destructive and function.route):  # most MCP tools only do not say that they destroy nothing
-        return {**given, **changes}, ""
+    found = dict(_changes(function, told, catalog))
+    if {**given, **found} == given:
+        why = "it is what was asked for" if found else "the function has no parameter that fits it"
+    elif function.route and not function.read_only:  # of most MCP tools nobody knows what they are
+        why = "the function may change something"
+    else:
+        return {**given, **found}, ""
     if items_of(value) is None:
         return None, ""
     left = next((key for key, inner in told.items() if (_plain(key) in _MORE and inner is True) or _NEXT.fullmatch(_plain(key))), None)
-    return None, f"the answer has {clean(left, KEY)}, and the function no parameter that fits it" if left else ""
+    return None, f"the answer has {clean(left, KEY)}, but {why}" if left else ""
 
 
 _NOTHING: tuple[Any, ...] = (None, "", False, [], {})
