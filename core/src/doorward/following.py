@@ -56,7 +56,7 @@ def _changes(function: Function, told: Mapping[str, Any], catalog: Catalog) -> I
     for key, inner in told.items():
         plain = _plain(key)
         name = parameters.get(plain.removeprefix("next")) or parameters.get(plain) if plain.startswith("next") else None
-        if name is None or not isinstance(inner, (str, int)) or (isinstance(inner, str) and len(inner) > LONGEST):
+        if name is None or not isinstance(inner, (str, int, float)) or (isinstance(inner, str) and len(inner) > LONGEST):
             continue
         said = (inner, str(inner), int(inner) if isinstance(inner, str) and inner.isdecimal() and len(inner) < 18 else inner)
         if (fitting := next((each for each in said if fits(function, name, each, catalog)), None)) is not None:
