@@ -83,12 +83,14 @@ async def test_files_that_a_program_leaves(files: Any) -> None:
         odd = await gate.execute("door.keep(b'', 'text/html\\nX: y').type")
         assert odd.value == "application/octet-stream"
         assert "name" not in as_dict(odd)["artefacts"][0]
+        failed = await gate.execute("[door.keep(b'', 'text/csv', 'opened.csv'), door.keep(b'1', 'text/csv', 'written.csv')] and 1 / 0")
+        assert [file.name for file in failed.artefacts] == ["written.csv"]  # the other one it had only opened
 
 
 async def test_files_are_bounded_in_number_and_bytes(files: Any) -> None:
     """What a run leaves cannot fill the host; what the host itself keeps of the run is not counted."""
     async with files.gateway(FILES + '[limits]\nresult = "1KiB"\ninline = 50\n') as gate:
-        many = await gate.execute("[door.keep(b'', 'a/b') for _ in range(101)]")
+        many = await gate.execute("[door.keep(b'1', 'a/b') for _ in range(101)]")
         assert "more than 100 files" in many.error.message
         assert len(many.artefacts) == 100
         assert (await gate.execute("[door.keep(b'', 'a/b') for _ in range(100)] and 'x' * 1000")).truncated

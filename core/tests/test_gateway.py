@@ -184,6 +184,7 @@ async def test_run_again_with_other_parameters(doorward_host: Any) -> None:
         assert json.dumps({"city": "Oslo"}) in first.next
         again = await gate.run_cached(first.cache_id, {"city": "C:\\new\n\"'"})
         assert again.value["city"] == "C:\\new\n\"'"
+        assert again.next == f"run_cached_code({json.dumps(first.cache_id)}, {json.dumps({'city': again.value['city']})})"
         for params, said in [
             ({"citty": "x"}, "did you mean 'city'"),
             ({"city": 3}, "is of type string, got integer"),
@@ -193,6 +194,18 @@ async def test_run_again_with_other_parameters(doorward_host: Any) -> None:
             assert said in refused.error.message
         assert (await gate.run_cached("guess")).error.type == "UnknownName"
         assert (await gate.run_cached(first.cache_id, principal="mallory")).error.type == "UnknownName"
+
+
+async def test_what_is_run_again_names_all_its_parameters(doorward_host: Any) -> None:
+    """Large ones by name and type, and none that the program only gathers."""
+    doorward_host.install("cache", "memory", MemoryCache)
+    async with doorward_host.gateway(CONFIG.replace('"none"', '"memory"')) as gate:
+        code = f"ids = {list(range(100))}\nn = 1\nseen = []\nseen.append(n)\n[ids[0], n]"
+        first = await gate.execute(code)
+        assert first.next == f'run_cached_code("{first.cache_id}", {{"n": 1}})  # and ids: array'
+        again = await gate.run_cached(first.cache_id, {"ids": [7], "n": 2})
+        assert (again.value, again.next) == ([7, 2], f'run_cached_code("{first.cache_id}", {{"ids": [7], "n": 2}})')
+        assert "seen" in (await gate.run_cached(first.cache_id, {"seen": []})).error.message
 
 
 async def test_kept_program_is_bound_to_its_functions(doorward_host: Any) -> None:
@@ -346,6 +359,8 @@ async def test_discovery_inside_the_sandbox(doorward_host: Any) -> None:
         assert outcome.value == ["weather", True, True, 20.5, True]
         assert outcome.calls[0]["function"] == "weather.get_forecast"
         assert "Near: weather.get_forecast" in (await gate.execute("await doorward.call('weather.get_forcast')")).error.hint
+        caught = "try:\n    await doorward.call('weather.get_forcast')\nexcept Exception as error:\n    result = str(error)"
+        assert (await gate.execute(caught)).value == "there is no function 'weather.get_forcast'; did you mean 'weather.get_forecast'?"
 
 
 class Spy:

@@ -72,7 +72,7 @@ async def test_what_is_wrong_with_the_call_of_a_helper(doorward_host: Any) -> No
             ("await doorward.list_prompts(x=1)", "doorward.list_prompts: ", "doorward.list_prompts(server"),
             ("await doorward.read_resource('weather')", "needs a server and the URI", "doorward.read(file)"),
             ("await doorward.read([1])", "a handle of a file is wanted, not list", "needs no reading"),
-            ("await doorward.read('doorward://results/none')", "there is no result doorward://results/none", "handle"),
+            ("await doorward.read('doorward://results/none')", "there is no result doorward://results/none", "or an earlier one of yours"),
             ("await doorward.path('doorward://results/none')", "this sandbox has no files", "doorward.read(file)"),
         ]:
             error = (await gate.execute(code)).error
@@ -153,6 +153,8 @@ async def test_bytes_in_a_value_are_a_file(doorward_host: Any) -> None:
         assert [part["type"] for part in value["a"][1]] == ["image/png", "application/pdf"]
         assert {part["type"] for part in value["b"]} == {"text/plain"}
         assert value["c"] == "YWJj"
+        assert nested.notes == ("bytes in the value stand there as base64",)
+        assert alone.notes == ()
         assert [a.name for a in nested.artefacts] == ["value-1.png", "value-2.pdf", "value-3.txt", "value-4.txt"]
         many = await gate.execute("[b'x' * 300] * 101")
         assert (len(many.artefacts), many.value[100]) == (100, base64.b64encode(b"x" * 300).decode())

@@ -165,3 +165,130 @@ def test_headers_that_are_shown() -> None:
     headers = {"ETag": "1", "Big": "x" * MOST_BYTES, "Set-Cookie": "a=b", "X-Continuation-Token": "c"}
     assert shown_headers(headers) == {"etag": "1"}
     assert shown_headers({"X-Continuation-Token": "c", "Sync-Token": "s", "Token": "t"}) == {"x-continuation-token": "c", "sync-token": "s"}
+
+
+class Tools:
+    """A source that says nothing of pages, as MCP servers: `answers` by what the call was given."""
+
+    Settings = Settings
+    answers: list[Any]
+    calls: list[dict[str, Any]]
+
+    def __init__(self, server: Any) -> None: ...
+
+    async def fingerprint(self) -> str:
+        return "1"
+
+    async def compile(self) -> Compiled:
+        properties = {"range": {"type": "string", "pattern": "^[A-Z0-9:]+$"}, "page_number": {"type": "integer"}, "note": {}}
+        parameters = {"type": "object", "properties": properties, "additionalProperties": False}
+        return Compiled([Function("s", "get", parameters=parameters, destructive=True, names={"page_number": "pageNumber"})])
+
+    async def call(self, call: Call) -> Any:
+        type(self).calls.append(dict(call.arguments))
+        return self.answers[min(len(self.calls), len(self.answers)) - 1]
+
+    async def close(self) -> None: ...
+
+
+async def _got(host: Any, answers: list[Any], helper: str = "items", **given: Any) -> tuple[Any, tuple[str, ...], list[dict[str, Any]]]:
+    Tools.answers, Tools.calls = answers, []
+    host.install("source", "s", Tools)
+    async with host.gateway('cache = "none"\nplugins = []\n[servers.s]\nsource = "s"\n') as gate:
+        outcome = await gate.answer(f"doorward.{helper}", {"function": "s.get", **given})
+    assert outcome.ok, outcome.error
+    return outcome.value, outcome.notes, Tools.calls
+
+
+@pytest.mark.parametrize(
+    ("told", "argument", "value"),
+    [
+        ({"next_range": "A3:B5"}, "range", "A3:B5"),
+        ({"nextRange": "A3:B5", "has_more": True}, "range", "A3:B5"),
+        ({"next_page_number": 2}, "page_number", 2),
+        ({"nextPageNumber": "2"}, "page_number", 2),
+    ],
+)
+async def test_what_an_answer_calls_next_is_the_next_value(host: Any, told: Any, argument: str, value: Any) -> None:
+    """Of the parameter that is called so without `next`, as that takes it; the other arguments stay."""
+    found, notes, calls = await _got(host, [{"values": [1], **told}, {"values": [2], "next_range": None}], note="x")
+    assert (found, notes) == ([1, 2], ())
+    assert calls == [{"note": "x"}, {"note": "x", argument: value}]
+
+
+async def test_the_next_value_takes_the_place_of_the_given_one(host: Any) -> None:
+    """By whichever of its names that was given."""
+    _, _, calls = await _got(host, [{"values": [1], "next_page_number": 2}, {"values": [2]}], pageNumber=1)
+    assert calls == [{"page_number": 1}, {"page_number": 2}]
+
+
+@pytest.mark.parametrize(
+    ("told", "named"),
+    [
+        ({"next_range": "a/b"}, "next_range"),
+        ({"next_range": {"a": 1}}, "next_range"),
+        ({"next_range": "A1"}, "next_range"),
+        ({"next_cursor": "abc"}, "next_cursor"),
+        ({"next": "abc"}, "next"),
+        ({"has_more": True}, "has_more"),
+        ({"hasMore": True, "next_range": ""}, "hasMore"),
+        ({"next_url": "x" * 9000}, "next_url"),
+    ],
+)
+async def test_a_next_page_that_no_parameter_gets_is_a_note(host: Any, told: Any, named: str) -> None:
+    """Also where its value does not fit the parameter, or is the one that was given."""
+    found, notes, calls = await _got(host, [{"values": [1], **told}], range="A1")
+    assert (found, len(calls)) == ([1], 1)
+    assert len(notes) == 1
+    assert named in notes[0]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"values": [1], "next_range": "A3", "has_more": False},
+        {"values": [1], "next_run": "tomorrow"},
+        {"values": [1], "next": None, "has_more": False},
+        {"values": [1], "more": "text"},
+        {"values": [1], "\n": 1, "x" * 5000: 1},
+        [1],
+    ],
+)
+async def test_an_answer_without_a_next_page_has_no_note(host: Any, answer: Any) -> None:
+    """Whatever else it says."""
+    found, notes, calls = await _got(host, [answer])
+    assert (found, notes, len(calls)) == ([1], (), 1)
+
+
+async def test_answers_that_say_next_for_ever_end(host: Any) -> None:
+    """With the first argument that comes twice."""
+    answers = [{"values": [n], "next_range": "AB"[n % 2]} for n in range(9)]
+    assert (await _got(host, answers))[0] == [0, 1, 2]
+
+
+async def test_items_that_are_enough_say_that_there_are_more(host: Any) -> None:
+    """Also where only the answer says so."""
+    found, notes, calls = await _got(host, [{"values": [1, 2], "next_range": "A3"}], most=2)
+    assert (found, len(calls), len(notes)) == ([1, 2], 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "says", "advice"),
+    [
+        ("plain", "has no list; it is a str", "read its text"),
+        ('{"a": [1]}', "it is text that holds JSON: json.loads reads it", "read its text"),
+        ("[{'a': 1}]", "it is text that holds a Python literal", "read its text"),
+        ({"a": 1}, "has no list; it is a dict with a", "gives the answers themselves"),
+        (3, "has no list; it is a int", "gives the answers themselves"),
+        ({"a": [1], "b": [2]}, "has several lists: a, b", 'in page["name"]'),
+    ],
+)
+async def test_items_of_an_answer_without_a_list(host: Any, answer: Any, says: str, advice: str) -> None:
+    """It is said what the answer is, and what to do with that."""
+    Tools.answers, Tools.calls = [answer], []
+    host.install("source", "s", Tools)
+    async with host.gateway('cache = "none"\nplugins = []\n[servers.s]\nsource = "s"\n') as gate:
+        with pytest.raises(InvalidArguments) as raised:
+            await gate.call("doorward.items", {"function": "s.get"})
+    assert says in str(raised.value)
+    assert advice in str(raised.value.hint)

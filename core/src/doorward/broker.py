@@ -12,6 +12,7 @@ from doorward import answers, arguments
 from doorward.artefacts import handle_to
 from doorward.config import module_name
 from doorward.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, SecretWithheld, ServerError, UnknownName
+from doorward.following import following
 from doorward.headers import shown_headers
 from doorward.logs import log
 from doorward.names import qualified
@@ -69,7 +70,8 @@ class Broker:
                 raise UnknownName(f"the server {server!r} is broken: {broken}", hint=broken.hint)
             likely = names_near(self._catalog, text, self._servers.names(principal)) if near else []
             hint = f"Near: {', '.join(likely)}." if likely else "Use search_functions to find one."
-            raise UnknownName(f"there is no function {text[:300]!r}", hint=hint)
+            meant = f"; did you mean {likely[0]!r}?" if likely else ""  # a program that catches the error sees no hint
+            raise UnknownName(f"there is no function {text[:300]!r}{meant}", hint=hint)
         return function
 
     async def call(
@@ -252,6 +254,10 @@ class Broker:
         found = found & redactor.credentials
         if found and found & await done(answers.secrets_in, call.arguments, redactor, large=is_large(call.arguments)):
             raise self.withholding.withheld(call.principal, f"the answer of {call.function.qualified}", call.function.server)
+
+    def following(self, name: str, principal: str, arguments: Mapping[str, Any], value: Any) -> tuple[dict[str, Any] | None, str]:
+        """See `doorward.following`. Raises: UnknownName."""
+        return following(self.find(name, principal), arguments, value, self._catalog)
 
     def reached(self, principal: str) -> frozenset[str]:
         """The servers that a principal's programs have called since the start."""

@@ -111,6 +111,10 @@ class RunDoor:
                 self.failures[error.message] = error
             raise
 
+    def following(self, function: str, arguments: Mapping[str, Any], value: Any) -> tuple[dict[str, Any] | None, str]:
+        """How the page after an answer is got, where its source says nothing of it. See `following`."""
+        return self._broker.following(function, self.program.principal, arguments, value)
+
     async def _help(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         helper = self._discovery.helper(name)
         try:
@@ -175,7 +179,10 @@ class RunDoor:
         try:
             return self._store.open(uri, self.program.principal)
         except UnknownName as error:
-            raise InvalidArguments(error.message, hint="Pass the handle that a call of this program answered with.") from None
+            hint = (
+                "Pass the handle of a file or result that this program, or an earlier one of yours, was answered; each is kept for a while."
+            )
+            raise InvalidArguments(error.message, hint=hint) from None
 
     @property
     def withholding(self) -> Withholding:

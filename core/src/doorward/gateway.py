@@ -217,7 +217,7 @@ class Gateway:
         except DoorwardError as error:
             return self._refused(error, "", principal)
         outcome = await self._run(program, None, None, client)
-        return replace(outcome, cache_id=cache_id, next=again(cache_id, kept.params)) if outcome.ok else outcome
+        return replace(outcome, cache_id=cache_id, next=again(cache_id, {**kept.params, **(params or {})})) if outcome.ok else outcome
 
     async def call(self, function: str, arguments: Mapping[str, Any] | None = None, *, principal: str = LOCAL) -> Any:
         """Make one call through the door, without a sandbox. Raises: DoorwardError."""

@@ -139,6 +139,8 @@ class Kept:
 
 
 def again(cache_id: str, params: Mapping[str, Any]) -> str:
-    """The exact call to make next time. Large parameters are left out: they keep their values."""
+    """The exact call to make next time. Of large parameters, which keep their values if they are left out, there are the names."""
     shown = {k: v for k, v in list(params.items())[:10] if len(dump(v)) <= 200}
-    return f"run_cached_code({json.dumps(cache_id)}, {json.dumps(shown, ensure_ascii=False)})"
+    others = [f"{k}: {programs.json_type(v)}" for k, v in params.items() if k not in shown]
+    more = f"  # and {', '.join(others[:20])}{' …' if len(others) > 20 else ''}" if others else ""
+    return f"run_cached_code({json.dumps(cache_id)}, {json.dumps(shown, ensure_ascii=False)}){more}"

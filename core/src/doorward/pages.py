@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
+from doorward.answered import described
 from doorward.errors import InvalidArguments
 from doorward.items import at, items_of, lists_in
 from doorward.offload import done, is_large
@@ -61,6 +63,9 @@ async def _replies(run: RunDoor, helper: str, function: Any, arguments: Mapping[
         before, last = last, await done(dump, reply.value, large=is_large(reply.value))
         if count and last == before:
             break  # an API that does not know the parameter answers the same for ever
+        if reply.next is None and not link and not reply.items:  # else the source knows how its answers page
+            found, why = run.following(function, following, reply.value)
+            reply = replace(reply, next=found, left="" if found else reply.left or why)
         yield reply
         count, size = count + 1, size + len(last)
         following, link = reply.next, reply.link
@@ -81,6 +86,10 @@ def _listed(function: str, reply: Reply, declared: Sequence[str]) -> list[Any]:
     if (found := [] if value is None else items_of(value)) is not None:
         return found
     lists = lists_in(value) if isinstance(value, dict) else []
-    what = f"has several lists: {', '.join(lists)[:300]}" if lists else f"has no list; it is a {type(value).__name__}"
-    hint = 'Take the list that you mean: [item for page in doorward.pages(…) for item in page["name"]].'
+    what = f"has several lists: {', '.join(lists)[:300]}" if lists else f"has no list; it is {described(value, depth=1)[:300]}"
+    hint = "doorward.pages(…) gives the answers themselves."
+    if lists:
+        hint = 'Take the list that you mean: [item for page in doorward.pages(…) for item in page["name"]].'
+    elif isinstance(value, str):
+        hint = "Call the function itself, and read its text; doorward.pages(…) gives the texts of all pages."
     raise InvalidArguments(f"doorward.items: an answer of {function[:200]} {what}", hint=hint)

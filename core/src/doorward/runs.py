@@ -37,6 +37,8 @@ Written = tuple[bytes, list[str]]
 _SMALL_BYTES = 256
 """Of bytes in a value that are shown as base64; more are kept as a file."""
 
+_AS_BASE64 = "bytes in the value stand there as base64"
+
 _READABLE = 1 / 8
 """Of what an answer shows: from there on bytes and base64 in it are not shown as text."""
 
@@ -166,7 +168,7 @@ class Runs:
             whole = door.hold(printed, "text/plain")
             end = f"… all of it ({len(printed)} characters), in a program: {results.reading(whole.uri)}"
             printed = f"{short[: program.limits.inline]}\n{end}"
-        common |= {"printed": printed, "notes": (*notes, *door.notes, *filter(None, [door.answered.note(read.value)]))}
+        common |= {"printed": printed, "notes": (*notes, *door.notes, *filter(None, [read.note, door.answered.note(read.value)]))}
         if error is None:
             try:
                 if read.files:
@@ -178,7 +180,8 @@ class Runs:
                 error = failure(exceeded)
         error = replace(error, message=shortened(error.message[:_SHOWN])[:8000], hint=(error.hint or "")[:4000] or None)
         error = hints.complete(error, door, program, self._executors, executor)
-        return Outcome(False, error=error, artefacts=door.left(), ms=_ms_since(started), **common)
+        left = tuple(file for file in door.left() if file.bytes)  # an empty one it had only opened
+        return Outcome(False, error=error, artefacts=left, ms=_ms_since(started), **common)
 
     def _withheld(self, program: Program, door: RunDoor, found: set[int]) -> DoorwardError | None:
         """Why nothing is shown of a run: it holds a credential, or was answered one that it had written, or too many of the principal's
@@ -195,9 +198,10 @@ class Runs:
 @dataclass(slots=True)
 class _Value:
     """A program's value made plain, as it is written; the bytes in it, each with the empty dictionary that stands for them; and the
-    credentials in all of it, by their numbers."""
+    credentials in all of it, by their numbers. `note`: what is to be said of it."""
 
     value: Any = None
+    note: str = ""
     written: Written = (b"", [])
     files: list[tuple[dict[str, Any], bytes]] = field(default_factory=list)
     secrets: set[int] = field(default_factory=set)
@@ -212,6 +216,7 @@ def _read(value: Any, redactor: Redactor, readable: float) -> _Value:
 
     def held(file: File) -> Any:
         if len(file.content) <= _SMALL_BYTES or len(read.files) == MOST_FILES:
+            read.note = _AS_BASE64
             return values.plain(file.content)
         read.secrets |= redactor.found(file.content)
         read.files.append(({}, file.content))
@@ -221,7 +226,9 @@ def _read(value: Any, redactor: Redactor, readable: float) -> _Value:
     read.written = written(read.value)
     read.secrets |= redactor.found(read.written[0])
     if len(read.written[0]) > readable:
+        note = read.note
         read.value = with_files(read.value, read.written[0], held)
+        read.note = note  # base64 that the program itself wrote is no news to it
     return read
 
 

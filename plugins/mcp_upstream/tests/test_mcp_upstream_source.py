@@ -269,3 +269,21 @@ async def test_a_server_that_says_its_secret_everywhere_does_not_get_it_into_the
         assert secret not in json.dumps([card, await gate.list_servers()])
     found = [file for file in host.folder.rglob("*") if file.is_file() and secret.encode() in file.read_bytes()]
     assert {file.name for file in found} == {".env", "wire.json"}
+
+
+@pytest.mark.anyio
+async def test_pages_of_a_tool(wire: Wire) -> None:
+    """What its answer calls `next_range` is its next `range`; a note says what no parameter gets."""
+    properties = {name: {"type": "string"} for name in ("range", "next_range", "cursor_")}
+    schema = {"type": "object", "properties": {**properties, "values": {"type": "array"}, "more": {"type": "boolean"}}}
+    wire.says({"name": "read", "inputSchema": schema})  # it answers with its arguments
+    async with wire.gateway() as gate:
+        pages = await gate.answer("doorward.pages", {"function": "w.read", "values": [1], "next_range": "A3:B5"})
+        assert [page.get("range") for page in pages.value] == [None, "A3:B5"]
+        assert "it is what was asked for" in pages.notes[0]
+        items = await gate.answer("doorward.items", {"function": "w.read", "values": [1], "more": True})
+        assert items.value == [1]
+        assert items.notes == (
+            "doorward.items got 1 page of w.read; there is another that it did not get: "
+            "the answer has more, but the function has no parameter that fits it",
+        )

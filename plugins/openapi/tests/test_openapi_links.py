@@ -249,6 +249,20 @@ async def test_openapi_what_cannot_be_got_is_said(gateway: Any, upstream: Any, t
     assert says in outcome.notes[0]
 
 
+async def test_openapi_what_an_answer_calls_next_of_a_parameter(gateway: Any, upstream: Any) -> None:
+    """Is its next value; of a function that may change something it is not, and a note says so."""
+    upstream.answers["/base/x"] = lambda told: answer({"rows": [1], "next_range": None if query(told).get("range") else "A3"})
+    upstream.answers["/base/y"] = lambda told: answer({"rows": [1], "next_range": "A3"})
+    listed = [{"name": "range", "in": "query", "schema": TEXT}]
+    paths = {"/y": {"post": {"operationId": "change", "parameters": listed}}}
+    async with gateway({"range": TEXT}, paths=paths) as gate:
+        outcome = await got(gate, "items")
+        assert (outcome.value, outcome.notes) == ([1, 1], ())
+        changed = await got(gate, "items", "api.change")
+    assert changed.value == [1]
+    assert "the answer has next_range, but the function may change something" in changed.notes[0]
+
+
 async def test_openapi_tokens_in_headers(host: Any, upstream: Any, document: Any) -> None:
     """A token of the next page may come in a header, and go in one."""
 

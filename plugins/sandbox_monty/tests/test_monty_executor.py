@@ -19,6 +19,10 @@ FILES = [
     "open('/etc/passwd')", "from pathlib import Path\nPath('a').exists()", "import os\nos.listdir('.')",
     "import doorward\ndoorward.path('x')", "from doorward import path",
 ]  # fmt: skip
+LACKING = [
+    "bytes([0, 1])", "bytes(range(256))", "bytes(n for n in [1])", "bytearray(b'ab')", "memoryview(b'a')", "globals()", "callable(1)",
+    "issubclass(int, int)", "int.from_bytes(b'a', 'big')", "(1).to_bytes(2, 'big')",
+]  # fmt: skip
 
 
 class TestMonty(ExecutorConformance):
@@ -28,7 +32,7 @@ class TestMonty(ExecutorConformance):
         return MontyExecutor(host.context(MontySettings))
 
     @pytest.mark.anyio
-    @pytest.mark.parametrize("code", ["def f():\n    yield 1", "import numpy", "class A(Exception): pass", "del x", *FILES])
+    @pytest.mark.parametrize("code", ["def f():\n    yield 1", "import numpy", "class A(Exception): pass", "del x", *FILES, *LACKING])
     async def test_says_what_it_cannot_run(self, host: Any, code: str) -> None:
         """What Monty cannot run at all is `Unsupported`, so that another executor may try."""
         with pytest.raises(Unsupported):
@@ -78,6 +82,15 @@ class TestMonty(ExecutorConformance):
         assert door.made == 1
         ended, _ = await self.run(host, "import calc\ncalc.add(1)\nexec('open(1)'.replace('1', repr('x')))")
         assert ended.error.type == "PermissionError"
+        for lacks in LACKING:
+            ended, door = await self.run(host, f"import calc\ncalc.add(1)\n{lacks}")
+            assert ended.error.hint
+            assert door.made == 1
+        for wrong in ("input()", "bytearay", "bytes(1.5)", "bytes('a')", "(1).to_byte()"):
+            ended, _ = await self.run(host, wrong)
+            assert ended.error.hint is None
+        numbers = 'numbers = range(256)\nbytes.fromhex("".join(f"{number:02x}" for number in numbers)) + bytes.fromhex(f"{255:08x}")'
+        assert (await self.run(host, numbers))[0].value == bytes([*range(256), 0, 0, 0, 255])
         for wants in programs_with_files:
             door = Door()
             with pytest.raises(Unsupported, match="monty has no files") as told:

@@ -30,6 +30,7 @@ from doorward import (
 )
 
 from doorward_sandbox_monty import api_errors, files, rewriting
+from doorward_sandbox_monty.lacking import lacking
 from doorward_sandbox_monty.modules import LIBRARY, Modules, stand_in
 from doorward_sandbox_monty.workers import Worker, Workers
 
@@ -276,13 +277,11 @@ def _ended(error: monty.MontyError, code: str, limits: Limits, *, made: bool) ->
     message = error.display("msg") if isinstance(error, (monty.MontyRuntimeError, monty.MontySyntaxError)) else str(error)
     message = message.replace("'_csv.Error' object", "'ApiError' object").replace("'binascii.Incomplete' object", "'ToolError' object")
     message = message.rstrip(" ") if name == "ApiError" else message
-    if name == "NotImplementedError" and "monty" in message and not made:
-        hint = "Write it plainly: lists in place of generators, functions in place of subclasses."
-        raise Unsupported(message.replace("The monty syntax parser", "monty"), hint=hint, line=line)
-    if name == "ModuleNotFoundError" and (module := re.search(r"No module named '([\w.]+)'", message)):
-        if not made:
-            raise Unsupported(f"monty has no module {module[1]!r}", hint=f"Modules of monty: {LIBRARY}.", line=line)
-        message += f"; monty has {LIBRARY}"
+    lacks = lacking(name, message)
+    if lacks and not made:
+        raise Unsupported(lacks[0], hint=lacks[1], line=line)
+    if name == "ModuleNotFoundError" and lacks:
+        message, lacks = f"{message}; monty has {LIBRARY}", None
     if not made and name == "PermissionError" and message.startswith(_NO_FILE):
         raise _no_files(line)
     if name == "TimeoutError" and "time limit exceeded" in message:
@@ -296,4 +295,4 @@ def _ended(error: monty.MontyError, code: str, limits: Limits, *, made: bool) ->
             f"the program needed more memory than its limit of {limits.memory // 2**20} MiB", hint="Work on smaller pieces."
         )
     shown = tuple(Frame(f.line, getattr(f, "function_name", "") or "<module>") for f in frames[-20:])
-    return Ended(error=Failure("program", name, message, line, shown))
+    return Ended(error=Failure("program", name, message, line, shown, hint=lacks[1] if lacks else None))
