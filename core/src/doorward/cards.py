@@ -188,6 +188,15 @@ def _whole(function: Function, definitions: Definitions) -> str:
     return "\n\n".join(filter(None, [*parts, _rest(function.qualified, types.cut)]))
 
 
+def fields_at(function: Function, definitions: Definitions, place: Sequence[Any]) -> list[str]:
+    """The names of the fields that an object among the arguments may have."""
+    reader = Reader(definitions)
+    schema: Any = function.parameters
+    for step in place[:NESTING]:
+        schema = reader.part(schema, step)
+    return list(reader.properties(reader.resolve(schema)[1]))
+
+
 def class_at(function: Function, definitions: Definitions, place: Sequence[Any]) -> str:
     """The class that a part of the arguments should be of, or what it is in; "" if these are only the arguments as a whole."""
     for end in range(min(len(place), NESTING), 0, -1):
