@@ -19,6 +19,7 @@ from doorward.near import names_near
 from doorward.observed import Observed, is_open
 from doorward.offload import done, is_large
 from doorward.redaction import NO_SECRETS, Redactor
+from doorward.refusals import class_refused
 from doorward.scrubber import MOST_OF_MESSAGE, Scope, answers_of, redact_error
 from doorward.signatures import signature
 from doorward.types import Call, CallRecord, File, Function, Reply
@@ -215,6 +216,8 @@ class Broker:
         large = is_large(said)
         await self._withhold_guess(call, await done(answers.secrets_in, said, redactor, large=large), redactor)
         await done(redact_error, error, redactor, large=large)
+        if not error.hint:
+            error.hint = class_refused(call.function, error, lambda name: self._catalog.definition(call.function.server, name)) or None
         return error
 
     async def _withhold_guess(self, call: Call, found: set[int], redactor: Redactor) -> None:
