@@ -116,8 +116,7 @@ class Broker:
                 raise said from None
             if is_open(function) and not self._servers.per_principal(function.server):  # what one sees is nobody else's
                 self.observed.learn(function, value)
-            if (odd := unlike(function, value, lambda name: self._catalog.definition(function.server, name))) and odd not in run.notes:
-                run.notes.append(odd)
+            self._note(function, value, run)
             run.answered.add(function.qualified, value, received)
             received += more
             return replace(reply, value=value, headers=told, left=left)
@@ -134,6 +133,13 @@ class Broker:
                 call=call,
                 record=CallRecord(error is None, round(ms, 3), sent, received, type(error).__name__ if error else ""),
             )
+
+    def _note(self, function: Function, value: Any, run: RunDoor) -> None:
+        """Tell that an answer is of another type than is declared, once for all calls of the function."""
+        if not any(note.startswith(f"{function.qualified} answered ") for note in run.notes) and (
+            odd := unlike(function, value, lambda name: self._catalog.definition(function.server, name))
+        ):
+            run.notes.append(odd)
 
     def _same(self, function: Function, run: RunDoor) -> None:
         """What a program has called once stays as it was until the program ends: it was written for that.
