@@ -38,7 +38,10 @@ def test_another_type_is_told(declared: Any, value: Any, said: str) -> None:
     assert told.isprintable()
 
 
-RECORD = {"type": "object", "properties": {"data": {"type": "array"}, "zone": {"$ref": "#/$defs/Zone"}, "any": {}, "n": {"type": "integer"}}}
+RECORD = {
+    "type": "object",
+    "properties": {"data": {"type": "array"}, "zone": {"$ref": "#/$defs/Zone"}, "any": {}, "n": {"type": "integer"}},
+}
 
 
 @pytest.mark.parametrize(

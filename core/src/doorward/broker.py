@@ -15,7 +15,7 @@ from doorward.errors import DoorwardError, GuardRefused, LimitExceeded, Refused,
 from doorward.headers import shown_headers
 from doorward.logs import log
 from doorward.names import qualified
-from doorward.near import names_near
+from doorward.near import names_near, told_near
 from doorward.observed import Observed, is_open
 from doorward.offload import done, is_large
 from doorward.redaction import NO_SECRETS, Redactor
@@ -67,10 +67,17 @@ class Broker:
         if function is None:
             if broken := next((e for name, e in self._servers.wrong(principal).items() if module_name(name) == server), None):
                 raise UnknownName(f"the server {server!r} is broken: {broken}", hint=broken.hint)
-            likely = names_near(self._catalog, text, self._servers.names(principal)) if near else []
-            hint = f"Near: {', '.join(likely)}." if likely else "Use search_functions to find one."
-            raise UnknownName(f"there is no function {text[:300]!r}", hint=hint)
+            hint = self.near(text, principal) if near else ""
+            raise UnknownName(f"there is no function {text[:300]!r}", hint=hint or "Use search_functions to find one.")
         return function
+
+    def near(self, name: str, principal: str) -> str:
+        """The hint with the names of functions that look like an unknown one, `server.name`; "" if none does."""
+        usable = self._servers.names(principal)
+        likely = names_near(self._catalog, name, usable)
+        server, _, bare = name.partition(".")
+        report = self._catalog.report(server) if server in usable else None
+        return told_near(likely, bare, self._servers.modules.get(server, server), report.compiled if report else 0)
 
     async def call(
         self, run: RunDoor, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, link: str = "", headers: bool = False

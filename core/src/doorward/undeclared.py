@@ -17,7 +17,7 @@ _NAME = 50
 
 
 def unlike(function: Function, value: Any, definition: Callable[[str], Schema | None]) -> str:
-    """What to say of an answer that is of another type, as a whole or one of its members; "" where it is as declared, nothing, or a file."""
+    """What to say of an answer that, or a member of which, is of another type; "" where it is as declared, nothing, or a file."""
     schema = _resolved(function.returns, definition)
     if declared := _mismatch(schema, value):
         return f"{function.qualified} answered {_told(value)}, not {declared}, as its signature says."
