@@ -34,6 +34,11 @@ ANY_OTHERS = "any others"
 STUBBED = 250
 """Parameters that are shown where there is room for all."""
 
+_LIMITS = re.compile(r"(?:^|_)(?:limit|offset|size|per_page|pageSize|max_results|maxResults)$")
+"""Names of parameters that say how much is answered: what is there beyond would not be missed."""
+_ABOUT_LIMITS = 60
+"""Characters of what is said of those, where there is no room to say anything of others."""
+
 _TAG = re.compile(r"</?(?:a|b|br|code|div|em|h[1-6]|i|li|ol|p|pre|span|strong|table|tbody|td|th|tr|ul)\b[^<>]{0,300}>", re.IGNORECASE)
 _QUOTE = re.compile(r"^ {0,3}>+ ?(?:\[!\w{1,20}\])?", re.MULTILINE)
 _LINK = re.compile(r"\[([^\[\]]{1,200})\]\([^()\s]{1,500}\)")
@@ -186,6 +191,7 @@ def parameter_lines(function: Function, definitions: Definitions, names: Collect
 
 
 def _line(parameter: Parameter, about: int) -> str:
+    about = about or (_ABOUT_LIMITS if _LIMITS.search(parameter.name) else 0)
     return commented(f"    {parameter.written},", clean(parameter.about, about) if about else "", parameter.note)
 
 
