@@ -142,6 +142,7 @@ def test_an_argument_that_another_parameter_takes_is_told() -> None:
     record = {"type": "object", "required": ["records"], "properties": {"records": {"type": "array"}, "name": {"type": "string"}}}
     sets = {"type": "array", "items": {"$ref": "#/$defs/Set"}}
     parameters = {"type": "object", "properties": {"rrsets": {"type": "boolean"}, "rrsets_body": sets, **fields}, "required": ["field_1"]}
+    parameters["additionalProperties"] = False
     function = Function("dns", "create", parameters=parameters, names={"rrsets_body": "rrsets"})
     catalog: Any = Definitions(Set=record)
 
@@ -155,6 +156,10 @@ def test_an_argument_that_another_parameter_takes_is_told() -> None:
     assert wrong.hint == "In the signature:\n    rrsets: bool = ...,"
     assert "did you mean" not in str(error(rrsets=[{}]))  # none takes that
     assert "did you mean" not in str(error(rrsets=[{"records": []}], rrsets_body=[]))
+
+    many = error(**{f"{name}{i}": i for i in range(3000) for name in ("rrsets", "f")})
+    assert "did you mean" in str(many)
+    assert str(many.hint).startswith("The right signature:")
 
     near = error(rrsets_body=[{"record": [], "name": "x"}])
     assert str(near) == "dns.create argument rrsets_body[0]: needs 'records'; did you mean 'records'?"

@@ -123,7 +123,7 @@ def test_limits_are_told_in_a_tight_card() -> None:
     fields = {f"field_{i}": STRING | {"description": about} for i in range(55)}
     parameters = record(limit={"type": "integer", "default": 50, "description": about}, **fields, body=ref("Filter"))
     card = described(function(parameters), {"Filter": record(**MANY)})
-    assert "    limit: int = 50,  # At most so many are listed. …" in card
+    assert "    limit: int = 50,  # At most so many are listed. And more words follow here. …" in card
     assert card.count("At most so many") == 1
 
 

@@ -141,7 +141,7 @@ def _mistakes(function: Function, bound: Mapping[str, Any], names: Sequence[str]
 def _renamed(function: Function, said: str, place: Sequence[Any], bound: Mapping[str, Any], catalog: Catalog) -> str:
     """What is said of an argument, with the parameter that was meant: one that the API calls the same, or of a near name, which it fits."""
     name = place[0] if len(place) == 1 else ""
-    if name not in bound or "did you mean" in said:
+    if name not in bound or "did you mean" in said or exceeds(bound[name], _FORGIVEN):
         return said
     others = [other for other in function.parameters.get("properties", {}) if other not in bound]
     same = [other for other in others if function.names.get(other, other) == function.names.get(name, name)]

@@ -57,9 +57,10 @@ def of_null(error: Any, arguments: Mapping[str, Any]) -> bool:
 
 
 def _place(error: Any, known: Known) -> Sequence[Any]:
-    """What a mistake is about: of names of parameters that are each near another one, that."""
-    near = [] if error.instance_path else [near for name in _names(error) if (near := _pair(error, name, known))]
-    return near[:1] if len(near) == 1 == len(_names(error)) else error.instance_path
+    """What a mistake is about: of a name that is no parameter's, or of a missing one, the parameter that was meant."""
+    names = [] if error.instance_path else _names(error)
+    near = _pair(error, names[0], known) if len(names) == 1 else ""
+    return [near] if near else error.instance_path
 
 
 def _names(error: Any) -> list[str]:
