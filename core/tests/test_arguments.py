@@ -65,12 +65,18 @@ def bound(*args: Any, **kwargs: Any) -> dict[str, Any]:
     ("arguments", "told"),
     [
         ({"owner": 5}, "argument owner: expected str, got int 5"),
+        ({"ownr": "x"}, "has no parameter 'ownr'; did you mean 'owner'?"),
         ({"ownr": "x", "flagg": 1}, "has no parameter 'ownr', 'flagg'; did you mean 'owner', 'flag'?"),
         ({"zzz": 1}, "has no parameter 'zzz'"),
         ({"state": "Opened"}, "argument state: expected one of 'open', 'closed', 'all', got str 'Opened'; did you mean 'open'?"),
         ({"code": "ab"}, "argument code: expected a str that matches ^[A-Z]{3}$, got str 'ab'"),
         ({"tags": ["a", 1]}, "argument tags[1]: expected str, got int 1"),
         ({"tags": "a"}, "argument tags: expected list, got str 'a'"),
+        ({"items": [{"skus": 1}]}, "argument items[0]: needs 'sku'; did you mean 'sku'?"),
+        ({"flags": "x", "flag": True}, "has no parameter 'flags'; did you mean 'flag'?"),
+        ({"filee": 1}, "has no parameter 'filee'; did you mean 'file'?"),
+        ({"ratio": ["x"]}, "argument ratio: expected float, got a list of 1"),
+        ({"files": "x"}, "argument files: expected list, got str 'x'; did you mean 'file'?"),
         ({"items": [{"sku": 1}, {"qty": "2"}]}, "argument items[1]: needs 'sku'; argument items[1].qty: expected int, got str '2'"),
         ({"since": [1]}, "argument since: expected str | int | None, got a list of 1"),
         ({"payment": {"kind": "card", "number": 1}}, "argument payment.number: expected str, got int 1"),
@@ -99,8 +105,10 @@ def test_mistakes_are_told(arguments: dict[str, Any], told: str) -> None:
         bound(**arguments)
     assert str(raised.value).startswith("shop.buy ")
     assert told in str(raised.value)
-    right = next((name for name in ("items[1]", "payment") if name in told), "")
-    assert str(raised.value.hint).startswith(f"{right} is of the type " if right else "The right signature:\ndef buy(")
+    right = next((name for name in ("items[0]", "items[1]", "payment") if name in told), "")
+    is_whole = any(name in arguments for name in ("zzz", "flagg", "none"))
+    bare = "The right signature:\ndef buy(" if is_whole else "In the signature:\n    "
+    assert str(raised.value.hint).startswith(f"{right} is of the type " if right else bare)
 
 
 def test_a_nested_mistake_shows_the_class_that_is_wrong() -> None:
@@ -123,9 +131,40 @@ def test_a_nested_mistake_shows_the_class_that_is_wrong() -> None:
     assert "other" not in missing
     assert hint(spec={"containers": [{"image": "x", "port": {"number": "8"}}]}).startswith("spec.containers[0].port is of the type Port:")
     both = hint(spec={"containers": [{}]}, other=5)
-    assert both.index("The right signature") < both.index("class Container(")
+    assert both.index("In the signature:\n    other: str = ...,") < both.index("class Container(")
     with pytest.raises(InvalidArguments, match=r"argument spec.containers\[0\].port: has no field 'nmber'"):
         bind(function, (), {"spec": {"containers": [{"image": "x", "port": {"nmber": 8}}]}}, catalog)
+
+
+def test_an_argument_that_another_parameter_takes_is_told() -> None:
+    """Of two parameters that the API calls the same; only what is wrong of the signature is shown."""
+    fields = {f"field_{i}": {"type": "string"} for i in range(30)}
+    record = {"type": "object", "required": ["records"], "properties": {"records": {"type": "array"}, "name": {"type": "string"}}}
+    sets = {"type": "array", "items": {"$ref": "#/$defs/Set"}}
+    parameters: dict[str, Any] = {"type": "object", "additionalProperties": False}
+    parameters |= {"properties": {"rrsets": {"type": "boolean"}, "rrsets_body": sets, **fields}, "required": ["field_1"]}
+    function = Function("dns", "create", parameters=parameters, names={"rrsets_body": "rrsets"})
+    catalog: Any = Definitions(Set=record)
+
+    def error(**arguments: Any) -> InvalidArguments:
+        with pytest.raises(InvalidArguments) as raised:
+            bind(function, (), {"field_1": "x", **arguments}, catalog)
+        return raised.value
+
+    wrong = error(rrsets=[{"records": []}])
+    assert str(wrong) == "dns.create argument rrsets: expected bool, got a list of 1; did you mean 'rrsets_body'?"
+    assert wrong.hint == "In the signature:\n    rrsets: bool = ...,"
+    assert "did you mean" not in str(error(rrsets=[{}]))  # none takes that
+    assert "did you mean" not in str(error(rrsets=[{"records": []}], rrsets_body=[]))
+
+    many = error(**{f"{name}{i}": i for i in range(15) for name in ("rrsets", "f")})
+    assert "did you mean" in str(many)
+    assert str(many.hint).startswith("The right signature:")
+
+    near = error(rrsets_body=[{"record": [], "name": "x"}])
+    assert str(near) == "dns.create argument rrsets_body[0]: needs 'records'; did you mean 'records'?"
+    assert str(near.hint).startswith("rrsets_body[0] is of the type Set:")
+    assert "optional = " in str(error(rrsets_body=[{"name": "x"}]))  # the document may be wrong
 
 
 def test_what_tells_alternatives_apart_is_told_with_all_its_values() -> None:

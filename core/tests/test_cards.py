@@ -104,6 +104,31 @@ def test_a_description_that_is_cut_is_marked_and_can_be_had() -> None:
     assert whole.count("The end.") == 5
 
 
+def test_what_is_asked_for_has_whole_descriptions() -> None:
+    """One description that the document itself, or its size, cuts does not take from the others; in many, each is shorter."""
+    values = "MUST be added when updating. " + "One of many, as it is said here. " * 20 + "It is REPLACE or DELETE."
+    definitions = {"Set": record(kind=STRING | {"description": values}, odd=STRING | {"description": "More " * 400})}
+    one = function(record(body=ref("Set"), kind=STRING | {"description": values}))
+    for part in ("Set", "parameters"):
+        text = describe_class(one, definitions.get, part) or ""
+        assert f"# {values}\n" in text
+        assert len(text) < 6000
+    many = {"Set": record(**{f"f{i}": STRING | {"description": values} for i in range(40)})}
+    text = describe_class(one, many.get, "Set") or ""
+    assert text.count("MUST be added") == 40
+    assert len(text) < 10_000
+
+
+def test_limits_are_told_in_a_tight_card() -> None:
+    """What a default cuts would not be missed: a parameter like that keeps the beginning of what is said of it."""
+    about = "At most so many are listed. " + "And more words follow here. " * 5
+    fields = {f"field_{i}": STRING | {"description": about} for i in range(55)}
+    parameters = record(limit={"type": "integer", "default": 50, "description": about}, **fields, body=ref("Filter"))
+    card = described(function(parameters), {"Filter": record(**MANY)})
+    assert "    limit: int = 50,  # At most so many are listed. And more words follow here. …" in card
+    assert card.count("At most so many") == 1
+
+
 def test_every_class_that_is_cut_can_be_asked_for() -> None:
     """Each class of which a card tells keys is named with what shows it, and so is what that leaves out."""
     definitions = {f"Kind{i}": record(**{f"{name}_{i}": about for name, about in MANY.items()}) for i in range(8)}

@@ -121,6 +121,12 @@ async def test_executors_say_what_they_can(jail: Any) -> None:
     [
         ("import doorward\ndoorward.parallel([])", "It has ApiError, call, capabilities, "),
         ("import doorward\ndoorward.serch('x')", "Near: search."),
+        (
+            "raise AttributeError(\"module 'weather' has no attribute 'get_tides'\")",
+            "an operator compiles again by `doorward compile weather`.",
+        ),
+        ("await doorward.call('weather.get_tides')", "weather was compiled just now"),
+        ("await doorward.call('weather.get_forcast')", "Near: weather.get_forecast"),
         ("mcp__weather__get_forecast(city='Oslo')", "Write `from weather import get_forecast` and call it so."),
     ],
 )

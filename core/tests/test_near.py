@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from doorward.near import names_near, nearest
+from doorward.near import names_near, nearest, told_near
 
 from .test_catalog import function, stored
 
@@ -49,6 +49,25 @@ def test_words_count_in_any_order(tmp_path: Path, asked: str, first: str) -> Non
 def test_what_is_like_nothing_has_no_near_name(asked: str) -> None:
     """Rather none than any."""
     assert nearest(asked, NAMES) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "age", "said"),
+    [
+        ("create_items_piers", 700, "Near: a.create_items_articles. a was compiled 11 minutes ago; an operator compiles again by `"),
+        ("create_items_piers", 3, "a was compiled just now;"),
+        ("create_items_piers", 90_000, "a was compiled 1 day ago;"),
+        ("create_items_piers", 8000, "a was compiled 2 hours ago;"),
+        ("create_item_artcles", 700, "Near: a.create_items_articles."),
+        ("items_articles", 700, "Near: a.create_items_articles."),
+    ],
+)
+def test_a_name_that_may_be_newer_is_told_so(asked: str, age: float, said: str) -> None:
+    """When its server was compiled last, unless the name is only misspelt."""
+    told = told_near(["a.create_items_articles"], asked, "a", time.time() - age)
+    assert told.startswith(said) or said in told
+    assert ("compiled" in told) is ("compiled" in said)
+    assert told_near([], asked, "a", 0) == ""
 
 
 def test_long_names_take_no_time() -> None:

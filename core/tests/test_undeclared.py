@@ -38,6 +38,28 @@ def test_another_type_is_told(declared: Any, value: Any, said: str) -> None:
     assert told.isprintable()
 
 
+RECORD = {
+    "type": "object",
+    "properties": {"data": {"type": "array"}, "zone": {"$ref": "#/$defs/Zone"}, "any": {}, "n": {"type": "integer"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"data": {"id": 1}}, "answered 'data' as a dict with id; its signature says list"),
+        ({"data": [], "zone": "text"}, "answered 'zone' as a str; its signature says dict"),
+        ({"data": {"artefact": "doorward://x"}}, ""), ({"data": None, "any": 3, "other": 1, "n": 1.0}, ""), ({}, ""),
+        ({"artefact": "doorward://x", "data": 1}, ""),
+    ],
+)  # fmt: skip
+def test_a_member_of_another_type_is_told(value: Any, said: str) -> None:
+    """So is one below the answer itself, of those that are declared."""
+    told = unlike(Function("dns", "export", "export", returns={"$ref": "#/$defs/Record"}), value, (DEFINED | {"Record": RECORD}).get)
+    assert said in told
+    assert bool(told) == bool(said)
+
+
 @pytest.mark.anyio
 async def test_a_run_tells_it_once(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that fails by it, or does not, has a note; one for all calls of the function."""
@@ -51,3 +73,16 @@ async def test_a_run_tells_it_once(doorward_host: Any, monkeypatch: pytest.Monke
         outcome = await gate.execute(code)
         assert not outcome.ok
         assert outcome.notes == ("weather.get_forecast answered a list of 1, a str; its signature says dict.",)
+
+
+@pytest.mark.anyio
+async def test_what_differs_from_call_to_call_is_told_once(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The names of an answer are new in each: one of them is told."""
+
+    async def numbered(self: Weather, call: Any) -> Any:
+        return {"high": {call.arguments["city"]: 1}}
+
+    monkeypatch.setattr(Weather, "call", numbered)
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute("for n in range(5):\n    await weather.get_forecast(city=str(n))")
+        assert outcome.notes == ("weather.get_forecast answered 'high' as a dict with 0; its signature says float.",)

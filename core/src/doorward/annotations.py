@@ -89,6 +89,9 @@ class Types:
         self.is_shortened = False
         """Whether something that is said of fields is not here, or not all of it."""
 
+        self.is_crowded = False
+        """Whether there was no room for that: less of each would leave more."""
+
     @property
     def references(self) -> Mapping[str, str]:
         """The classes in the text, by what they are referred to by."""
@@ -240,7 +243,8 @@ class Types:
         lines = [fields[key].line for key in keys]
         if size(lines) > room:
             lines = [fields[key].bare for key in keys]
-            self.is_shortened |= any(fields[key].about for key in keys)
+            if any(fields[key].about for key in keys):
+                self.is_shortened = self.is_crowded = True
         if size(lines) > room:
             self._restore(state)
             room = made.reserved + self._room - len(start) - len(end) - 10 - size(told)

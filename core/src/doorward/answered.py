@@ -136,9 +136,9 @@ class Answered:
         return f"{told(*next((each for each in last if isinstance(each[1], kind)), last[0]))}."
 
 
-def told(function: str, answer: Any) -> str:
-    """What a function answered: the beginning of a sentence."""
-    return f"{function} answered {clean(described(answer), _LONGEST)}"
+def told(function: str, answer: Any, member: str = "") -> str:
+    """What a function answered, as a whole or as a member: the beginning of a sentence."""
+    return f"{function} answered {f'{_name(member)!r} as ' if member else ''}{clean(described(answer), _LONGEST)}"
 
 
 def may_hold(text: str) -> bool:

@@ -1,5 +1,5 @@
 """The arguments of a call against the function's JSON Schema; an error says which, what was expected, and shows the
-right signature, or the class that is wrong in them."""
+right signature, or the parameter or class that is wrong in it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.artefacts import PREFIX, handle
-from doorward.cards import class_at
+from doorward.cards import class_at, fields_at
 from doorward.corrections import advice
 from doorward.errors import InvalidArguments
 from doorward.mistakes import Mistakes, mistakes, of_null
-from doorward.schemas import unfolded
-from doorward.signatures import parameter_names, signature
+from doorward.near import nearest
+from doorward.schemas import Definitions, unfolded
+from doorward.signatures import parameter_lines, parameter_names, signature
 from doorward.types import Call, File, Function
 from doorward.values import DEEPEST, plain
 from doorward.writing import exceeds
@@ -56,7 +57,7 @@ def bind(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], cat
         bound[name] = value
     bound = {str(k): plain(v, keep=(int, bytes)) for k, v in bound.items()}
     given = {name: value for name, value in bound.items() if value is not None or not _omissible(function, name, catalog)}
-    told, how = _mistakes(function, _validator(function, catalog), given, names)
+    told, how = _mistakes(function, given, names, catalog)
     if told:
         raise _invalid(function, catalog, "; ".join([*told, *how]), list(told.values()))
     return bound if function.sends_null else given
@@ -120,11 +121,11 @@ def _omissible(function: Function, name: str, catalog: Catalog) -> bool:
     )
 
 
-def _mistakes(function: Function, validator: Any, bound: Mapping[str, Any], names: Sequence[str]) -> tuple[Mistakes, list[str]]:
+def _mistakes(function: Function, bound: Mapping[str, Any], names: Sequence[str], catalog: Catalog) -> tuple[Mistakes, list[str]]:
     """What is wrong with arguments, bytes being texts to JSON Schema; and how the operator can have them accepted."""
     import jsonschema_rs
 
-    value = plain(bound, keep=(int,))
+    value, validator = plain(bound, keep=(int,)), _validator(function, catalog)
     try:
         validator.validate(value)
     except jsonschema_rs.ValidationError as error:
@@ -132,9 +133,25 @@ def _mistakes(function: Function, validator: Any, bound: Mapping[str, Any], name
             errors = [error]
         else:
             errors = [e for e in validator.iter_errors(value) if not of_null(e, value)]
-        told = mistakes(errors, names)
-        return told, [] if not told or "did you mean" in next(iter(told)) else advice(function, errors)
+        told = mistakes(errors, lambda place: fields_at(function, _definitions(function, catalog), place) if place else names)
+        told = {_renamed(function, said, place, bound, catalog): place for said, place in told.items()}
+        return told, [] if not told or any("did you mean" in said for said in told) else advice(function, errors)
     return {}, []
+
+
+def _renamed(function: Function, said: str, place: Sequence[Any], bound: Mapping[str, Any], catalog: Catalog) -> str:
+    """What is said of an argument, with the parameter that was meant: one that the API calls the same, or of a near name, which it fits."""
+    name = place[0] if len(place) == 1 else ""
+    if name not in bound or "did you mean" in said or exceeds(bound[name], _FORGIVEN):
+        return said
+    others = [other for other in function.parameters.get("properties", {}) if other not in bound]
+    same = [other for other in others if function.names.get(other, other) == function.names.get(name, name)]
+    meant = [other for other in [*same, *nearest(name, others, 3)] if fits(function, other, bound[name], catalog)]
+    return f"{said}; did you mean {meant[0]!r}?" if meant else said
+
+
+def _definitions(function: Function, catalog: Catalog) -> Definitions:
+    return lambda name: catalog.definition(function.server, name)
 
 
 def _validator(function: Function, catalog: Catalog) -> Any:
@@ -166,10 +183,13 @@ def _without_patterns(schema: Any) -> Any:
 
 
 def _invalid(function: Function, catalog: Catalog, why: str, places: Sequence[Sequence[Any]] = ((),)) -> InvalidArguments:
-    """With the classes that the wrong parts of arguments should be of; with the signature, for what is none of a class."""
+    """With the classes that the wrong parts of arguments should be of, and the lines of parameters that are of none; with the whole
+    signature where no parameter is known to be meant."""
     definitions = partial(catalog.definition, function.server)
-    told = dict.fromkeys(class_at(function, definitions, place) for place in places[:_SHOWN])
-    if "" in told:
-        text = signature(function, definitions)
-        told = {f"The right signature:\n{text}": None, **told}
-    return InvalidArguments(f"{function.qualified} {why}", hint="\n\n".join(filter(None, told)))
+    classes = {tuple(place): class_at(function, definitions, place) for place in places[:_SHOWN]}
+    bare = {next(iter(place), "") for place, text in classes.items() if not text}
+    lines = parameter_lines(function, definitions, bare)
+    told = ["\n".join(["In the signature:", *lines]) if lines else ""]
+    if len(lines) < len(bare):
+        told = [f"The right signature:\n{signature(function, definitions)}"]
+    return InvalidArguments(f"{function.qualified} {why}", hint="\n\n".join(filter(None, dict.fromkeys([*told, *classes.values()]))))

@@ -16,11 +16,12 @@ from doorward.following import following
 from doorward.headers import shown_headers
 from doorward.logs import log
 from doorward.names import qualified
-from doorward.near import names_near
+from doorward.near import names_near, told_near
 from doorward.observed import Observed, is_open
 from doorward.offload import done, is_large
 from doorward.policy import wanted
 from doorward.redaction import NO_SECRETS, Redactor
+from doorward.refusals import class_refused
 from doorward.scrubber import MOST_OF_MESSAGE, Scope, answers_of, redact_error
 from doorward.signatures import signature
 from doorward.types import Call, CallRecord, File, Function, Reply
@@ -68,11 +69,23 @@ class Broker:
         if function is None:
             if broken := next((e for name, e in self._servers.wrong(principal).items() if module_name(name) == server), None):
                 raise UnknownName(f"the server {server!r} is broken: {broken}", hint=broken.hint)
-            likely = names_near(self._catalog, text, self._servers.names(principal)) if near else []
-            hint = f"Near: {', '.join(likely)}." if likely else "Use search_functions to find one."
+            likely = self._likely(text, principal) if near else []
             meant = f"; did you mean {likely[0]!r}?" if likely else ""  # a program that catches the error sees no hint
-            raise UnknownName(f"there is no function {text[:300]!r}{meant}", hint=hint)
+            hint = self._hint(text, principal, likely) if near else ""
+            raise UnknownName(f"there is no function {text[:300]!r}{meant}", hint=hint or "Use search_functions to find one.")
         return function
+
+    def near(self, name: str, principal: str) -> str:
+        """The hint with the names of functions that look like an unknown one, `server.name`; "" if none does."""
+        return self._hint(name, principal, self._likely(name, principal))
+
+    def _likely(self, name: str, principal: str) -> list[str]:
+        return names_near(self._catalog, name, self._servers.names(principal))
+
+    def _hint(self, name: str, principal: str, likely: Sequence[str]) -> str:
+        server, _, bare = name.partition(".")
+        report = self._catalog.report(server) if server in self._servers.names(principal) else None
+        return told_near(likely, bare, self._servers.modules.get(server, server), report.compiled if report else 0)
 
     async def call(
         self, run: RunDoor, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, link: str = "", headers: bool = False
@@ -244,6 +257,8 @@ class Broker:
         large = is_large(said)
         await self._withhold_guess(call, await done(answers.secrets_in, said, redactor, large=large), redactor)
         await done(redact_error, error, redactor, large=large)
+        if not error.hint:
+            error.hint = class_refused(call.function, error, lambda name: self._catalog.definition(call.function.server, name)) or None
         return error
 
     async def _withhold_guess(self, call: Call, found: set[int], redactor: Redactor) -> None:

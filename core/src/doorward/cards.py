@@ -72,7 +72,7 @@ _FULL = 4 * CARD
 _CLASS = CARD // 2
 """Characters of the classes of an argument that is wrong."""
 
-_TOLD = (400, 150, 60)
+_TOLD = (1000, 400, 150, 60)
 """Characters of what is said of each field of that: the first for which there is room."""
 
 
@@ -155,7 +155,7 @@ def describe_class(function: Function, definitions: Definitions, name: str) -> s
             full = Types(Reader(definitions), room=_FULL, sending=types.sending, comments=comments, above=above)
             full.annotate({**types.made[name], "$ref": f"#/$defs/{ref}"} if ref else types.made[name], name)
             text = full.classes()
-            if not full.is_shortened:
+            if not full.is_crowded:
                 break
         above = Above(full.references, full.types, {})
         texts.append(text)
@@ -190,9 +190,18 @@ def _whole(function: Function, definitions: Definitions) -> str:
         parameters, others = shown_parameters(function, reader, types, STUBBED, width)
         text = define(function, parameters, others, result_of(function, reader, depth=1, room=0)[0], about=width)
         parts = [f"{text}:\n{docstring(function, 10 * width)}", types.classes()]
-        if sum(map(len, parts)) < _FULL and not types.is_shortened:
+        if sum(map(len, parts)) < _FULL and not types.is_crowded:
             break
     return "\n\n".join(filter(None, [*parts, _rest(function.qualified, types.cut)]))
+
+
+def fields_at(function: Function, definitions: Definitions, place: Sequence[Any]) -> list[str]:
+    """The names of the fields that an object among the arguments may have."""
+    reader = Reader(definitions)
+    schema: Any = function.parameters
+    for step in place[:NESTING]:
+        schema = reader.part(schema, step)
+    return list(reader.properties(reader.resolve(schema)[1]))
 
 
 def class_at(function: Function, definitions: Definitions, place: Sequence[Any]) -> str:

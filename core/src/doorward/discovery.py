@@ -17,7 +17,6 @@ from doorward.helper_cards import MODULE, HelperCards
 from doorward.helpers import Helper, Helpers
 from doorward.items import declared
 from doorward.names import is_plain, some
-from doorward.near import names_near
 from doorward.observed import is_open
 from doorward.quoting import in_a_line
 from doorward.runtime import Runtime
@@ -246,9 +245,9 @@ class Discovery:
         theirs = self._servers.usable_by(principal)
         return aliases(code, theirs, lambda server, name: name in self._catalog.names(server), everything=everything)
 
-    def near(self, name: str, principal: str) -> list[str]:
-        """Qualified names of functions that look like one."""
-        return names_near(self._catalog, name, self._servers.names(principal))
+    def near(self, name: str, principal: str) -> str:
+        """What to say of functions that look like one which is not there."""
+        return self._broker.near(name, principal)
 
     def module(self, server: str, principal: str) -> str:
         """The module name of a server that a principal can use. Raises: UnknownName."""

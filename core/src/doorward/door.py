@@ -76,8 +76,8 @@ class RunDoor:
         """See `Discovery.absent`."""
         return self._discovery.absent(server, self.program.principal)
 
-    def near(self, server: str, name: str) -> list[str]:
-        """Qualified names of functions like one that a server has not."""
+    def near(self, server: str, name: str) -> str:
+        """What to say of functions like one that a server has not."""
         return self._discovery.near(f"{server}.{name}", self.program.principal)
 
     def members(self, server: str) -> Sequence[str] | None:

@@ -140,5 +140,4 @@ def _near(door: RunDoor, server: str, name: str) -> str | None:
         members = door.members(server)
     if members is None:
         return None
-    near = door.near(server, name)
-    return f"Near: {', '.join(near)}." if near else f"See search_functions(…, server={server!r})."
+    return door.near(server, name) or f"See search_functions(…, server={server!r})."

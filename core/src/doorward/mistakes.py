@@ -6,7 +6,7 @@ Alternatives are explained by the one that was most likely meant, not by all of 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from doorward.near import nearest
@@ -18,14 +18,19 @@ _OURS = {"backtrackLimitExceeded", "regexEngineFailure"}
 _MOST = 3
 _NAMED = 6
 _TEXT = 120
+_LOOKED_AT = 50
+"""Names that a missing one is compared with."""
 
 
 Mistakes = dict[str, Sequence[Any]]
 """Sentences, each with the place among the arguments that it is about."""
 
+Known = Callable[[Sequence[Any]], Collection[str]]
+"""The names that an object at a place among the arguments may have, at none those of parameters."""
 
-def mistakes(errors: Iterable[Any], names: Sequence[str]) -> Mistakes:
-    """What the errors of jsonschema_rs say of the arguments of a function, whose parameters are `names`.
+
+def mistakes(errors: Iterable[Any], known: Known) -> Mistakes:
+    """What the errors of jsonschema_rs say of the arguments of a function.
 
     What is wrong with the arguments as a whole comes first. Empty if only the checks themselves failed.
     """
@@ -36,7 +41,7 @@ def mistakes(errors: Iterable[Any], names: Sequence[str]) -> Mistakes:
         if error.kind.name == "required":
             missing.setdefault(_path(error.instance_path), []).append(error.kind.property)
     real = [e for e in real if e.kind.name != "type" or _path(e.instance_path) not in listed]  # the values say the type, too
-    meant = [(_sentence(error, options, names, missing), error.instance_path) for error, options in map(_meant, real)]
+    meant = [(_sentence(error, options, known, missing), _place(error, known)) for error, options in map(_meant, real)]
     told = dict(reversed(meant))
     first = dict([*reversed(told.items())][:_MOST])
     return first if len(told) <= _MOST else {**first, f"and {len(told) - _MOST} more": ()}
@@ -51,22 +56,51 @@ def of_null(error: Any, arguments: Mapping[str, Any]) -> bool:
     return error.instance is None and inside and error.kind.name in ("type", "enum", "const")
 
 
-def _sentence(error: Any, options: Sequence[Any], names: Sequence[str], missing: Mapping[str, Sequence[str]]) -> str:
+def _place(error: Any, known: Known) -> Sequence[Any]:
+    """What a mistake is about: of a name that is no parameter's, or of a missing one, the parameter that was meant."""
+    names = [] if error.instance_path else _names(error)
+    near = _pair(error, names[0], known) if len(names) == 1 else ""
+    return [near] if near else error.instance_path
+
+
+def _names(error: Any) -> list[str]:
+    """The names that an object lacks, or that it has too many."""
+    if error.kind.name == "required":
+        return [error.kind.property]
+    return [str(name) for name in error.kind.unexpected] if error.kind.name == "additionalProperties" else []
+
+
+def _pair(error: Any, name: str, known: Known) -> str:
+    """The name that was meant where another one was given, of the two that are near each other; "" if there is none."""
+    names = known(error.instance_path)
+    if error.kind.name != "required":
+        return next(iter(nearest(name, names, 1)), "")
+    unknown = [key[:_TEXT] for key in list(error.instance)[:_LOOKED_AT] if key not in names]
+    return name if nearest(name, unknown, 1) else ""
+
+
+def _sentence(error: Any, options: Sequence[Any], known: Known, missing: Mapping[str, Sequence[str]]) -> str:
     path, kind = _path(error.instance_path), error.kind
     if len(options) > 1:
         return f"argument {path}: expected {_one_of(options)}, got {_given(error.instance)}{_near(error.instance, options)}"
     if kind.name == "required":
         needed = missing.get(path, [kind.property])
         listed = _listed(needed[:_NAMED]) + (f" … ({len(needed) - _NAMED} more)" if len(needed) > _NAMED else "")
-        return f"argument {path}: needs {listed}" if path else f"needs the argument{'s' if len(needed) > 1 else ''} {listed}"
-    if kind.name == "additionalProperties" and not path:
-        unknown = [str(name)[:_TEXT] for name in kind.unexpected]
-        near = [n for u in unknown[:10] for n in nearest(u, names, 1)]
-        return f"has no parameter {_listed(unknown)}" + (f"; did you mean {_listed(dict.fromkeys(near))}?" if near else "")
+        if not path:
+            return f"needs the argument{'s' if len(needed) > 1 else ''} {listed}"
+        near = [pair for name in needed[:_NAMED] if (pair := _pair(error, name, known))]
+        return f"argument {path}: needs {listed}{_did_you_mean(near)}"
     if kind.name == "additionalProperties":
-        return f"argument {path}: has no field {_listed(str(name) for name in kind.unexpected[:6])}"
+        unknown = [str(name)[:_TEXT] for name in kind.unexpected]
+        near = [pair for name in unknown[:10] if (pair := _pair(error, name, known))]
+        what = f"argument {path}: has no field {_listed(unknown[:_NAMED])}" if path else f"has no parameter {_listed(unknown)}"
+        return what + _did_you_mean(near)
     told = _told(error)
     return f"argument {path}: {told}" if path else told
+
+
+def _did_you_mean(near: Iterable[str]) -> str:
+    return f"; did you mean {_listed(dict.fromkeys(near))}?" if near else ""
 
 
 def _meant(error: Any) -> tuple[Any, list[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,29 @@ def names_near(catalog: Catalog, name: str, servers: Sequence[str], most: int = 
             return found[:most]
     worth = {known: _FOUND * (1 - place / _LIKELY) for place, known in enumerate(found)}
     return nearest(bare, everything, most, worth) or found[:most]
+
+
+def told_near(likely: Sequence[str], name: str, server: str, compiled: float) -> str:
+    """The hint with the names near an unknown one, and since when its server was not asked, unless it is one of them but for slips:
+    a function may be newer than that. "" if there is neither."""
+    near = f"Near: {', '.join(likely)}." if likely else ""
+    if not compiled or any(_but_for_slips(name, each.rpartition(".")[2]) for each in likely):
+        return near
+    when = f"{server} was compiled {_ago(time.time() - compiled)}; an operator compiles again by `doorward compile {server}`."
+    return f"{near} {when}".strip()
+
+
+def _but_for_slips(name: str, other: str) -> bool:
+    """Whether each word of a name is one of the other's, or nearly so."""
+    words = _words(other[:_LONGEST])
+    return all(difflib.get_close_matches(word, words, n=1, cutoff=0.75) for word in _words(name[:_LONGEST]))
+
+
+def _ago(seconds: float) -> str:
+    for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if (many := int(seconds // length)) > 0:
+            return f"{many} {unit}{'s' * (many > 1)} ago"
+    return "just now"
 
 
 def nearest(name: str, known: Iterable[str], most: int = 5, worth: dict[str, float] | None = None) -> list[str]:

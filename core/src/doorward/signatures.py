@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,11 @@ ANY_OTHERS = "any others"
 
 STUBBED = 250
 """Parameters that are shown where there is room for all."""
+
+_LIMITS = re.compile(r"(?:^|_)(?:limit|offset|size|per_page|pageSize|max_results|maxResults)$")
+"""Names of parameters that say how much is answered: what is there beyond would not be missed."""
+_ABOUT_LIMITS = 60
+"""Characters of what is said of those, where there is no room to say anything of others."""
 
 _TAG = re.compile(r"</?(?:a|b|br|code|div|em|h[1-6]|i|li|ol|p|pre|span|strong|table|tbody|td|th|tr|ul)\b[^<>]{0,300}>", re.IGNORECASE)
 _QUOTE = re.compile(r"^ {0,3}>+ ?(?:\[!\w{1,20}\])?", re.MULTILINE)
@@ -178,13 +183,25 @@ def _rank(function: Function, name: str, required: bool, needs: bool) -> tuple[b
     return not required, name != "body", not needs, name not in function.name
 
 
+def parameter_lines(function: Function, definitions: Definitions, names: Collection[str]) -> list[str]:
+    """The lines of some parameters of a signature."""
+    reader = Reader(definitions)
+    shown, _ = shown_parameters(function, reader, Types(reader, depth=0, sending=True), STUBBED)
+    return [_line(each, 80) for each in shown if each.name in names]
+
+
+def _line(parameter: Parameter, about: int) -> str:
+    about = about or (_ABOUT_LIMITS if _LIMITS.search(parameter.name) else 0)
+    return commented(f"    {parameter.written},", clean(parameter.about, about) if about else "", parameter.note)
+
+
 def define(function: Function, parameters: list[Parameter], others: str, returns: str, *, about: int, width: int = 0) -> str:
     """The `def`, on one line where that is at most `width` long; `about` is the width of the comments."""
     name = name_of(function)
     line = f"def {name}({', '.join(p.written for p in parameters)}) -> {returns}"
     if not others and (len(line) <= width or not parameters):
         return line
-    lines = [commented(f"    {p.written},", clean(p.about, about) if about else "", p.note) for p in parameters]
+    lines = [_line(p, about) for p in parameters]
     if others:
         lines.append(commented("    **kwargs: Any", clean(others, 400), ""))
     return "\n".join([f"def {name}(", *lines, f") -> {returns}"])

@@ -257,9 +257,10 @@ async def test_openapi_errors_keep_the_body(api, operation, upstream, media, bod
 
 
 def test_openapi_what_is_forbidden_may_not_be_there():
-    """A 403 does not blame the credentials alone: some APIs answer so for what does not exist. What lacks credentials is told so."""
-    hints = [answers.error_of("it", Answer(status, "", "", None, b"")).hint for status in (401, 403)]
-    assert "does not exist" in hints[1]
+    """A 403 does not blame the credentials first: some APIs answer so for what does not exist. What lacks credentials is told so."""
+    hints = [answers.error_of("it", Answer(status, "", "", None, b"")).hint for status in (401, 403, 404)]
+    assert hints[1].index("does not exist") < hints[1].index("credentials")
+    assert "by a function that lists them" in hints[2]
     assert "does not exist" not in hints[0]
     assert answers.error_of("it", Answer(403, "", "", None, b""), lambda: "Set auth.").hint == "Set auth."
 

@@ -670,3 +670,14 @@ async def test_openapi_an_unknown_version_is_told(api, version, known):
     made = await api({key: value, "info": {"title": "t", "version": "1"}, "paths": {"/a": {"get": {"operationId": "a"}}}})
     assert list(made.functions) == ["a"]
     assert any("is not known" in warning for warning in made.compiled.warnings) is not known
+
+
+async def test_openapi_descriptions_are_kept_to_their_end(api, operation):
+    """What a field must be stands at the end of what is said of it, too; a hostile document has no more than that."""
+    about = "MUST be added. " + "It says what is done with all that is there. " * 15 + "One of REPLACE, DELETE."
+    fields = {"kind": {"type": "string", "description": about}, "odd": {"type": "string", "description": "x" * 10**6}}
+    body = {"content": {"application/json": {"schema": {"type": "object", "properties": fields}}}}
+    parameter = {"name": "kind2", "in": "query", "description": about, "schema": {"type": "string"}}
+    found = (await api(operation("post", requestBody=body, parameters=[parameter]))).functions["op"].parameters["properties"]
+    assert found["kind"]["description"] == found["kind2"]["description"] == about
+    assert len(found["odd"]["description"]) == 1000

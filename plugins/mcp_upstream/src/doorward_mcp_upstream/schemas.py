@@ -136,7 +136,7 @@ def _values(node: Mapping[str, Any], out: dict[str, Any]) -> None:
         out["format"] = "byte"
     elif isinstance(form := node.get("format"), str) and len(form) <= 50 and form.isprintable():
         out["format"] = form
-    if text := line(node.get("description"), 300):
+    if text := line(node.get("description"), 1000):
         out["description"] = text
     if isinstance(values := node.get("enum"), list) and 0 < len(values) <= 1000 and all(map(_small, values)):
         out["enum"] = values

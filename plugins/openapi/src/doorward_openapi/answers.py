@@ -29,9 +29,10 @@ _MOST_PARTS = 2_000_000
 _AT_ONCE = 2**16
 """Bytes of JSON that a faster reader is asked for first; it does not take all that is sent as JSON."""
 _FORBIDDEN = (
-    "Either the credentials do not suffice (the operator sets `auth` of the server), or what is asked for does not exist: "
-    "some APIs answer so to both."
+    "Check the names first (path, fields): some APIs answer so where what is asked for does not exist. "
+    "Else the credentials do not suffice: the operator sets `auth` of the server."
 )
+_NOT_FOUND = "Look up the names and ids that were given, by a function that lists them."
 _REPLACED = "\ufffd"
 """What stands for bytes that are no text."""
 _SLOW = ("punycode", "idna")
@@ -172,6 +173,8 @@ def _hint(status: int, after: float | None, suggest: Callable[[], str]) -> str |
     if status in (401, 403):
         missing = "The credentials are missing, wrong or not enough: the operator sets `auth` of the server."
         return suggest() or (missing if status == 401 else _FORBIDDEN)
+    if status == 404:
+        return _NOT_FOUND
     if status == 406:
         return 'The server has none of the types that its document names: the operator can set `headers = { Accept = "*/*" }`.'
     if status == 429 or after is not None:

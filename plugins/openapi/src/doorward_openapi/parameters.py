@@ -10,7 +10,7 @@ from doorward_openapi import steering
 from doorward_openapi.keywords import Keyword, Unusable
 from doorward_openapi.paths import SLASHES, TEMPLATE
 from doorward_openapi.refs import Documents
-from doorward_openapi.schemas import Schemas
+from doorward_openapi.schemas import COMMENT, Schemas
 from doorward_openapi.text import kind, line
 
 _USUAL = {"path": "simple", "header": "simple", "query": "form", "cookie": "form", "querystring": "form"}
@@ -136,7 +136,7 @@ def _or_empty(schema: dict[str, Any]) -> dict[str, Any]:
 def described(schema: dict[str, Any], parameter: Mapping[str, Any]) -> dict[str, Any]:
     """A schema with the description, the example and the deprecation of the parameter that has it."""
     about: dict[str, Any] = {}
-    if text := line(parameter.get("description"), 300):
+    if text := line(parameter.get("description"), COMMENT):
         about["description"] = text
     if parameter.get("deprecated") is True:
         about["deprecated"] = True

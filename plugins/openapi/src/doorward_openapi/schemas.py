@@ -22,7 +22,8 @@ from doorward_openapi.variants import Variant, Variants
 DEEPEST = 48
 """Levels of one schema, from reference to reference; below, anything goes."""
 
-_COMMENT = 300
+COMMENT = 1000
+"""Characters of a description that are kept; a card shows fewer."""
 _TYPES = {"string", "integer", "number", "boolean", "object", "array", "null"}
 _ALSO_CALLED = {
     **dict.fromkeys(("int", "int32", "int64", "long", "short"), "integer"),
@@ -177,7 +178,7 @@ class Schemas:
             out["format"] = form
             if form == "binary" and "$ref" not in out and (not kind or node.get("format") == "file"):
                 out["type"] = "string"
-        if (text := node.get("description")) and (text := line(text, _COMMENT)):
+        if (text := node.get("description")) and (text := line(text, COMMENT)):
             out["description"] = text
         if isinstance(values := node.get("enum", node.get("x-extensible-enum")), list) and (values := matching(values, kind)):
             if _is_open(node):
