@@ -30,6 +30,7 @@ from doorward import (
     Skipped,
     Unsupported,
 )
+from hypothesis import strategies as st
 
 
 @pytest.fixture
@@ -211,3 +212,54 @@ def doorward_host(host: Any) -> Any:
     host.install("source", "fake", Weather)
     host.install("executor", "inprocess", InProcess)
     return host
+
+
+def check(text: str) -> str:
+    """The text itself, once Python and UTF-8 have accepted it."""
+    compile(text, "text", "exec")
+    text.encode()
+    return text
+
+
+HOSTILE = [
+    '"""\nimport os\n"""',
+    "'''",
+    "\\",
+    '"])\n',
+    "\n\nx = 1",
+    "#\r",
+    "\x00",
+    "\u202e",
+    "\u2028",
+    "\ud800",
+    "{}",
+    "</p>",
+    "[",
+    "a" * 200,
+    "",
+]
+"""Texts of hostile specifications."""
+
+TEXT = st.one_of(st.sampled_from(["a", "b", "class", "a-b", "__x", "__debug__", "str", "ｘ", *HOSTILE[:10]]), st.text(max_size=10))
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), TEXT),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(TEXT, inner, max_size=3)),
+    max_leaves=5,
+)
+NAMED = st.sampled_from(["#/$defs/A", "#/$defs/B", "#/$defs/none", "#/$defs/\ud800"])
+TYPES = st.sampled_from(["string", "integer", "number", "boolean", "null", "array", "object", ["string", "null"], ["object", "array"]])
+
+
+def schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    some = st.one_of(st.lists(inner, max_size=3), JSON)
+    keys = {
+        "type": st.one_of(TYPES, JSON), "properties": st.one_of(st.dictionaries(TEXT, inner, max_size=4), JSON),
+        "required": st.one_of(st.lists(TEXT), JSON), "items": inner, "prefixItems": some, "enum": some, "const": JSON, "oneOf": some,
+        "anyOf": some, "allOf": some, "$ref": st.one_of(NAMED, JSON), "default": JSON, "format": JSON, "description": JSON,
+        "nullable": JSON, "additionalProperties": inner, "deprecated": JSON, "example": JSON, "examples": JSON, "minimum": JSON,
+        "readOnly": JSON,
+    }  # fmt: skip
+    return st.one_of(st.booleans(), JSON, st.fixed_dictionaries({}, optional=keys))
+
+
+ANY = st.recursive(schemas(JSON), schemas, max_leaves=6)

@@ -14,7 +14,7 @@ from doorward.unions import value_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from .test_signatures import ANY, TEXT, check
+from .conftest import ANY, TEXT, check
 
 STRING = {"type": "string"}
 

@@ -279,7 +279,7 @@ async def test_items_that_are_enough_say_that_there_are_more(host: Any) -> None:
         ('{"a": [1]}', "it is text that holds JSON: json.loads reads it", "read its text"),
         ("[{'a': 1}]", "it is text that holds a Python literal", "read its text"),
         ({"a": 1}, "has no list; it is a dict with a", "gives the answers themselves"),
-        (3, "has no list; it is a int", "gives the answers themselves"),
+        (3, "has no list; it is an int", "gives the answers themselves"),
         ({"a": [1], "b": [2]}, "has several lists: a, b", 'in page["name"]'),
     ],
 )

@@ -16,6 +16,8 @@ from doorward.wording import clean, literal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from .conftest import ANY, HOSTILE, JSON, TEXT, check
+
 USER = {"type": "object", "properties": {"login": {"type": "string"}, "manager": {"$ref": "#/$defs/user"}}}
 ISSUE = {
     "type": "object",
@@ -60,13 +62,6 @@ def taking(schema: Any) -> Function:
 
 def annotation(schema: Any) -> str:
     return response(returning(schema), DEFINITIONS.get, depth=0)[0]
-
-
-def check(text: str) -> str:
-    """The text itself, once Python and UTF-8 have accepted it."""
-    compile(text, "text", "exec")
-    text.encode()
-    return text
 
 
 def test_signature_puts_required_first() -> None:
@@ -271,25 +266,6 @@ def test_a_definition_is_looked_up_once_and_only_when_met() -> None:
     assert asked == ["a", "b"]
 
 
-HOSTILE = [
-    '"""\nimport os\n"""',
-    "'''",
-    "\\",
-    '"])\n',
-    "\n\nx = 1",
-    "#\r",
-    "\x00",
-    "\u202e",
-    "\u2028",
-    "\ud800",
-    "{}",
-    "</p>",
-    "[",
-    "a" * 200,
-    "",
-]
-
-
 @pytest.mark.parametrize("text", HOSTILE)
 def test_text_of_a_specification_stays_text(text: str) -> None:
     """No string of a specification leaves its literal, comment or docstring: the statements stay the same."""
@@ -343,31 +319,6 @@ def test_bombs_stay_small_and_fast(name: str) -> None:
     assert time.process_time() - started < 5  # a bound of its kind, not a measure: unbounded, these take minutes, or never end
     assert len(card) <= CARD + 500
     assert len(text) < 100_000
-
-
-TEXT = st.one_of(st.sampled_from(["a", "b", "class", "a-b", "__x", "__debug__", "str", "ｘ", *HOSTILE[:10]]), st.text(max_size=10))
-JSON = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), TEXT),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(TEXT, inner, max_size=3)),
-    max_leaves=5,
-)
-NAMED = st.sampled_from(["#/$defs/A", "#/$defs/B", "#/$defs/none", "#/$defs/\ud800"])
-TYPES = st.sampled_from(["string", "integer", "number", "boolean", "null", "array", "object", ["string", "null"], ["object", "array"]])
-
-
-def schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    some = st.one_of(st.lists(inner, max_size=3), JSON)
-    keys = {
-        "type": st.one_of(TYPES, JSON), "properties": st.one_of(st.dictionaries(TEXT, inner, max_size=4), JSON),
-        "required": st.one_of(st.lists(TEXT), JSON), "items": inner, "prefixItems": some, "enum": some, "const": JSON, "oneOf": some,
-        "anyOf": some, "allOf": some, "$ref": st.one_of(NAMED, JSON), "default": JSON, "format": JSON, "description": JSON,
-        "nullable": JSON, "additionalProperties": inner, "deprecated": JSON, "example": JSON, "examples": JSON, "minimum": JSON,
-        "readOnly": JSON,
-    }  # fmt: skip
-    return st.one_of(st.booleans(), JSON, st.fixed_dictionaries({}, optional=keys))
-
-
-ANY = st.recursive(schemas(JSON), schemas, max_leaves=6)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
