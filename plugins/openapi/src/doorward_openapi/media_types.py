@@ -25,6 +25,7 @@ def well_formed(media: str) -> bool:
     return _WELL_FORMED.fullmatch(media) is not None
 
 
+@lru_cache(256)  # documents have few, thousands of times
 def kind(media: str) -> str:
     """How a media type is written: `json`, `lines` (of JSON), `form`, `multipart`, `text` or `binary`."""
     name = bare(media)

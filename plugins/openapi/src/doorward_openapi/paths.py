@@ -49,6 +49,8 @@ def settled(template: str, queries: Collection[str]) -> tuple[str, set[str]]:
 def leads_away(path: str) -> bool:
     """Whether a path has a part that means "here" or "one up" to a server that decodes it, as most do before they choose what answers:
     between slashes of any kind, with path parameters (`..;x`), blanks, or dots of other scripts."""
+    if path.isascii() and "." not in path and "%" not in path:
+        return False  # most have none of what it takes
     return any("." in part and not part.strip(".") for text in decodings(path) for part in parts(text))
 
 
