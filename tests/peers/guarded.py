@@ -6,13 +6,14 @@ import contextlib
 import json
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from served.product import Answering
 
 AUDIENCE = "https://tools.example"
 """The `aud` that both providers put into access tokens, unless a test has them put another one."""
@@ -57,6 +58,7 @@ class Guarded:
         return f'[servers.{name}]\nsource = "openapi"\nspec = "{self.spec}"\nbase_url = "{self.url}"\nauth = {{ {auth} }}\n{more}'
 
 
+_CHALLENGE = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
 _ANSWER = {"200": {"description": "-", "content": {"application/json": {"schema": {"type": "object"}}}}}
 _DOCUMENT = {
     "openapi": "3.1.0",
@@ -70,10 +72,10 @@ def guarded(issuer: str, jwks_url: str, audience: str = AUDIENCE) -> Iterator[Gu
     """An API for tokens of the issuer for this audience (RFC 9068 section 4): `/me` answers with the token's claims."""
     keys = jwt.PyJWKClient(jwks_url)
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Answering):
         def do_GET(self) -> None:
             if self.path == "/openapi.json":
-                return self._answer(200, _DOCUMENT)
+                return self.answer(_DOCUMENT)
             token = self.headers.get("Authorization", "").removeprefix("Bearer ")
             try:
                 key = keys.get_signing_key_from_jwt(token)
@@ -82,24 +84,11 @@ def guarded(issuer: str, jwks_url: str, audience: str = AUDIENCE) -> Iterator[Gu
                 )
             except jwt.PyJWTError as error:
                 api.refused += [f"{type(error).__name__}: {error}"] if token else []  # none: it is asked what it wants
-                return self._answer(401, {"error": type(error).__name__})
+                return self.answer({"error": type(error).__name__}, 401, _CHALLENGE)
             if api.ended(claims):
-                return self._answer(401, {"error": "ended"})
+                return self.answer({"error": "ended"}, 401, _CHALLENGE)
             api.accepted.append(claims)
-            return self._answer(200, claims)
-
-        def _answer(self, status: int, value: Any) -> None:
-            content = json.dumps(value).encode()
-            self.send_response(status)
-            if status == 401:
-                self.send_header("WWW-Authenticate", 'Bearer error="invalid_token"')
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *args: Any) -> None:
-            pass
+            return self.answer(claims)
 
     listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     api = Guarded(f"http://127.0.0.1:{listening.server_port}")

@@ -70,10 +70,11 @@ def web(handler: Any) -> Iterator[str]:
 class Answering(BaseHTTPRequestHandler):
     """What answers with JSON, and prints nothing."""
 
-    def answer(self, value: Any, status: int = 200) -> None:
+    def answer(self, value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         content = json.dumps(value).encode()
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        for name, header in {"Content-Type": "application/json", **(headers or {})}.items():
+            self.send_header(name, header)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)

@@ -121,6 +121,17 @@ def root_base(root: Mapping[str, Any], document_url: str, variables: Variables) 
     return next(base_urls(root, document_url, variables), None)
 
 
+def is_home(root: Any, url: str, spec: str, variables: Mapping[str, str]) -> bool:
+    """Whether a document from this URL says that its API is at the origin of `spec`, or nothing else.
+
+    Raises: ConfigError for variables that it does not have.
+    """
+    if not isinstance(root, dict):
+        return False
+    base = root_base(root, url, Variables(variables))
+    return same_origin(base, spec) if base else is_placeless(root)
+
+
 def is_placeless(root: Mapping[str, Any]) -> bool:
     """Whether a document names no server at all, be it one that cannot be used: then the API is where the document is."""
     tables = [table for key in ("paths", "x-ms-paths") if isinstance(table := root.get(key), Mapping)]

@@ -207,7 +207,7 @@ class OpenAPI:
         if named in self._known or not _is_url(spec):
             return named
         elsewhere = not servers.among(named, (spec, *self._settings.origins))
-        if elsewhere and (self._settings.headers or self._server.auth() is not None):
+        if elsewhere and self._has_credentials():
             raise ServerError(
                 f"the document of {self._server.name} names {servers.shown(named)}, which is not where it comes from; "
                 "credentials are not sent there on its word alone",
@@ -225,7 +225,7 @@ class OpenAPI:
         settings = self._settings
         if not named or named in self._known or settings.base_url or settings.socket or _is_url(settings.spec):
             return
-        if not (settings.headers or self._server.auth() is not None) or servers.among(named, settings.origins):
+        if not self._has_credentials() or servers.among(named, settings.origins):
             return
         async with self._vouching:  # of calls that begin together, one reads the document
             if named not in self._known and not await self._names(named):
@@ -282,19 +282,18 @@ class OpenAPI:
             overlays[found.root] = found.files[found.root]
         return bundle, overlays, download.notes
 
+    def _has_credentials(self) -> bool:
+        return bool(self._settings.headers) or self._server.auth() is not None
+
     def _is_home(self, url: str, body: bytes) -> bool:
         """Whether a document that everybody may read says that the API is where it is itself, at the origin of `spec`: then credentials go
         there with every call, and with them the document may say more."""
         from doorward_openapi.document import decompress, parse
 
         settings = self._settings
-        if not (settings.headers or self._server.auth() is not None) or not servers.same_origin(url, settings.spec):
+        if not self._has_credentials() or not servers.same_origin(url, settings.spec):
             return False
         try:
-            root = parse(decompress(body, ""), "")
-            if not isinstance(root, dict):
-                return False
-            base = servers.root_base(root, url, servers.Variables(settings.variables))
+            return servers.is_home(parse(decompress(body, ""), ""), url, settings.spec, settings.variables)
         except ConfigError:  # the compile will tell
             return False
-        return servers.same_origin(base, settings.spec) if base else servers.is_placeless(root)
