@@ -121,6 +121,33 @@ class TestMonty(ExecutorConformance):
         assert not os.path.exists(f"/proc/{pid}")
 
     @pytest.mark.anyio
+    async def test_the_end_of_the_loop_in_a_call(self, host: Any) -> None:
+        """All tasks are cancelled when `serve` ends: a program that waits for a call then ends as cancelled, and not with a defect."""
+        from doorward.types import Program
+
+        waiting = anyio.Event()
+
+        class Waiting(Door):
+            async def call(self, function: str, args: Any, kwargs: Any) -> Any:
+                waiting.set()
+                await anyio.sleep_forever()
+
+        executor = self.executor(host)
+        program = Program("import calc\ncalc.add(1)", deadline=time.monotonic() + 30)
+        sandbox = await executor.open(program)
+        before = asyncio.all_tasks()
+        running = asyncio.ensure_future(sandbox.run(program, Waiting()))
+        await waiting.wait()
+        tasks = asyncio.all_tasks() - before
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        assert all(task.cancelled() for task in tasks)
+        assert running in tasks
+        await sandbox.close()
+        await executor.close()
+
+    @pytest.mark.anyio
     async def test_a_worker_ahead_that_died_is_replaced(self, host: Any) -> None:
         """A worker that is killed while it waits for its program costs nobody a run; another limit is another worker."""
         from doorward.types import Limits, Program

@@ -225,15 +225,14 @@ class _Calls:
         """What came of the work, as the worker wants to be told."""
         task = asyncio.ensure_future(work)
         self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        await asyncio.wait([task])  # is itself cancelled only with the whole loop, at the end of this process
         try:
-            await asyncio.wait([task])
             return {"return_value": task.result()}
         except DoorwardError as error:
             return self.errors.raised(error)
         except asyncio.CancelledError:
             return {"exc_type": "RuntimeError", "message": "the run is over"}
-        finally:
-            self._running.discard(task)
 
 
 def _awaited(code: str) -> set[tuple[int, int]]:
