@@ -140,7 +140,7 @@ def _doorward(path: Path, folder: Path) -> dict[str, Any]:
     import msgspec  # noqa: F401
     import yaml_rs  # noqa: F401
     from doorward import ServerContext
-    from doorward.catalog import Catalog
+    from doorward.catalog.catalog import Catalog
     from doorward_openapi import OpenAPI
 
     source = OpenAPI(ServerContext("api", OpenAPI.Settings(spec=str(path)), folder, folder))

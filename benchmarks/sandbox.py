@@ -17,7 +17,7 @@ from typing import Any
 import peer
 from common import BARE, HERE, PYTHON, Project, connected, median, ms, table
 from doorward import Aliases, ExecutorError, Gateway, Program
-from doorward.config import load
+from doorward.config.config import load
 from program import api
 
 PANDAS = "import pandas as pd\nint(pd.Series([1, 1]).sum())"

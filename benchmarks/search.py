@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from common import Project, ms, openapi, table
-from doorward.catalog import Catalog
+from doorward.catalog.catalog import Catalog
 from doorward.gateway import Gateway
-from doorward.types import Compiled, Function
+from doorward.model.types import Compiled, Function
 
 QUERIES = (
     "list the issues of a repository", "create a customer", "send a message to a channel", "delete pod", "upload a file",

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from common import HERE, Project, at, median, openapi, table
-from doorward.catalog import Catalog
-from doorward.search_words import split_words
+from doorward.catalog.catalog import Catalog
+from doorward.data.words import split_words
 
 SUFFIXES = (".json", ".yaml", ".yml", ".json.zst", ".yaml.zst", ".yml.zst")
 Search = Callable[[str, Sequence[str]], list[str]]

@@ -16,9 +16,9 @@ from typing import Any
 
 from common import at, median, table
 from doorward import Call, Compiled, Function, Gateway, ServerContext, Settings
-from doorward.needles import Forms, Needles
+from doorward.secrets.needles import Forms, Needles
+from doorward.secrets.variants import forms
 from doorward.testing.host import Host
-from doorward.variants import forms
 
 MEBI = 2**20
 SECRET = "q7Xw2Lk9Vb4Nz8Tt"

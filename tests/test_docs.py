@@ -18,11 +18,14 @@ from typing import Any, NamedTuple, get_args
 
 import anyio
 import pytest
-from doorward import Gateway, config, drivers, hookspecs
-from doorward import settings as models
+from doorward import Gateway
 from doorward.cli import COMMANDS
-from doorward.index import GROUPS, installed
+from doorward.config import config
+from doorward.config import settings as models
+from doorward.config.index import GROUPS, installed
 from doorward.mcp import guides
+from doorward.model import drivers
+from doorward.plugins import hookspecs
 from doorward_sandbox_monty.modules import LIBRARY
 from pydantic import ByteSize
 
@@ -126,8 +129,8 @@ def test_toml_snippets_are_configurations(snippet: Snippet, tmp_path: Path) -> N
     (tmp_path / "doorward.toml").write_text(f'state = "state"\n{snippet.text}' if "state" not in data else snippet.text, encoding="utf-8")
     loaded = config.load(tmp_path / "doorward.toml", environ={})
     assert loaded.broken == {}
-    from doorward.distribution import find_index
-    from doorward.plugins import Plugins
+    from doorward.config.distribution import find_index
+    from doorward.plugins.manager import Plugins
 
     plugins = Plugins(find_index())
     tables = [("executor", loaded.config.executors), ("cache", loaded.config.caches), ("plugin", loaded.config.hooks)]
@@ -237,7 +240,7 @@ def _written(value: Any) -> str:
 
 def test_variables_that_are_no_keys_are_documented() -> None:
     """What `DOORWARD_*` means besides keys."""
-    from doorward.environment import NOT_SETTINGS
+    from doorward.config.environment import NOT_SETTINGS
 
     assert set(rows("docs/configuration.md", "## Environment")) >= NOT_SETTINGS
 
@@ -275,8 +278,8 @@ def test_every_kind_of_plugin_is_documented() -> None:
 
 def test_settings_of_sources_and_auth_are_named() -> None:
     """docs/configuration.md names the keys of each source and auth type that is installed here."""
-    from doorward.distribution import find_index
-    from doorward.plugins import Plugins
+    from doorward.config.distribution import find_index
+    from doorward.plugins.manager import Plugins
 
     plugins, shown = Plugins(find_index()), rows("docs/configuration.md", "## `[servers.NAME]`")
     for kind in ("source", "auth"):

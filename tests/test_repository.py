@@ -16,7 +16,7 @@ from typing import Any
 
 import doorward
 import pytest
-from doorward.index import GROUPS
+from doorward.config.index import GROUPS
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent

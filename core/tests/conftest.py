@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import json
 import sys
 import types as pytypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +34,9 @@ from doorward import (
     Skipped,
     Unsupported,
 )
+from doorward.catalog.catalog import Catalog
+from doorward.cli import main
+from doorward.config.index import Index
 from hypothesis import strategies as st
 
 
@@ -263,3 +270,61 @@ def schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 ANY = st.recursive(schemas(JSON), schemas, max_leaves=6)
+
+
+# The command line
+
+
+@dataclass(frozen=True)
+class CommandEnded:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Cli = Callable[..., CommandEnded]
+
+
+@pytest.fixture
+def cli(doorward_host: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Runs a command line in the host's folder, with what is installed there."""
+    monkeypatch.chdir(doorward_host.folder)
+    monkeypatch.setenv("DOORWARD_STATE_DIR", str(doorward_host.folder / "state"))
+    for module in ("config.distribution", "gateway"):
+        monkeypatch.setattr(f"doorward.{module}.find_index", lambda: Index(doorward_host.entries))
+
+    def run(*words: str) -> CommandEnded:
+        capsys.readouterr()
+        code = 0
+        try:
+            main(words)
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        return CommandEnded(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def project(cli: Cli, doorward_host: Any) -> Cli:
+    """The command line beside a configuration with the server `weather`."""
+    doorward_host.write(CONFIG)
+    return cli
+
+
+# A catalog
+
+
+def function(name: str, summary: str = "", **fields: object) -> Function:
+    return Function("s", name, fields.pop("id", name), summary, **fields)  # type: ignore[arg-type]
+
+
+def stored(folder: Path, *functions: Function) -> Catalog:
+    catalog = Catalog(folder / "catalog.db")
+    catalog.store("s", Compiled(functions, {"Thing": {"type": "object"}}), fingerprint="f", settings="c", ms=1)
+    catalog.refresh()
+    return catalog

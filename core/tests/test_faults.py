@@ -14,9 +14,10 @@ from typing import Any
 import anyio
 import pytest
 import structlog
-from doorward import CachedProgram, Compiled, Function, Settings, catalog_file
-from doorward.catalog import Catalog
-from doorward.errors import StateError
+from doorward import CachedProgram, Compiled, Function, Settings
+from doorward.catalog import file
+from doorward.catalog.catalog import Catalog
+from doorward.model.errors import StateError
 
 from .conftest import InProcess, Weather
 
@@ -110,10 +111,10 @@ async def test_a_locked_catalog_keeps_nobody(weather: Any, how: str) -> None:
 @pytest.mark.parametrize("how", HOLDERS.values(), ids=HOLDERS)
 async def test_a_catalog_that_is_locked_at_the_start(weather: Any, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A gateway starts although the catalog is locked, runs what needs no function, and reads it as soon as it can be had."""
-    monkeypatch.setattr("doorward.catalog.OPEN_WAIT", 0.05)
-    monkeypatch.setattr("doorward.catalog_writer.WRITE_WAIT", 0.05)
-    monkeypatch.setattr("doorward.upkeep.PAUSE", 0.05)
-    monkeypatch.setattr("doorward.upkeep.ROUND", 0.02)
+    monkeypatch.setattr("doorward.catalog.catalog.OPEN_WAIT", 0.05)
+    monkeypatch.setattr("doorward.catalog.writer.WRITE_WAIT", 0.05)
+    monkeypatch.setattr("doorward.servers.background_refresh.PAUSE", 0.05)
+    monkeypatch.setattr("doorward.servers.background_refresh.ROUND", 0.02)
     async with weather.gateway(CONFIG) as gate:
         await gate.ready()
         file = gate.catalog.path
@@ -131,7 +132,7 @@ async def test_a_catalog_that_is_locked_at_the_start(weather: Any, how: str, mon
 @pytest.mark.parametrize("harm", [removed, cleaned, emptied, replaced, broken_in_the_middle])
 async def test_a_catalog_that_is_lost_while_it_serves(weather: Any, harm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A catalog that is removed, emptied, replaced or broken under a gateway is compiled again, with one line that says so."""
-    monkeypatch.setattr("doorward.upkeep.ROUND", 0.02)
+    monkeypatch.setattr("doorward.servers.background_refresh.ROUND", 0.02)
     async with weather.gateway(CONFIG) as gate:
         assert (await gate.execute(CALL)).ok
         file = gate.catalog.path
@@ -154,7 +155,7 @@ async def test_a_catalog_that_is_lost_while_it_serves(weather: Any, harm: Any, m
 @pytest.mark.parametrize("harm", [removed, cleaned, replaced])
 async def test_what_was_removed_is_served_as_it_was(weather: Any, harm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until the new catalog has what the old one had, everybody works with the old one."""
-    monkeypatch.setattr("doorward.upkeep.ROUND", 1000.0)
+    monkeypatch.setattr("doorward.servers.background_refresh.ROUND", 1000.0)
     async with weather.gateway(CONFIG) as gate:
         assert (await gate.execute(CALL)).ok
         harm(gate.catalog.path)
@@ -228,7 +229,7 @@ class Stuck:
 
 async def test_keeping_holds_no_answer(weather: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer does not wait for a cache that does not answer, and says that the program was not kept; the next ones do not even ask."""
-    monkeypatch.setattr("doorward.kept.KEEPING", 0.05)
+    monkeypatch.setattr("doorward.runs.program_cache.KEEPING", 0.05)
     weather.install("cache", "stuck", Stuck)
     Stuck.asked = 0
     async with weather.gateway(CONFIG.replace('"none"', '"stuck"')) as gate:
@@ -250,7 +251,7 @@ async def test_writers_make_no_file_in_passing(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path / "state/catalog.db")
     catalog.path.unlink()
     with pytest.raises(sqlite3.OperationalError):
-        catalog_file.connect(catalog.path, 0)
+        file.connect(catalog.path, 0)
     assert not catalog.path.exists()
     catalog.store("s", Compiled([Function("s", "f", "f")]), fingerprint="f", settings="c", ms=1)
     assert catalog.lost
@@ -263,7 +264,7 @@ async def test_writers_make_no_file_in_passing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("configured", [True, False])
 def test_a_log_that_cannot_be_written_stops_nothing(monkeypatch: pytest.MonkeyPatch, configured: bool) -> None:
     """Where standard error is a file on a full disk, events are lost, and nothing else: an event is no reason to fail."""
-    first = "from doorward.cli import logs\nfrom doorward.secrets import Secrets\nlogs.configure(Secrets(environ={}), 'debug')\n"
+    first = "from doorward.cli import logs\nfrom doorward.secrets.store import Secrets\nlogs.configure(Secrets(environ={}), 'debug')\n"
     code = (first if configured else "") + "from doorward import log\nfor _ in range(3):\n    log.warning('x' * 10000)\n"
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([sys.executable, "-c", f"{code}print('done')"], stderr=full, stdout=subprocess.PIPE, text=True, check=False)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from doorward import ConfigError, Finding, Outcome, PluginError, UnknownName, hookimpl
+from doorward.describe.outcome_text import as_dict, as_text
 from doorward.gateway import Gateway
-from doorward.results import as_dict, as_text
 
 from .conftest import CONFIG, InProcess, MemoryCache, Weather
 

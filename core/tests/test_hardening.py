@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 from doorward import ApiError, Call, Compiled, Function, InvalidArguments, LimitExceeded, ServerError, Unsupported, hookimpl
-from doorward.artefacts import Artefacts
-from doorward.programs import awaited, parameters
-from doorward.results import as_text
-from doorward.scrubber import MOST_OF_BODY
+from doorward.calls.artefacts import Artefacts
+from doorward.describe.outcome_text import as_text
+from doorward.runs.program_text import awaited, parameters
+from doorward.secrets.scrubber import MOST_OF_BODY
 
 from .conftest import CONFIG, InProcess, MemoryCache, Weather
 
@@ -58,7 +58,7 @@ async def test_compiling_reveals_nothing(doorward_host: Any, monkeypatch: pytest
 
 def test_processes_that_start_together_share_a_catalog(tmp_path: Path) -> None:
     """Six first starts at once make one catalog, which all of them see."""
-    code = "import sys, pathlib, doorward.catalog as c; print(c.Catalog(pathlib.Path(sys.argv[1])).path.stat().st_ino)"
+    code = "import sys, pathlib, doorward.catalog.catalog as c; print(c.Catalog(pathlib.Path(sys.argv[1])).path.stat().st_ino)"
     running = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "catalog.db")], stdout=subprocess.PIPE) for _ in range(6)]
     made = [process.communicate()[0] for process in running]
     assert all(process.returncode == 0 for process in running)
@@ -311,7 +311,7 @@ async def test_half_a_surrogate_pair_costs_nobody_a_server(doorward_host: Any) -
 
 def test_library_logs_show_no_variables(capfd: Any) -> None:
     """Without a configuration of structlog's, tracebacks on standard error hold no local variables."""
-    from doorward.logs import log
+    from doorward.host.logs import log
 
     hidden = CANARY
     try:
@@ -328,7 +328,7 @@ async def test_numbers_and_more_encodings_are_scrubbed(doorward_host: Any) -> No
     """A numeric key echoed as a number, upper case, wrapped base64, entities and latin-1 do not come through. CONTRACT: AUT-12."""
     from base64 import encodebytes
 
-    from doorward.secrets import Secrets
+    from doorward.secrets.store import Secrets
 
     secrets = Secrets(environ={})
     for value in ("1234567890", "pässword-" + "x" * 80):

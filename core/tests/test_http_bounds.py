@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 import uvicorn
-from doorward import logs
+from doorward.config.settings import HttpSettings, origin_of
+from doorward.host import logs
 from doorward.mcp import connections, http_sessions, requests
 from doorward.mcp.clients import PRINCIPAL
 from doorward.mcp.connections import Connection, Connections, of_address
 from doorward.mcp.http_sessions import HttpSessions, Refused
 from doorward.mcp.requests import LARGE, Requests
 from doorward.mcp.transports import serve_http
-from doorward.settings import HttpSettings, origin_of
 from starlette.applications import Starlette
 from starlette.routing import Route
 
@@ -302,7 +302,8 @@ async def test_a_server_that_does_not_get_ready_leaves_nothing(doorward_host: An
         raise BrokenPipeError
 
     def tasks() -> set[str]:
-        return {name for task in asyncio.all_tasks() if not (name := f"{task.get_name()} {task.get_coro()}").startswith("doorward.upkeep")}
+        named = [f"{task.get_name()} {task.get_coro()}" for task in asyncio.all_tasks()]
+        return {name for name in named if not name.startswith("doorward.servers.background_refresh")}
 
     async with doorward_host.gateway(CONFIG) as gate:
         before = tasks()

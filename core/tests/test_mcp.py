@@ -8,11 +8,12 @@ from typing import Any
 import anyio
 import jsonschema_rs
 import pytest
-from doorward import exposed, hookimpl
+from doorward import hookimpl
 from doorward.mcp import RawPrompt, RawResource, RawTool, guides
 from doorward.mcp.server import build
 from doorward.mcp.tools import SKILL, SKILLS, SURFACES
-from doorward.types import Function
+from doorward.model.types import Function
+from doorward.servers import direct_tools
 from mcp import MCPError
 from mcp.client.client import Client
 
@@ -292,4 +293,4 @@ def test_instructions_are_not_cut() -> None:
 
 def test_no_direct_tool_is_called_as_one_of_ours() -> None:
     """What exposed functions may not be called is every tool that there is."""
-    assert {tool.name for tool in [*SURFACES["standard"], SKILLS, SKILL]} == exposed.OURS
+    assert {tool.name for tool in [*SURFACES["standard"], SKILLS, SKILL]} == direct_tools.OURS

@@ -19,7 +19,7 @@ from doorward import Capabilities, Door, Ended, ExecutorError, Failure, LimitExc
 from doorward.sandbox import trials_of_limits
 from doorward.sandbox.probes import probe, summary
 
-from .test_cli import Cli, cli, project  # noqa: F401 - fixtures
+from .conftest import Cli
 
 LIMITS = Limits(memory=64 * 2**20, processes=16)
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the executor below, which isolates nothing, is for Linux")
@@ -135,7 +135,7 @@ async def test_an_end_that_is_no_limit_is_no_proof() -> None:
     assert all("it died" in p.says for p in found)
 
 
-def test_the_command(project: Cli, doorward_host: Any) -> None:  # noqa: F811
+def test_the_command(project: Cli, doorward_host: Any) -> None:
     """`doorward sandbox` lists, builds and probes executors, and ends with 1 if isolation does not hold."""
     doorward_host.install("executor", "bare", Bare)
     doorward_host.install("executor", "holding", Holding)
@@ -166,7 +166,7 @@ def test_the_command(project: Cli, doorward_host: Any) -> None:  # noqa: F811
 
 
 @pytest.mark.parametrize("action", ["probe", "build"])
-def test_the_command_without_an_executor(project: Cli, doorward_host: Any, action: str) -> None:  # noqa: F811
+def test_the_command_without_an_executor(project: Cli, doorward_host: Any, action: str) -> None:
     """As `doctor` says it: nothing is no success."""
     doorward_host.write("executor = []\nplugins = []")
     ended = project("sandbox", action)
@@ -177,7 +177,7 @@ async def _sick(self: Any) -> list[str]:
     raise ExecutorError("it is not there", hint="Install it.")
 
 
-def test_doctor_shows_what_holds(project: Cli, doorward_host: Any) -> None:  # noqa: F811
+def test_doctor_shows_what_holds(project: Cli, doorward_host: Any) -> None:
     """What each executor uses, then one line of what held; what did not, with its sentence."""
     doorward_host.install("executor", "bare", Bare)
     doorward_host.install("executor", "holding", Holding)

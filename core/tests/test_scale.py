@@ -9,14 +9,17 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from doorward import Compiled, Function, ServerContext, catalog, patterns, upkeep
-from doorward.cursors import cursor_at, page
-from doorward.errors import InvalidArguments
+from doorward import Compiled, Function, ServerContext
+from doorward.access import patterns
+from doorward.access.policy import matches
+from doorward.catalog import catalog
+from doorward.config.settings import Settings
+from doorward.data.cursors import cursor_at, page
 from doorward.gateway import Gateway
 from doorward.mcp.server import build
 from doorward.mcp.tools import SERVERS
-from doorward.policy import matches
-from doorward.settings import Settings
+from doorward.model.errors import InvalidArguments
+from doorward.servers import background_refresh
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp.client import Client
@@ -287,7 +290,7 @@ async def test_not_all_servers_are_compiled_at_once(doorward_host: Any, monkeypa
 
     running: list[str] = []
     most: list[int] = []
-    monkeypatch.setattr(upkeep, "AT_ONCE", 5)
+    monkeypatch.setattr(background_refresh, "AT_ONCE", 5)
     doorward_host.install("source", "slow", Slow)
     text = 'executor = "inprocess"\nplugins = []\n' + "".join(f'[servers.s{n}]\nsource = "slow"\n' for n in range(30))
     async with doorward_host.gateway(text) as gate:
@@ -353,7 +356,7 @@ def test_patterns_read_once_mean_what_each_of_them_means(written: list[str], nam
     """A set and one expression decide as the patterns one by one do, wildcards, brackets and names of whole servers included."""
     from fnmatch import fnmatchcase
 
-    from doorward.names import qualified
+    from doorward.model.names import qualified
 
     assert patterns.Patterns(written).fit(name) == any(p == name or fnmatchcase(name, p) for p in written)
     it = Function(name, function, id)
@@ -381,7 +384,7 @@ def test_pages_are_the_whole(whole: list[int], limit: int) -> None:
 async def test_misspelt_patterns_are_logged_beside_the_start(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A gateway that serves says which patterns fit no server; one that is opened for a single question does not look."""
     import anyio
-    from doorward import principals
+    from doorward.access import principals
 
     told: list[str] = []
     monkeypatch.setattr(principals.log, "warning", lambda event, **more: told.append(more.get("what", "")))

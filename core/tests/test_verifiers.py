@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from doorward import PluginError, hookimpl
+from doorward.config.settings import OAuthSettings
 from doorward.mcp.clients import principal_of
 from doorward.mcp.issuer import Keys, Unavailable
 from doorward.mcp.verifiers import Verifiers
-from doorward.settings import OAuthSettings
 from mcp.server.auth.provider import AccessToken
 
 from .conftest import CONFIG

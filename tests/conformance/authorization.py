@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import tomli_w
 from doorward import Gateway
-from doorward.config import load
+from doorward.config.config import load
 
 CALL = "name = ''\nimport doorward\nresult = await doorward.call(name, {})"
 LOGINS = 3

@@ -18,7 +18,7 @@ from typing import Any
 import tomli_w
 from authorization import scenario as authorization
 from doorward import Gateway
-from doorward.config import load
+from doorward.config.config import load
 
 CALL = "name = ''\narguments = {}\nimport doorward\nresult = await doorward.call(name, arguments)"
 

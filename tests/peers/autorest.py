@@ -17,7 +17,7 @@ from typing import Any
 
 import tomli_w
 from doorward import Function, Gateway
-from doorward.config import load
+from doorward.config.config import load
 
 from .peer import CACHE, absent, answers, free_port, program, running
 

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 import pytest
 from doorward import Gateway
-from doorward.config import load
+from doorward.config.config import load
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".venv/peers"

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 import tomli_w
-from doorward.catalog import Catalog
+from doorward.catalog.catalog import Catalog
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import ElicitResult, Tool

@@ -16,7 +16,8 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from doorward import ConfigError, config
+from doorward import ConfigError
+from doorward.config import config
 from doorward.mcp.endpoint import Endpoint
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client

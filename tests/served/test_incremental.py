@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from doorward import Gateway
-from doorward.catalog import Catalog
+from doorward.catalog.catalog import Catalog
 
 from .product import Project, web_of
 

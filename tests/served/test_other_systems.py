@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward.runtime import Runtime
+from doorward.compat.runtime import Runtime
 
 from .conftest import LIMITS, SHELF
 from .product import Agent, Api, Project, apart

@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 from doorward import Gateway, Refused
-from doorward.config import load
+from doorward.config.config import load
 from mcp_types import ResourceListChangedNotification, ToolListChangedNotification
 
 from .product import BASE, Answering, Project, connected, web

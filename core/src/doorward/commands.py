@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from doorward.cli.common import Project, common, print_json, say, table
 from doorward.cli.compile import client_command, compile_now
-from doorward.cli.project import begin
-from doorward.cli.servers import block, put_server, server_name, servers_of
-from doorward.cli.variables import Variables, variable, write_env
-from doorward.files import beside
-from doorward.files import write as write_file
-from doorward.hiding import hide, hide_arguments, is_named_secret
-from doorward.references import Reference, escaped, find, is_plain, joined, to_variable, unescaped
+from doorward.cli.configuring.project import begin
+from doorward.cli.configuring.servers import block, put_server, server_name, servers_of
+from doorward.cli.configuring.variables import Variables, variable, write_env
+from doorward.host.files import beside
+from doorward.host.files import write as write_file
+from doorward.secrets.detection import hide, hide_arguments, is_named_secret
+from doorward.secrets.references import Reference, escaped, find, is_plain, joined, to_variable, unescaped
 
 __all__ = [
     "Project",

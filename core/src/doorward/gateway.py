@@ -5,7 +5,6 @@ async with Gateway.open("doorward.toml") as gate:
 """
 
 from __future__ import annotations
-
 import contextlib
 import secrets as tokens
 import time
@@ -16,33 +15,36 @@ from typing import Any
 
 import anyio
 
-from doorward import config, files, needles, programs
-from doorward.artefacts import Artefacts, Page
-from doorward.broker import Broker
-from doorward.catalog import Catalog
-from doorward.config import Loaded
-from doorward.discovery import Discovery
-from doorward.distribution import find_index
-from doorward.door import RunDoor
-from doorward.drivers import Client
-from doorward.errors import ConfigError, DoorwardError, InvalidArguments
-from doorward.executors import Executors
-from doorward.exposed import Exposed
-from doorward.index import Index
-from doorward.kept import Kept, again
-from doorward.offload import done, is_large
-from doorward.plugins import Plugins
-from doorward.policy import Policy, narrowing
-from doorward.principals import Principals
-from doorward.rate import Rate
-from doorward.reconfiguration import Reconfiguration
-from doorward.records import Report
-from doorward.runs import Runs, failure, succeeded, written
-from doorward.servers import Servers
-from doorward.sessions import Session, Sessions
-from doorward.skills import Skills
-from doorward.types import LOCAL, File, Limits, Outcome, Program
-from doorward.upkeep import Upkeep, recover, steadily
+from doorward.access.policy import Policy, narrowing
+from doorward.access.principals import Principals
+from doorward.access.rate_limit import Rate
+from doorward.calls.artefacts import Artefacts, Page
+from doorward.calls.broker import Broker
+from doorward.catalog.catalog import Catalog
+from doorward.catalog.function_codec import Report
+from doorward.config import config
+from doorward.config.config import Loaded
+from doorward.config.distribution import find_index
+from doorward.config.index import Index
+from doorward.data.offload import done, is_large
+from doorward.host import files
+from doorward.model.drivers import Client
+from doorward.model.errors import ConfigError, DoorwardError, InvalidArguments
+from doorward.model.types import LOCAL, File, Limits, Outcome, Program
+from doorward.plugins.manager import Plugins
+from doorward.program_api.discovery import Discovery
+from doorward.runs import program_text
+from doorward.runs.executors import Executors
+from doorward.runs.program_cache import Kept, again
+from doorward.runs.run_context import RunDoor
+from doorward.runs.runner import Runs, failure, succeeded, written
+from doorward.runs.sessions import Session, Sessions
+from doorward.secrets import needles
+from doorward.servers.background_refresh import Upkeep, recover, steadily
+from doorward.servers.direct_tools import Exposed
+from doorward.servers.reconfiguration import Reconfiguration
+from doorward.servers.registry import Servers
+from doorward.servers.skills import Skills
 
 PATIENCE = 10.0
 """Seconds that a caller waits for servers that have never been compiled."""
@@ -185,11 +187,11 @@ class Gateway:
         try:
             self._admit(principal)
             await self.ready()
-            code = programs.received(code, self.limits.code)
-            known = programs.parameters_if_readable(code)
+            code = program_text.received(code, self.limits.code)
+            known = program_text.parameters_if_readable(code)
             values = self._artefacts.in_params(params or {}, principal)
-            programs.check({k: v for k, v in values.items() if k in known}, known)
-            programs.check_names(values)
+            program_text.check({k: v for k, v in values.items() if k in known}, known)
+            program_text.check_names(values)
             program = self._program(code, values, description, functions, timeout, principal)
             session = await self._sessions.get(session_id, principal) if session_id else None
         except DoorwardError as error:
@@ -212,7 +214,7 @@ class Gateway:
             await self.ready()
             kept = await self._kept.get(cache_id, principal)
             values = self._artefacts.in_params(params or {}, principal)
-            programs.check(values, kept.params)
+            program_text.check(values, kept.params)
             program = self._program(kept.code, {**kept.params, **values}, kept.description, kept.functions, timeout, principal)
         except DoorwardError as error:
             return self._refused(error, "", principal)

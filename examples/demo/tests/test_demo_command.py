@@ -85,7 +85,7 @@ def test_an_interrupted_demo_leaves_no_process(tmp_path: Path, ending: str, code
 
 def test_the_key_is_in_nothing_that_is_written(tmp_path: Path) -> None:
     """With a key of our choice and the folder kept, no file and nothing told holds it, in any encoding that core knows."""
-    from doorward.variants import forms
+    from doorward.secrets.variants import forms
 
     canary = 'demo-c4n+ry/&<"=%~9ZqW'
     told = Told(lambda step: None)

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from doorward import Gateway
-from doorward.config import load
+from doorward.config.config import load
 
 EXAMPLES = Path(__file__).parents[2]
 SKILLS = sorted((EXAMPLES / "skills").iterdir())

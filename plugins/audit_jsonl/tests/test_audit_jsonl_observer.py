@@ -20,7 +20,8 @@ from typing import Any
 import pluggy
 import pytest
 import structlog
-from doorward import Call, CallRecord, ConfigError, Failure, Function, Outcome, PluginContext, Program, hookspecs
+from doorward import Call, CallRecord, ConfigError, Failure, Function, Outcome, PluginContext, Program
+from doorward.plugins import hookspecs
 from doorward_audit_jsonl import AuditLog
 from pydantic import ValidationError
 

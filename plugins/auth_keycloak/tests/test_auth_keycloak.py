@@ -11,8 +11,8 @@ from typing import Any
 import httpx2
 import pytest
 from doorward import ConfigError, DoorwardError, LoginRefused, PluginContext, quoted
-from doorward.config import validate
-from doorward.secrets import Secrets
+from doorward.config.config import validate
+from doorward.secrets.store import Secrets
 from doorward.testing import AuthConformance, check_driver, check_light_import
 from doorward_auth_keycloak import Keycloak
 

@@ -10,8 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 from doorward import PluginContext
-from doorward.config import validate
-from doorward.secrets import Secrets
+from doorward.config.config import validate
+from doorward.secrets.store import Secrets
 from doorward_auth_oauth2 import OAuth2
 
 from .more_grants import register

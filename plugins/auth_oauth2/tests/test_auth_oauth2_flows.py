@@ -13,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from doorward import ConfigError, MissingSecret, PluginContext, Secret, ServerError, Settings, Template
-from doorward.config import validate
+from doorward.config.config import validate
 from doorward.credentials import renewal
 from doorward_auth_oauth2 import OAuth2, OAuth2Settings, device
 

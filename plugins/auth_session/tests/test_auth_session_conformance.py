@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from doorward import ConfigError
-from doorward.config import validate
-from doorward.secrets import Secrets
+from doorward.config.config import validate
+from doorward.secrets.store import Secrets
 from doorward.testing import AuthConformance, check_driver, check_light_import
 from doorward_auth_session import Session
 

@@ -14,8 +14,8 @@ import httpx2
 import pytest
 import structlog
 from doorward import ConfigError, MissingSecret, PluginContext, ServerError
-from doorward.config import validate
-from doorward.secrets import Secrets
+from doorward.config.config import validate
+from doorward.secrets.store import Secrets
 from doorward_auth_static import ApiKeyAuth, BasicAuth, JwtAuth, StaticAuth, expiry
 
 KEY = "k3y-of-the-door"

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 from doorward import ConfigError, ServerError, Settings
-from doorward.auths import Auths
+from doorward.servers.auths import Auths
 from doorward.testing import Host
 
 from .conftest import Api

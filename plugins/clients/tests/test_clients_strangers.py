@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward.cli.variables import Variables
+from doorward.cli.configuring.variables import Variables
 from doorward.commands import Project
-from doorward.references import find
-from doorward.secrets import Secrets
-from doorward.settings import expand
+from doorward.config.settings import expand
+from doorward.secrets.references import find
+from doorward.secrets.store import Secrets
 from doorward_clients.clients import Machine
 from doorward_clients.found import Search
 from doorward_clients.planning import Plan

@@ -9,7 +9,8 @@ from typing import Any
 
 import pluggy
 import pytest
-from doorward import Finding, Limits, PluginContext, Program, hookspecs
+from doorward import Finding, Limits, PluginContext, Program
+from doorward.plugins import hookspecs
 from doorward_guard_ast import AstGuard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 from doorward import Call, Function, ServerContext
-from doorward.config import validate
-from doorward.secrets import Secrets
+from doorward.config.config import validate
+from doorward.secrets.store import Secrets
 from doorward_mcp_upstream.settings import MCPSettings
 from doorward_mcp_upstream.upstream import Upstream
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from doorward import ConfigError
-from doorward.config import validate
-from doorward.secrets import Secrets
+from doorward.config.config import validate
+from doorward.secrets.store import Secrets
 from doorward_mcp_upstream.breaker import Breaker
 from doorward_mcp_upstream.settings import MCPSettings
 from doorward_mcp_upstream.stderr import StderrLog

@@ -8,7 +8,8 @@ import sys
 
 import jsonschema_rs
 import pytest
-from doorward import ConfigError, ServerError, cards
+from doorward import ConfigError, ServerError
+from doorward.describe import cards
 from doorward_openapi import routes, variants
 
 pytestmark = pytest.mark.anyio

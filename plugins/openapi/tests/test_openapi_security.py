@@ -271,8 +271,8 @@ KEYS = {
 @given(st.dictionaries(TEXT, SCHEME, min_size=1, max_size=3), st.lists(TEXT, max_size=3))
 def test_openapi_hostile_schemes(schemes, scopes):
     """Whatever a document holds, what is written parses as TOML, has our keys only, and names our variables only."""
-    from doorward.cli.servers import block
-    from doorward.secrets import Secrets
+    from doorward.cli.configuring.servers import block
+    from doorward.secrets.store import Secrets
     from doorward_openapi.compiler import compile_document
     from doorward_openapi.refs import Bundle
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
-from doorward import ConfigError, ServerContext, cards, signatures
+from doorward import ConfigError, ServerContext
+from doorward.describe import cards, signatures
 from doorward.testing.cards import faults
 from doorward_openapi import OpenAPI
 from doorward_openapi.document import decompress, parse

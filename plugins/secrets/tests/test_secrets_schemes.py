@@ -19,10 +19,10 @@ import keyring.backend
 import keyring.errors
 import pytest
 from doorward import ConfigError, Gateway, MissingSecret, PluginContext, Template
-from doorward.config import load, validate
-from doorward.distribution import find_index
-from doorward.index import Index
-from doorward.secrets import Secrets
+from doorward.config.config import load, validate
+from doorward.config.distribution import find_index
+from doorward.config.index import Index
+from doorward.secrets.store import Secrets
 from doorward.testing import check_light_import
 from doorward_secrets import Command, Keyring
 from doorward_secrets import kept as kept_module

@@ -135,12 +135,12 @@ for folder in ("/work", "/root", "/home", "/srv"):
             reached.append(f"{folder}/{name}")
 """),
     Attack("modules of the gateway", """
-for name in ("doorward.gateway", "doorward.secrets", "doorward.config", "mcp", "httpx2", "pydantic_core", "doorward_sandbox_nsjail", "doorward_sandbox_docker"):
+for name in ("doorward.gateway", "doorward.secrets.store", "doorward.config.config", "mcp", "httpx2", "pydantic_core", "doorward_sandbox_nsjail", "doorward_sandbox_docker"):
     if name in sys.modules:
         reached.append("loaded: " + name)
 import gc
 for thing in gc.get_objects():
-    if type(thing).__module__.startswith(("doorward.gateway", "doorward.broker", "doorward.secrets", "doorward.config")):
+    if type(thing).__module__.startswith(("doorward.gateway", "doorward.calls", "doorward.secrets", "doorward.config")):
         reached.append(repr(type(thing)))
 """),
 ]  # fmt: skip

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from doorward.index import Entry
+    from doorward.config.index import Entry
 
 COMMANDS = {
-    "init": ("project", "Write a doorward.toml to start from"),
-    "add": ("add", "Add a server to the configuration, and compile it"),
+    "init": ("configuring.project", "Write a doorward.toml to start from"),
+    "add": ("configuring.add", "Add a server to the configuration, and compile it"),
     "compile": ("compile", "Turn the servers' documents into functions"),
     "clean": ("compile", "Forget everything that was compiled"),
     "list": ("catalog", "List the servers, or the functions of one"),
@@ -67,8 +67,8 @@ def _command(word: str) -> object:
         return getattr(import_module(f"doorward.cli.{COMMANDS[word][0]}"), word)
     plugins = _plugin_commands()
     if word in plugins:
-        from doorward.distribution import find_index
-        from doorward.plugins import Plugins
+        from doorward.config.distribution import find_index
+        from doorward.plugins.manager import Plugins
 
         return Plugins(find_index()).driver("command", word)
     if word in WELL_KNOWN:
@@ -82,7 +82,7 @@ def _command(word: str) -> object:
 
 def _plugin_commands() -> dict[str, Entry]:
     """The commands that other distributions bring, by name; nothing of them is imported."""
-    from doorward.distribution import find_index
+    from doorward.config.distribution import find_index
 
     return {entry.name: entry for entry in find_index().of("command")}
 

@@ -16,7 +16,7 @@ from doorward.cli.common import Project, common, pairs, parsed, plain, print_jso
 
 if TYPE_CHECKING:
     from doorward.gateway import Gateway
-    from doorward.types import Artefact
+    from doorward.model.types import Artefact
 
 
 @click.command()
@@ -143,8 +143,8 @@ async def _call(
 ) -> tuple[Any, bytes, Sequence[str]]:
     """The result; if `whole` is wanted, all its bytes; and notes of the files within it, which are saved in `folder`."""
     async with project.gateway(only=[name]) as gate:
-        from doorward.arguments import fits, takes_file
-        from doorward.types import LOCAL
+        from doorward.calls.arguments import fits, takes_file
+        from doorward.model.types import LOCAL
 
         function = gate.broker.find(name, LOCAL)
         values = {
@@ -154,7 +154,7 @@ async def _call(
             for key, text in texts.items()
         }
         result = await gate.call(function.qualified, given | values)
-        from doorward.artefacts import handle
+        from doorward.calls.artefacts import handle
         from doorward.cli.run import saved
 
         alone = handle(result) is not None and folder is None
@@ -163,8 +163,8 @@ async def _call(
 
 def _within(value: Any) -> Iterator[Artefact]:
     """The artefacts in a result."""
-    from doorward.artefacts import handle
-    from doorward.types import Artefact
+    from doorward.calls.artefacts import handle
+    from doorward.model.types import Artefact
 
     if uri := handle(value):
         yield Artefact(uri, value.get("type", ""), value.get("bytes", 0), value.get("name", ""))

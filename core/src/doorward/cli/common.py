@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from doorward.errors import DoorwardError
-from doorward.quoting import indented
+from doorward.data.quoting import indented
+from doorward.model.errors import DoorwardError
 
 if TYPE_CHECKING:
-    from doorward.config import Loaded
+    from doorward.config.config import Loaded
     from doorward.gateway import Gateway
 
 EXIT = {"config": 2, "policy": 3, "guard": 3, "limit": 3}
@@ -43,8 +43,8 @@ class Project:
 
     def load(self) -> Loaded:
         """The configuration, with logging set up as it says. Raises: ConfigError."""
-        from doorward import config
         from doorward.cli import logs
+        from doorward.config import config
 
         loaded = config.load(self.config, env_file=self.env_file)
         logs.configure(loaded.secrets, logs.level(loaded))
@@ -59,9 +59,9 @@ class Project:
         `ready`: servers that have no compile under this configuration get one; `warn`: those that are broken are told; both hold for
         those alone that `only` names, by their functions or as a whole, if it is given.
         """
-        from doorward.config import module_name
+        from doorward.config.config import module_name
         from doorward.gateway import Gateway
-        from doorward.names import qualified
+        from doorward.model.names import qualified
 
         asked = None if only is None else {module_name(qualified(name).partition(".")[0]) for name in only}
         async with Gateway.open(loaded or self.load(), compile=False) as gate:

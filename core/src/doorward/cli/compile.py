@@ -15,14 +15,14 @@ import anyio
 import click
 
 from doorward.cli.common import Project, common, described, plain, print_json, say
-from doorward.quoting import indented
+from doorward.data.quoting import indented
 
 if TYPE_CHECKING:
-    from doorward.cli.suggest import Advice
-    from doorward.config import Loaded
-    from doorward.errors import DoorwardError
+    from doorward.catalog.function_codec import Report
+    from doorward.cli.configuring.suggest import Advice
+    from doorward.config.config import Loaded
     from doorward.gateway import Gateway
-    from doorward.records import Report
+    from doorward.model.errors import DoorwardError
 
 SHOWN = 10
 """Skipped operations and warnings of a server that are listed without `--verbose`."""
@@ -51,11 +51,12 @@ def compile(project: Project, servers: tuple[str, ...], dry_run: bool, force: bo
 def clean(project: Project, again: bool) -> int:
     """Remove the catalog: everything that was compiled."""
 
-    from doorward import catalog_file, files
+    from doorward.catalog import file
+    from doorward.host import files
 
     catalog = project.load().state_folder() / "catalog.db"
     with files.alone(catalog):
-        removed = [str(file) for file in catalog_file.remove(catalog)]
+        removed = [str(file) for file in file.remove(catalog)]
     if again:
         return compile_now(project, ())
     if project.json:
@@ -140,7 +141,7 @@ class _Result:
 
 async def _results(gate: Gateway, wanted: tuple[str, ...], dry_run: bool, force: bool) -> dict[str, _Result]:
     from doorward.cli.progress import progress
-    from doorward.names import some
+    from doorward.model.names import some
 
     known = [*gate.servers.configured, *(name for name in gate.servers.broken if name not in gate.servers.configured)]
     for name in wanted:
@@ -155,7 +156,7 @@ async def _results(gate: Gateway, wanted: tuple[str, ...], dry_run: bool, force:
 
 async def _probed(gate: Gateway, results: Mapping[str, _Result]) -> dict[str, dict[str, str]]:
     from doorward.cli.probe import probe
-    from doorward.config import module_name
+    from doorward.config.config import module_name
 
     gate.catalog.refresh()
     return await probe(gate, [module_name(name) for name, result in results.items() if result.report is not None])

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 
-from doorward import suggested
 from doorward.cli.common import Project, common, plain, print_json, say
+from doorward.cli.configuring.suggest import of_doctor
 from doorward.cli.doctor_secrets import about_secrets
-from doorward.cli.suggest import of_doctor
-from doorward.errors import ConfigError, DoorwardError, MissingSecret
-from doorward.quoting import indented
-from doorward.types import LOCAL
+from doorward.data.quoting import indented
+from doorward.model.errors import ConfigError, DoorwardError, MissingSecret
+from doorward.model.types import LOCAL
+from doorward.servers import auth_suggestions
 
 if TYPE_CHECKING:
     from doorward.gateway import Gateway
@@ -77,7 +77,7 @@ def _versions() -> Iterator[Check]:
     from importlib.metadata import version
 
     from doorward import __version__
-    from doorward.distribution import find_index
+    from doorward.config.distribution import find_index
 
     try:
         brought = {entry.given_by for entry in find_index().entries}
@@ -120,7 +120,7 @@ def _http(gate: Gateway) -> Iterator[Check]:
 
 async def _servers(gate: Gateway) -> AsyncIterator[Check]:
     """Each server: its settings and secrets, then whether its functions are those of the present document."""
-    from doorward.config import module_name
+    from doorward.config.config import module_name
 
     settings: dict[str, list[Any]] = {}
     for name, server in gate.servers.configured.items():
@@ -133,7 +133,7 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
     reports = gate.catalog.reports()
     told = set()
     for name in gate.servers.configured:
-        shown = settings.get(name) or suggested.templates(gate.servers.configured[name], gate.loaded.secrets)
+        shown = settings.get(name) or auth_suggestions.templates(gate.servers.configured[name], gate.loaded.secrets)
         for check in _secrets(name, shown, gate.servers.configured[name].settings.per_principal):
             told.add(check.check)
             yield check
@@ -206,7 +206,7 @@ def _templates(value: Any) -> Iterator[Any]:
     """Every reference to a secret in settings, however deep."""
     from pydantic import BaseModel
 
-    from doorward.secrets import Template
+    from doorward.secrets.store import Template
 
     if isinstance(value, Template):
         yield value

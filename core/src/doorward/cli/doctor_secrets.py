@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from doorward.auths import url_of
-from doorward.cli.hidden import hidden
-from doorward.errors import ConfigError
-from doorward.scrubber import LEAST_BITS, SHORTEST, bits
-from doorward.secrets import Secret
+from doorward.cli.configuring.hidden import hidden
+from doorward.model.errors import ConfigError
+from doorward.secrets.scrubber import LEAST_BITS, SHORTEST, bits
+from doorward.secrets.store import Secret
+from doorward.servers.auths import url_of
 
 if TYPE_CHECKING:
     from doorward.gateway import Gateway
@@ -100,7 +100,7 @@ async def _key(gate: Gateway) -> AsyncIterator[Finding]:
 
 def _of_environment(gate: Gateway) -> dict[str, Any]:
     """The settings that variables give: what is literal there stands in no file."""
-    from doorward.environment import from_environment
+    from doorward.config.environment import from_environment
 
     return from_environment(gate.secrets)
 

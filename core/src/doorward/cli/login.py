@@ -13,8 +13,8 @@ import click
 from doorward.cli import logs
 from doorward.cli.common import Project, common, print_json, say
 from doorward.cli.compile import counted
-from doorward.errors import ConfigError
-from doorward.types import LOCAL
+from doorward.model.errors import ConfigError
+from doorward.model.types import LOCAL
 
 
 @click.command()

@@ -7,11 +7,11 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from doorward.cli.common import debugging
-from doorward.logs import Bounded, log, stderr
+from doorward.host.logs import Bounded, log, stderr
 
 if TYPE_CHECKING:
-    from doorward.config import Loaded
-    from doorward.secrets import Secrets
+    from doorward.config.config import Loaded
+    from doorward.secrets.store import Secrets
 
 _secrets: list[Secrets] = []
 """Those of the configuration that was read, once it was."""

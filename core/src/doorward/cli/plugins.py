@@ -10,14 +10,14 @@ import click
 from doorward.cli.common import Project, common, print_json, table
 
 if TYPE_CHECKING:
-    from doorward.index import Entry
+    from doorward.config.index import Entry
 
 
 @click.command()
 @common
 def plugins(project: Project) -> None:
     """List every installed plugin: active (the configuration names it), installed, or refused (by the distribution)."""
-    from doorward.distribution import find_index
+    from doorward.config.distribution import find_index
 
     index = find_index()
     active = _active(project) | {("distribution", entry.name) for entry in index.of("distribution")}
@@ -37,9 +37,9 @@ def _active(project: Project) -> set[tuple[str, str]]:
     """What the configuration names, by kind and name; nothing, if there is none. It is not validated: that takes pydantic."""
     import tomllib
 
-    from doorward.distribution import layers
-    from doorward.errors import ConfigError
-    from doorward.secrets import Secrets
+    from doorward.config.distribution import layers
+    from doorward.model.errors import ConfigError
+    from doorward.secrets.store import Secrets
 
     try:
         text = project.config.read_text(encoding="utf-8")

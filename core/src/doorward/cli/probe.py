@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from doorward import arguments, signatures
-from doorward.errors import DoorwardError, InvalidArguments
+from doorward.calls import arguments
+from doorward.describe import signatures
+from doorward.model.errors import DoorwardError, InvalidArguments
 
 if TYPE_CHECKING:
     from doorward.gateway import Gateway
-    from doorward.types import Function
+    from doorward.model.types import Function
 
 _AT_ONCE = 4
 

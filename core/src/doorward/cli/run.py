@@ -18,7 +18,7 @@ from doorward.cli.common import EXIT, Project, common, pairs, parsed, print_json
 
 if TYPE_CHECKING:
     from doorward.gateway import Gateway
-    from doorward.types import Artefact
+    from doorward.model.types import Artefact
 
 
 @click.command()
@@ -47,7 +47,7 @@ def run(project: Project, file: str, artefacts: Path | None, **options: Any) -> 
 async def _run(
     project: Project, code: str, folder: Path | None, *, params: tuple[str, ...], functions: tuple[str, ...], timeout: float | None
 ) -> int:
-    from doorward import results
+    from doorward.describe import outcome_text
 
     loaded = project.load()
     limits = loaded.config.limits
@@ -58,9 +58,9 @@ async def _run(
         outcome = await gate.execute(code, params=_values(code, params), functions=functions or None, timeout=timeout)
         outcome = replace(outcome, notes=(*outcome.notes, *saved(gate, outcome.artefacts, folder)))
     if project.json:
-        print_json(results.as_dict(outcome))
+        print_json(outcome_text.as_dict(outcome))
     else:
-        say(results.as_text(outcome))
+        say(outcome_text.as_text(outcome))
     return 0 if outcome.error is None else EXIT.get(outcome.error.kind, 1)
 
 
@@ -81,7 +81,7 @@ def saved(gate: Gateway, artefacts: Sequence[Artefact], folder: Path | None) -> 
         return
     import mimetypes
 
-    from doorward.errors import UnknownName
+    from doorward.model.errors import UnknownName
 
     try:
         for number, artefact in enumerate(artefacts, 1):
@@ -104,11 +104,11 @@ def _new(folder: Path, name: str, number: int) -> BinaryIO:
 
 def _values(code: str, params: tuple[str, ...]) -> dict[str, Any]:
     """The parameters. A value for one whose default is text stays text: `--param id=12` fits `id = "7"`."""
-    from doorward import programs
-    from doorward.errors import InvalidProgram
+    from doorward.model.errors import InvalidProgram
+    from doorward.runs import program_text
 
     try:
-        known = programs.parameters(code)
+        known = program_text.parameters(code)
     except InvalidProgram:
         known = {}
     return {name: parsed(text, partial(_fits, known.get(name))) for name, text in pairs(params).items()}

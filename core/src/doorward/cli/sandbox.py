@@ -9,7 +9,7 @@ import anyio
 import click
 
 from doorward.cli.common import Project, common, described, plain, print_json, say, table
-from doorward.errors import DoorwardError, ExecutorError, UnknownName
+from doorward.model.errors import DoorwardError, ExecutorError, UnknownName
 
 if TYPE_CHECKING:
     from doorward.gateway import Gateway

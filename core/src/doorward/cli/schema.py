@@ -9,15 +9,15 @@ import click
 from doorward.cli.common import Project, common, print_json, say
 
 if TYPE_CHECKING:
-    from doorward.plugins import Plugins
+    from doorward.plugins.manager import Plugins
 
 
 @click.command()
 @common
 def schema(project: Project) -> None:
     """Print the JSON Schema of doorward.toml, with the settings of every installed plugin."""
-    from doorward.distribution import find_index
-    from doorward.plugins import Plugins
+    from doorward.config.distribution import find_index
+    from doorward.plugins.manager import Plugins
 
     print_json(whole(Plugins(find_index())))
 
@@ -26,7 +26,7 @@ def whole(plugins: Plugins) -> dict[str, Any]:
     """The schema. A plugin that cannot be imported is left out, and told."""
     from pydantic.json_schema import models_json_schema
 
-    from doorward.settings import Config, ServerSettings
+    from doorward.config.settings import Config, ServerSettings
 
     found = {kind: _settings(plugins, kind) for kind in ("source", "auth", "executor", "cache", "plugin")}
     models = [Config, ServerSettings, *(model for by_name in found.values() for model in by_name.values())]
@@ -62,8 +62,8 @@ def whole(plugins: Plugins) -> dict[str, Any]:
 
 def _settings(plugins: Plugins, kind: str) -> dict[str, Any]:
     """The `Settings` of each installed plugin of a kind, by name."""
-    from doorward.errors import PluginError
-    from doorward.settings import Settings
+    from doorward.config.settings import Settings
+    from doorward.model.errors import PluginError
 
     found = {}
     for name in dict.fromkeys(entry.name for entry in plugins.index.of(kind)):

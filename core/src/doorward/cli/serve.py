@@ -25,13 +25,13 @@ def serve(project: Project, transport: str, host: str | None, port: int | None) 
 
 
 async def _serve(project: Project, transport: str, host: str | None, port: int | None) -> None:
-    from doorward import config
     from doorward.cli import logs
+    from doorward.config import config
 
     loaded = config.load(project.config, env_file=project.env_file)
     logs.configure(loaded.secrets, "debug" if debugging() else loaded.config.log_level)
     from doorward.gateway import Gateway
-    from doorward.logs import log
+    from doorward.host.logs import log
 
     for name, error in loaded.broken.items():
         log.warning("server_broken", server=name, why=str(error), hint=error.hint)

@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from doorward import files
 from doorward.cli.common import Project, common, print_json, say, table
-from doorward.errors import ConfigError
-from doorward.settings import can_come_in
+from doorward.config.settings import can_come_in
+from doorward.host import files
+from doorward.model.errors import ConfigError
 
 _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 

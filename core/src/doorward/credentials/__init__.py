@@ -12,7 +12,7 @@ from doorward.credentials.fetched import Fetched
 from doorward.credentials.home import Home, parsed, place
 from doorward.credentials.renewal import Backoff, Credential, Renewal, due
 from doorward.credentials.vault import Vault, entry
-from doorward.loopback import is_loopback
+from doorward.host.loopback import is_loopback
 
 __all__ = [
     "PATIENCE",

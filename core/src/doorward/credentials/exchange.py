@@ -9,7 +9,7 @@ import anyio
 import httpx2
 
 from doorward.credentials.home import place
-from doorward.errors import LoginRefused, ServerError
+from doorward.model.errors import LoginRefused, ServerError
 
 PATIENCE = 15.0
 """Seconds for one exchange."""

@@ -11,7 +11,7 @@ import httpx2
 from doorward.credentials.exchange import MOST
 from doorward.credentials.home import Home
 from doorward.credentials.renewal import C, Renewal
-from doorward.errors import ServerError
+from doorward.model.errors import ServerError
 
 AGAIN_USELESS = 5.0
 """Seconds for which no other credential is fetched for a server that has refused a new one as well."""

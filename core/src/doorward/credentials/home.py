@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import httpx2
 
-from doorward.errors import ConfigError, ServerError
-from doorward.loopback import is_loopback
+from doorward.host.loopback import is_loopback
+from doorward.model.errors import ConfigError, ServerError
 
 
 class Home:

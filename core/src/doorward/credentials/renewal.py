@@ -7,8 +7,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Generic, Protocol, TypeVar
 
-from doorward.errors import DoorwardError, LoginRefused, ServerError
-from doorward.logs import log
+from doorward.host.logs import log
+from doorward.model.errors import DoorwardError, LoginRefused, ServerError
 
 MARGIN = 30.0
 """Seconds before its end from which on a credential is renewed; half of its life, if that is less."""

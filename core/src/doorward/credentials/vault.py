@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from doorward import files
-from doorward.errors import ConfigError, ServerError
-from doorward.logs import log
+from doorward.host import files
+from doorward.host.logs import log
+from doorward.model.errors import ConfigError, ServerError
 
 if TYPE_CHECKING:
-    from doorward.contexts import PluginContext
+    from doorward.model.contexts import PluginContext
 
 PATIENCE = 60.0
 """Seconds to wait for another process that is at the same entry."""

@@ -8,9 +8,9 @@ from typing import Any
 import jwt
 from mcp.server.auth.provider import AccessToken
 
-from doorward.logs import seldom
+from doorward.config.settings import OAuthSettings
+from doorward.host.logs import seldom
 from doorward.mcp.issuer import Keys, Unavailable
-from doorward.settings import OAuthSettings
 
 SKEW = 60
 """Seconds by which the clocks of the authorization server and of this machine may differ."""

@@ -10,10 +10,10 @@ from mcp import MCPError
 from mcp.server.lowlevel import Server
 from mcp.shared.uri_template import UriTemplate
 
-from doorward.errors import DoorwardError, ServerError
-from doorward.logs import log
+from doorward.host.logs import log
 from doorward.mcp import RawPrompt, RawResource, RawTool
-from doorward.plugins import Plugins
+from doorward.model.errors import DoorwardError, ServerError
+from doorward.plugins.manager import Plugins
 
 Kind = TypeVar("Kind")
 Raw = TypeVar("Raw", RawTool, RawPrompt, RawResource)

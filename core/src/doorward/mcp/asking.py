@@ -11,7 +11,7 @@ from mcp import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from pydantic import ValidationError
 
-from doorward.errors import ServerError
+from doorward.model.errors import ServerError
 
 _HINT = "Use a client that can be asked, or a function that asks nothing."
 

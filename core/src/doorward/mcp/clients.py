@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from typing import Any
 
-from doorward.types import LOCAL
+from doorward.model.types import LOCAL
 
 PRINCIPAL = "doorward.principal"
 """The key of the ASGI scope under which the entrance says who asks."""

@@ -15,8 +15,8 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from doorward.logs import seldom
-from doorward.settings import HttpSettings
+from doorward.config.settings import HttpSettings
+from doorward.host.logs import seldom
 
 LOOK_EVERY = 1.0
 """Seconds between looks at what each connection waits for."""

@@ -9,15 +9,15 @@ from typing import Any
 
 import mcp_types as t
 
-from doorward.drivers import Client
+from doorward.data.clean_text import shown_schema
+from doorward.data.json_writing import dump
+from doorward.data.values import plain
+from doorward.describe.outcome_text import as_text
+from doorward.describe.schemas import BYTES, Definitions, kinds, table
+from doorward.describe.signatures import prose
 from doorward.gateway import Gateway
-from doorward.results import as_text
-from doorward.schemas import BYTES, Definitions, kinds, table
-from doorward.signatures import prose
-from doorward.texts import shown_schema
-from doorward.types import Function, Outcome, Schema
-from doorward.values import plain
-from doorward.writing import dump
+from doorward.model.drivers import Client
+from doorward.model.types import Function, Outcome, Schema
 
 _LARGEST = 32 * 2**10
 """Bytes of the schema of what a tool takes, without definitions."""

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 
-from doorward.config import Loaded
-from doorward.errors import ConfigError
-from doorward.loopback import IN_URLS, is_loopback
-from doorward.settings import origin_of
+from doorward.config.config import Loaded
+from doorward.config.settings import origin_of
+from doorward.host.loopback import IN_URLS, is_loopback
+from doorward.model.errors import ConfigError
 
 
 @dataclass(frozen=True)

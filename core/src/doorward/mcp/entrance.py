@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from doorward.mcp.clients import PRINCIPAL
 from doorward.mcp.endpoint import Endpoint
 from doorward.mcp.verifiers import Verifiers
-from doorward.types import LOCAL
+from doorward.model.types import LOCAL
 
 _METADATA = "/.well-known/"
 """What is below it is for everybody (RFC 8615): how to log in. Clients take a 404 there for an answer, but no 401."""

@@ -3,9 +3,9 @@ tools that the operator asked for; counted in tokens."""
 
 from __future__ import annotations
 
-from doorward.errors import ConfigError
 from doorward.gateway import Gateway
-from doorward.names import some
+from doorward.model.errors import ConfigError
+from doorward.model.names import some
 
 MOST = 2048
 """Characters of the instructions: clients cut them there."""

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import mcp_types as t
 
-from doorward.artefacts import kind_of
-from doorward.errors import UnknownName
+from doorward.calls.artefacts import kind_of
 from doorward.gateway import Gateway
-from doorward.types import Outcome
+from doorward.model.errors import UnknownName
+from doorward.model.types import Outcome
 
 MOST = 4
 """Images in one answer."""

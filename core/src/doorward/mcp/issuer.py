@@ -14,11 +14,11 @@ import jwt
 from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls
 from starlette.authentication import AuthenticationError
 
+from doorward.config.settings import OAuthSettings
 from doorward.credentials.exchange import exchange
-from doorward.errors import ServerError
-from doorward.logs import seldom
-from doorward.loopback import is_loopback
-from doorward.settings import OAuthSettings
+from doorward.host.logs import seldom
+from doorward.host.loopback import is_loopback
+from doorward.model.errors import ServerError
 
 AGAIN = 30.0
 """Seconds after which a token with an unknown key makes us ask again. Anybody can send such tokens."""

@@ -13,11 +13,11 @@ import anyio
 import mcp_types as t
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from doorward.errors import Busy, ServerError, UnknownName
+from doorward.access.slots import may_take
 from doorward.mcp import asking
 from doorward.mcp.clients import principal_of
 from doorward.mcp.progress import Progress
-from doorward.slots import may_take
+from doorward.model.errors import Busy, ServerError, UnknownName
 
 MOST = 32
 """Runs that wait for answers at once, of all principals, who share them as they do sandboxes. Each holds its sandbox meanwhile."""

@@ -16,9 +16,9 @@ from pydantic_core import from_json
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from doorward.config.settings import HttpSettings
 from doorward.mcp.clients import PRINCIPAL
 from doorward.mcp.http_sessions import ID, HttpSessions, Refused, nowhere
-from doorward.settings import HttpSettings
 
 LARGEST = 4 * 2**20
 """Bytes of a call of a tool, and of what a client of the older era answers."""

@@ -8,11 +8,11 @@ from typing import Any
 import mcp_types as t
 from mcp import MCPError
 
-from doorward.artefacts import PREFIX
-from doorward.config import module_name
-from doorward.errors import DoorwardError
+from doorward.calls.artefacts import PREFIX
+from doorward.config.config import module_name
+from doorward.data.quoting import in_a_line
 from doorward.gateway import Gateway
-from doorward.quoting import in_a_line
+from doorward.model.errors import DoorwardError
 
 CAPABILITIES = "doorward://capabilities"
 FUNCTIONS = "doorward://functions/"

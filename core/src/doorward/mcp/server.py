@@ -14,14 +14,14 @@ from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from doorward import __version__
-from doorward.errors import DoorwardError
+from doorward.data.quoting import in_a_line
 from doorward.gateway import Gateway
 from doorward.mcp import guides, resources
 from doorward.mcp.additions import Additions, of_plugin
 from doorward.mcp.changes import Changes, advertise
 from doorward.mcp.clients import principal_of
 from doorward.mcp.tools import Tools
-from doorward.quoting import in_a_line
+from doorward.model.errors import DoorwardError
 
 _PROMPT = t.Prompt(
     name="reusable_code_guide", title="Reusable code", description="How to write programs that can be run again with other parameters."

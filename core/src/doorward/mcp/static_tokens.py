@@ -11,13 +11,13 @@ import anyio
 import anyio.to_thread
 from mcp.server.auth.provider import AccessToken
 
-from doorward.config import Loaded, read, validate
-from doorward.distribution import layers
-from doorward.errors import ConfigError
-from doorward.logs import log
+from doorward.config.config import Loaded, read, validate
+from doorward.config.distribution import layers
+from doorward.config.settings import EVERYONE, TokenSettings, can_come_in
+from doorward.host.cached_file import stamp
+from doorward.host.logs import log
 from doorward.mcp.clients import hashed
-from doorward.settings import EVERYONE, TokenSettings, can_come_in
-from doorward.watched import stamp
+from doorward.model.errors import ConfigError
 
 
 class StaticTokens:

@@ -8,9 +8,9 @@ from typing import Any
 
 import mcp_types as t
 
-from doorward.config import module_name
-from doorward.drivers import Client
-from doorward.errors import DoorwardError, InvalidArguments
+from doorward.config.config import module_name
+from doorward.data.quoting import indented, told
+from doorward.describe.outcome_text import as_dict, as_text
 from doorward.gateway import Gateway
 from doorward.mcp.additions import Additions, of_plugin
 from doorward.mcp.clients import principal_of
@@ -18,10 +18,10 @@ from doorward.mcp.direct import Direct
 from doorward.mcp.guides import MINIMAL
 from doorward.mcp.images import shown
 from doorward.mcp.parked import Parked
-from doorward.programs import json_type
-from doorward.quoting import indented, told
-from doorward.results import as_dict, as_text
-from doorward.types import Outcome
+from doorward.model.drivers import Client
+from doorward.model.errors import DoorwardError, InvalidArguments
+from doorward.model.types import Outcome
+from doorward.runs.program_text import json_type
 
 Answer = tuple[str, Any, bool, *tuple[t.ImageContent, ...]]
 """The text that stands alone, the structured content, whether it is an error, and images."""

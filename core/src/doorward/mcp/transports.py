@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from doorward.errors import ConfigError
 from doorward.gateway import Gateway
 from doorward.mcp.server import serving
+from doorward.model.errors import ConfigError
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server

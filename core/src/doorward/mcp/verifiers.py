@@ -7,13 +7,13 @@ from typing import Any
 
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 
-from doorward.errors import PluginError
+from doorward.config.settings import can_come_in
 from doorward.gateway import Gateway
-from doorward.logs import seldom
+from doorward.host.logs import seldom
 from doorward.mcp.access_tokens import AccessTokens
 from doorward.mcp.issuer import Unavailable
 from doorward.mcp.static_tokens import StaticTokens
-from doorward.settings import can_come_in
+from doorward.model.errors import PluginError
 
 
 class Verifiers:

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 from pydantic import ByteSize, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from doorward.contexts import PluginContext
-from doorward.drivers import Capabilities
+from doorward.config.settings import Settings
+from doorward.model.contexts import PluginContext
+from doorward.model.drivers import Capabilities
+from doorward.model.types import Limits, Program
 from doorward.sandbox.bootstrap import COMMAND
 from doorward.sandbox.jail import Isolated, Jail, zygote_config
 from doorward.sandbox.pool import Pool
 from doorward.sandbox.session import JailSandbox
-from doorward.settings import Settings
-from doorward.types import Limits, Program
 
 
 class JailSettings(Settings):

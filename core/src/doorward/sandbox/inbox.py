@@ -11,11 +11,11 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from doorward.offload import off_loop
-from doorward.reading import read_json
+from doorward.data.json_reading import read_json
+from doorward.data.json_writing import MOST_PARTS
+from doorward.data.offload import off_loop
 from doorward.sandbox.inside.protocol import MOST_UNREAD, BadFrame, Frames, Message, decode
 from doorward.sandbox.inside.results import BYTES
-from doorward.writing import MOST_PARTS
 
 _BYTES = json.dumps(BYTES).encode()
 

@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from doorward.errors import ExecutorError
-from doorward.logs import log
+from doorward.host.logs import log
+from doorward.model.errors import ExecutorError
+from doorward.model.types import Limits
 from doorward.sandbox import bootstrap, devices, seccomp
 from doorward.sandbox.inside.protocol import BadFrame, Frames, encode
 from doorward.sandbox.line import Line, LocalLine, RelayedLine
-from doorward.types import Limits
 
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",

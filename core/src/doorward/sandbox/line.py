@@ -10,10 +10,10 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from doorward.offload import is_large, off_loop
+from doorward.data.json_writing import dump
+from doorward.data.offload import is_large, off_loop
 from doorward.sandbox.inbox import Inbox
 from doorward.sandbox.inside.protocol import HEADER, MOST_UNREAD, encode
-from doorward.writing import dump
 
 if TYPE_CHECKING:
     from doorward.sandbox.jail import Account, Jail

@@ -7,12 +7,12 @@ import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable
 
-from doorward.errors import Busy, DoorwardError, ExecutorError
-from doorward.logs import log
+from doorward.host.logs import log
+from doorward.model.errors import Busy, DoorwardError, ExecutorError
+from doorward.model.types import Limits
 from doorward.sandbox.jail import Jail
 from doorward.sandbox.line import Line
 from doorward.sandbox.session import JailSandbox
-from doorward.types import Limits
 
 _SOON = 0.25
 """Seconds in which a jail may get free again: starting one takes as long."""

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from doorward.aliases import Aliases
-from doorward.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName, Unsupported
+from doorward.compat.aliases import Aliases
+from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName, Unsupported
+from doorward.model.types import Artefact, Ended, Failure, File, Limits, Program
 from doorward.sandbox.trial import Trial
 from doorward.sandbox.trials import TRIALS
-from doorward.types import Artefact, Ended, Failure, File, Limits, Program
 
 if TYPE_CHECKING:
-    from doorward.drivers import Executor
+    from doorward.model.drivers import Executor
 
 REFUSED = ("ModuleNotFoundError", "NameError", "AttributeError", "NotImplementedError", "TypeError", "SyntaxError")
 """How an interpreter refuses what it does not have."""

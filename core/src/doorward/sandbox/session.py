@@ -12,12 +12,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from doorward import programs
-from doorward.artefacts import PREFIX
-from doorward.drivers import Door
-from doorward.errors import ApiError, DoorwardError, InvalidArguments, LimitExceeded, SandboxDied, ToolError
+from doorward.calls.artefacts import PREFIX
+from doorward.model.drivers import Door
+from doorward.model.errors import ApiError, DoorwardError, InvalidArguments, LimitExceeded, SandboxDied, ToolError
+from doorward.model.types import Ended, Failure, File, Frame, Limits, Program
+from doorward.runs import program_text
 from doorward.sandbox.line import Line, first_of
-from doorward.types import Ended, Failure, File, Frame, Limits, Program
 
 if TYPE_CHECKING:
     from doorward.sandbox.pool import Pool
@@ -192,7 +192,7 @@ class JailSandbox:
 
 def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
     """The frame that hands a program over."""
-    code, inputs = programs.bind(program.code.removeprefix("\ufeff"), program.params)
+    code, inputs = program_text.bind(program.code.removeprefix("\ufeff"), program.params)
     words = set(re.findall(r"\w+", code))
     mentioned = {}
     for word in words:
@@ -215,7 +215,7 @@ def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
         "before": aliases.before,
         "aliases": dict(aliases.modules),
         "awaited": sorted(_awaited(code)),
-        "sets_result": programs.sets_result(code),
+        "sets_result": program_text.sets_result(code),
         "inputs": inputs,
         "given": given,
         "mentioned": mentioned,
@@ -227,7 +227,7 @@ def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
 
 def _awaited(code: str) -> set[tuple[int, int]]:
     try:
-        return programs.awaited(code)
+        return program_text.awaited(code)
     except DoorwardError:
         return set()
 

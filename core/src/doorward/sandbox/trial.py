@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from doorward.errors import DoorwardError
-    from doorward.types import Failure
+    from doorward.model.errors import DoorwardError
+    from doorward.model.types import Failure
 
 PATIENCE = 5.0
 """Seconds that one probe may take."""

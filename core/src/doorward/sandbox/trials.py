@@ -18,7 +18,7 @@ from doorward.sandbox.trial import Trial
 from doorward.sandbox.trials_of_limits import deadline, memory, processes
 
 if TYPE_CHECKING:
-    from doorward.types import Limits
+    from doorward.model.types import Limits
 
 _NETWORK = """
 import socket

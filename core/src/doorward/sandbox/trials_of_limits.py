@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.sandbox.trial import Trial
 
 if TYPE_CHECKING:
-    from doorward.types import Limits
+    from doorward.model.types import Limits
 
 DEADLINE = 0.4
 """Seconds that the program of the probe `deadline` gets; it must be gone a second later."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from doorward.types import CachedProgram
+from doorward.model.types import CachedProgram
 
 
 class _Async:

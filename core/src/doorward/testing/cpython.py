@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from doorward.model.types import File
 from doorward.testing.door import Door
 from doorward.testing.executors import ExecutorConformance, program_of
 from doorward.testing.full_python import ERRORS, STUBBORN, VALUES
-from doorward.types import File
 
 
 class FullPythonConformance(ExecutorConformance):

@@ -6,9 +6,9 @@ import asyncio
 import json
 from typing import Any
 
-from doorward.aliases import RUNTIME, Aliases, aliases
-from doorward.errors import ApiError, InvalidArguments, LimitExceeded, ToolError, UnknownName
-from doorward.types import Artefact, File
+from doorward.compat.aliases import RUNTIME, Aliases, aliases
+from doorward.model.errors import ApiError, InvalidArguments, LimitExceeded, ToolError, UnknownName
+from doorward.model.types import Artefact, File
 
 TOGETHER = 60.0
 """Seconds that `calc.meet` waits for the others."""

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from doorward.errors import LimitExceeded, Unsupported
+from doorward.model.errors import LimitExceeded, Unsupported
+from doorward.model.types import File, Limits, Program
 from doorward.testing import programs
 from doorward.testing.door import Door
-from doorward.types import File, Limits, Program
 
 
 class ExecutorConformance:

@@ -7,8 +7,8 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
+from doorward.config.index import GROUPS, Entry, Index, installed
 from doorward.gateway import Gateway
-from doorward.index import GROUPS, Entry, Index, installed
 
 
 class _Given(EntryPoint):
@@ -61,9 +61,9 @@ class Host:
         self, model: Any, settings: dict[str, Any] | None = None, *, environ: dict[str, str] | None = None, name: str = "test"
     ) -> Any:
         """A `PluginContext` with validated settings, to make a driver by hand."""
-        from doorward.config import validate
-        from doorward.contexts import PluginContext
-        from doorward.secrets import Secrets
+        from doorward.config.config import validate
+        from doorward.model.contexts import PluginContext
+        from doorward.secrets.store import Secrets
 
         checked = validate(model, settings or {}, secrets=Secrets(environ=environ or {}), place="test")
         return PluginContext(name, checked, self.folder)

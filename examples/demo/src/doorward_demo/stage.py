@@ -122,7 +122,7 @@ def stage() -> Iterator[Stage]:
 
 async def compile(stage: Stage) -> tuple[Any, list[dict[str, Any]]]:
     """Compile the API into the catalog, in this process: the report, and each function as the MCP tool that it would be."""
-    from doorward.config import load
+    from doorward.config.config import load
     from doorward.gateway import Gateway
 
     async with Gateway.open(load(stage.configuration, environ={"DEMO_API_KEY": stage.key}), compile=False) as gate:

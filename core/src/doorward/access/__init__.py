@@ -1,0 +1,4 @@
+"""Who asks, what they may do, and how much of it.
+
+Never how it is done.
+"""

@@ -1,0 +1,111 @@
+"""Places that principals share: nobody takes more of them than they leave to others, and who waits for one gets it in turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from typing import TYPE_CHECKING
+
+from doorward.model.errors import Busy
+from doorward.model.types import LOCAL
+
+if TYPE_CHECKING:
+    from doorward.model.drivers import Door, Sandbox
+    from doorward.model.types import Ended, Program
+
+
+BEFORE = 0.05
+"""Seconds before the end of its time at which a run that still waits is told: it is not its program that took too long."""
+
+
+def may_take(principal: str, held: Counter[str], most: int) -> bool:
+    """Whether a principal may have one more of `most` places: the first, or one that leaves as many free as the principal has then. So
+    one has half of them at most, a second one half of the rest, and there is one for the next who comes. `local` has the whole machine."""
+    free = most - held.total()
+    return free > 0 and (principal == LOCAL or not held[principal] or held[principal] < free - 1)
+
+
+class Slots:
+    """The sandboxes that an executor can have at once."""
+
+    def __init__(self, executor: str, most: int, wait: float) -> None:
+        self._executor = executor
+        self._most = most
+        self._wait = wait
+        self._held: Counter[str] = Counter()
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # whose turn is next stands first
+
+    async def take(self, principal: str, seconds: float) -> None:
+        """Have one of them, now or when it is one's turn. Raises: Busy if that is not within so many seconds, or `wait`."""
+        if may_take(principal, self._held, self._most):
+            self._held[principal] += 1
+            return
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[None] = loop.create_future()
+        self._waiting.setdefault(principal, deque()).append(turn)
+        timer = loop.call_later(min(seconds, self._wait), self._end, turn, principal)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled() and not turn.exception():  # it came too late
+                self.give_back(principal)
+            raise
+        finally:
+            timer.cancel()
+            self._forget(principal, turn)
+
+    def give_back(self, principal: str) -> None:
+        """One is free again: it goes to whoever is next."""
+        self._held[principal] -= 1
+        if not self._held[principal]:
+            del self._held[principal]
+        while (chosen := next((each for each in self._waiting if may_take(each, self._held, self._most)), None)) is not None:
+            turn = self._waiting[chosen][0]
+            self._forget(chosen, turn)
+            if (others := self._waiting.pop(chosen, None)) is not None:
+                self._waiting[chosen] = others  # behind everybody else
+            if not turn.done():
+                turn.set_result(None)
+                self._held[chosen] += 1
+
+    def _forget(self, principal: str, turn: asyncio.Future[None]) -> None:
+        waiting = self._waiting.get(principal)
+        if waiting is not None and turn in waiting:
+            waiting.remove(turn)
+            if not waiting:
+                del self._waiting[principal]
+
+    def _end(self, turn: asyncio.Future[None], principal: str) -> None:
+        if not turn.done():
+            turn.set_exception(self._busy(principal))
+
+    def _busy(self, principal: str) -> Busy:
+        mine, held = self._held[principal], self._held.total()
+        yours = f", {mine} of them by you, who may have no more" if mine else ""
+        return Busy(
+            f"the executor {self._executor!r} is busy: {held} of its {self._most} sandboxes are in use{yours}",
+            hint="Nothing has run: try again. Open sessions, and runs that wait for an answer, have one each: end or answer yours.",
+        )
+
+
+class SlotSandbox:
+    """A sandbox that gives its slot back when it is closed."""
+
+    def __init__(self, sandbox: Sandbox, slots: Slots, principal: str) -> None:
+        self._sandbox = sandbox
+        self._slots = slots
+        self._principal = principal
+        self._has_slot = True
+
+    async def run(self, program: Program, door: Door) -> Ended:
+        """See `doorward.Sandbox.run`."""
+        return await self._sandbox.run(program, door)
+
+    async def close(self) -> None:
+        """See `doorward.Sandbox.close`."""
+        try:
+            await self._sandbox.close()
+        finally:
+            if self._has_slot:
+                self._has_slot = False
+                self._slots.give_back(self._principal)

@@ -1,0 +1,4 @@
+"""One call, from the sandbox to its source and back.
+
+Never the program that makes it.
+"""

@@ -1,0 +1,81 @@
+"""What a call answered, on its way into the sandbox: made plain, bounded, and without credentials. Large answers are for a thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from doorward.calls.artefacts import MOST_FILES, base_name
+from doorward.data.json_writing import MOST_PARTS, dump, exceeds
+from doorward.data.values import plain
+from doorward.model.errors import LimitExceeded
+from doorward.model.types import File
+from doorward.secrets.redaction import Redactor
+from doorward.secrets.variants import as_bytes
+
+_NAME = 200
+"""Characters of a file's name."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """A plain value; its size in bytes; the files in it, each with the empty dictionary that stands for it; the credentials that
+    were taken out of it, by their numbers."""
+
+    value: Any = None
+    size: int = 0
+    files: list[tuple[dict[str, Any], File]] = field(default_factory=list)
+    secrets: set[int] = field(default_factory=set)
+
+
+def read(result: Any, function: str, most_bytes: int, redactor: Redactor) -> Answer:
+    """What a program may see of a result. Raises: LimitExceeded."""
+    if exceeds(result, MOST_PARTS):
+        raise LimitExceeded(f"{function} answered more than {MOST_PARTS:,} values", hint="Ask for less: pages, filters.")
+    answer = Answer()
+
+    def held(file: File) -> dict[str, Any]:
+        if len(answer.files) >= MOST_FILES:
+            raise LimitExceeded(f"{function} answered more than {MOST_FILES} files", hint="Ask for less at once.")
+        answer.size += len(file.content)
+        _check_size(function, answer.size, most_bytes)
+        answer.files.append(({}, file))
+        return answer.files[-1][0]
+
+    answer.value = plain(result, keep=(int,), held=held)
+    dumped = dump(answer.value)
+    _check_size(function, len(dumped), most_bytes)
+    if not isinstance(result, File):
+        answer.size += len(dumped)
+    answer.secrets |= redactor.found(dumped)
+    if answer.secrets:
+        answer.value = redactor.value(answer.value)
+    for number, (place, file) in enumerate(answer.files):
+        found = redactor.found(file.content)
+        answer.secrets |= found | _in_name(file, redactor)
+        answer.files[number] = (
+            place,
+            replace(
+                file,
+                content=redactor.content(file.content) if found else file.content,
+                type=redactor.text(file.type) or "application/octet-stream",
+                name=base_name(redactor.text(file.name)[:_NAME]),
+            ),
+        )
+    return answer
+
+
+def _check_size(function: str, size: int, most: int) -> None:
+    if size > most:
+        raise LimitExceeded(f"{function} answered {size} bytes, more than {most}", hint="Ask for less: pages, filters, fields.")
+
+
+def secrets_in(arguments: Any, redactor: Redactor) -> set[int]:
+    """The credentials that stand in the arguments of a call, files included, by their numbers."""
+    files: list[File] = []
+    written = dump(plain(arguments, held=files.append))
+    return redactor.found(written).union(*(redactor.found(file.content) | _in_name(file, redactor) for file in files))
+
+
+def _in_name(file: File, redactor: Redactor) -> set[int]:
+    return redactor.found(as_bytes(f"{file.type} {file.name}"))

@@ -1,0 +1,115 @@
+"""The client of a run, as its calls turn to it: what they tell is added up and bounded, and while it is asked the clock stands still."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import anyio
+
+from doorward.data.clean_text import clean_text
+from doorward.data.json_writing import exceeds
+from doorward.model.clock import Clock
+from doorward.model.drivers import Client
+from doorward.model.errors import LimitExceeded, ServerError
+
+METHODS = ("elicitation/create", "sampling/createMessage")
+"""What a client can be asked."""
+
+_MESSAGE = 1000
+"""Characters of a message."""
+
+_QUESTION = 4000
+"""Characters of a question to a person: who asks must not scroll out of sight."""
+
+_MOST_ASKED = 10_000
+"""Parts of a question, its form included."""
+
+_READ = ("message", "title", "description")
+"""What a person reads of a question."""
+
+_FREELY = 100
+"""Times that a run may tell of progress as often as it likes."""
+
+_PAUSE = 0.1
+"""Seconds between the times after that."""
+
+
+class RunClient:
+    """One client for all calls of a run."""
+
+    def __init__(self, client: Client, clock: Clock, patience: float) -> None:
+        self._client = client
+        self._clock = clock
+        self._patience = patience
+        self._calls: dict[object, tuple[float, float | None]] = {}
+        self._told = 0
+        self._last = 0.0
+
+    def of_call(self, server: str, scrub: Callable[[Any], Any]) -> Client:
+        """The client for one call to a server. `scrub` takes secrets out of what is said to it."""
+        return _CallClient(self, server, scrub)
+
+    async def progress(self, call: object, done: float, total: float | None, message: str) -> None:
+        """Tell how far all calls are together; how much there is to do is told if every one of them has said it."""
+        if not _amount(done):
+            return
+        self._calls[call] = done, total if _amount(total) else None
+        now = time.monotonic()
+        if self._told >= _FREELY and now - self._last < _PAUSE:
+            return
+        self._told, self._last = self._told + 1, now
+        totals = [total for _, total in self._calls.values()]
+        whole = None if None in totals else sum(totals)  # type: ignore[arg-type]
+        await self._client.progress(sum(done for done, _ in self._calls.values()), whole, message[:_MESSAGE])
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        if method not in METHODS:
+            raise ServerError(f"the client cannot be asked {method!r}", hint=f"It can be asked {' and '.join(METHODS)}.")
+        with self._clock.still(), anyio.move_on_after(self._patience - self._clock.stood):
+            return await self._client.ask(method, params)
+        raise LimitExceeded(
+            f"the client did not answer within the {self._patience:g} s that a run may wait for it", hint="[limits] asking says how long."
+        )
+
+
+class _CallClient:
+    """A `doorward.Client` of one call."""
+
+    def __init__(self, run: RunClient, server: str, scrub: Callable[[Any], Any]) -> None:
+        self._run = run
+        self._server = server
+        self._scrub = scrub
+
+    async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
+        await self._run.progress(self, done, total, self._scrub(clean_text(str(message)[: 2 * _MESSAGE])))
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        said = dict(params)
+        if method == "elicitation/create":
+            if exceeds(said, _MOST_ASKED):
+                raise ServerError(f"{self._server} asks for more at once than a person can answer")
+            if said.get("mode") == "url" and not str(said.get("url")).lower().startswith(("https://", "http://")):
+                raise ServerError(f"{self._server} asks a person to open what is no web page")
+            said = self._scrub(_plainly({key: value for key, value in said.items() if key != "_meta"}))
+            if isinstance(said.get("message"), str):
+                said["message"] = f"{self._server} asks: {said['message'][:_QUESTION]}"  # a person must know which server it is
+        else:
+            said = self._scrub(said)
+        return await self._run.ask(method, said)
+
+
+def _plainly(value: Any) -> Any:
+    """A question whose texts are just that: nothing in them moves a cursor, hides, or turns around what stands before it."""
+    match value:
+        case dict():
+            return {k: clean_text(v) if k in _READ and isinstance(v, str) else _plainly(v) for k, v in value.items()}
+        case list():
+            return [_plainly(item) for item in value]
+    return value
+
+
+def _amount(number: Any) -> bool:
+    return isinstance(number, (int, float)) and math.isfinite(number) and number >= 0

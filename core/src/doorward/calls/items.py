@@ -1,0 +1,72 @@
+"""The list that a page of answers is made of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from doorward.describe.schemas import Definitions, Reader, kinds, variants
+from doorward.model.types import Function
+
+_USUAL = (
+    *("data", "items", "results", "value", "values", "records", "entries", "rows", "content", "elements", "list", "resources"),
+    *("nodes", "edges", "hits", "objects", "documents", "members"),
+)
+"""What answers call the list of their items, by plain names."""
+
+_OUTER = ("data", "result", "results", "response", "embedded", "hits")
+"""What they call the object in which it is."""
+
+_BESIDE = {"errors", "warnings", "messages", "links", "errormessages", "warningmessages", "facets", "included"}
+"""Lists that are about an answer, and not what was asked for."""
+
+_DEEPEST = 5
+
+
+def items_of(value: Any, depth: int = 0) -> list[Any] | None:
+    """The list in an answer: it, or the one that is called as such lists are, or the only one; `None` if there is none such."""
+    if isinstance(value, list) or not isinstance(value, dict) or depth > _DEEPEST:
+        return value if isinstance(value, list) else None
+    plain = {_plain(key): inner for key, inner in value.items()}
+    for name in _USUAL:
+        if isinstance(plain.get(name), list):
+            return list(plain[name])
+    lists = lists_in(value)
+    if len(lists) == 1:
+        return list(value[lists[0]])
+    found = {name: items for name, inner in plain.items() if isinstance(inner, dict) and (items := items_of(inner, depth + 1)) is not None}
+    return next((found[name] for name in _OUTER if name in found), next(iter(found.values())) if len(found) == 1 and not lists else None)
+
+
+def lists_in(value: dict[str, Any]) -> list[str]:
+    """The keys of the lists in an object."""
+    return [key for key, inner in value.items() if isinstance(inner, list) and _plain(key) not in _BESIDE]
+
+
+def at(value: Any, keys: Sequence[str]) -> list[Any] | None:
+    """The list to which these keys lead. What is not there, or null, is an empty one."""
+    for key in keys:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(key)
+        if value is None:
+            return []
+    return value if isinstance(value, list) else None
+
+
+def declared(function: Function, definitions: Definitions) -> tuple[str, ...]:
+    """The key of the only list that the schema of a function's result has; empty if it has none, or several."""
+    reader = Reader(definitions)
+    properties = reader.properties(reader.resolve(function.returns)[1], hidden="writeOnly")
+    lists = [name for name, schema in properties.items() if _is_list(reader, schema) and _plain(name) not in _BESIDE]
+    return (lists[0],) if len(lists) == 1 else ()
+
+
+def _is_list(reader: Reader, schema: Any) -> bool:
+    resolved = reader.resolve(schema)[1]
+    return any("array" in kinds(reader.resolve(each)[1]) for each in (resolved, *variants(resolved)))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())

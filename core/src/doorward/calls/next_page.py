@@ -1,0 +1,67 @@
+"""The next page where its source says nothing of it: an answer that has `next_range`, of a function that takes `range`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from doorward.calls.arguments import fits
+from doorward.calls.items import items_of
+from doorward.data.wording import KEY, clean
+from doorward.model.types import Function
+
+if TYPE_CHECKING:
+    from doorward.catalog.catalog import Catalog
+
+LONGEST = 8000
+"""Characters of a value that gets the next page."""
+
+_MORE = {"more", "hasmore", "hasnext", "hasnextpage", "ismore", "moreavailable"}
+_NEXT = re.compile(
+    "next(page|batch)?(|cursor|token|id|number|link|url|uri|href|path|offset|start|from|skip|index|position|range|row|key|marker|after|args|arguments)"
+)
+"""Plain names of fields that are about a next page, whatever the function."""
+
+
+def following(function: Function, arguments: Mapping[str, Any], value: Any, catalog: Catalog) -> tuple[dict[str, Any] | None, str]:
+    """The arguments that get the page after this answer: an argument `x` is what the answer calls `next_x`. Without any: why not, as
+    `Reply.left`, where there is a next one all the same."""
+    if not isinstance(value, dict):
+        return None, ""
+    told = {key: inner for key, inner in value.items() if isinstance(key, str) and len(key) <= KEY and inner not in _NOTHING}
+    if any(_plain(key) in _MORE and inner is False for key, inner in value.items()):
+        return None, ""
+    ours = {original: name for name, original in function.names.items()}
+    given = {ours.get(name, name): inner for name, inner in arguments.items()}
+    found = dict(_changes(function, told, catalog))
+    if {**given, **found} == given:
+        why = "it is what was asked for" if found else "the function has no parameter that fits it"
+    elif function.route and not function.read_only:  # of most MCP tools nobody knows what they are
+        why = "the function may change something"
+    else:
+        return {**given, **found}, ""
+    if items_of(value) is None:
+        return None, ""
+    left = next((key for key, inner in told.items() if (_plain(key) in _MORE and inner is True) or _NEXT.fullmatch(_plain(key))), None)
+    return None, f"the answer has {clean(left, KEY)}, but {why}" if left else ""
+
+
+_NOTHING: tuple[Any, ...] = (None, "", False, [], {})
+
+
+def _changes(function: Function, told: Mapping[str, Any], catalog: Catalog) -> Iterator[tuple[str, Any]]:
+    """Each parameter with the value that an answer has for it."""
+    parameters = {_plain(name): name for name in function.parameters.get("properties", {})}
+    for key, inner in told.items():
+        plain = _plain(key)
+        name = parameters.get(plain.removeprefix("next")) or parameters.get(plain) if plain.startswith("next") else None
+        if name is None or not isinstance(inner, (str, int, float)) or (isinstance(inner, str) and len(inner) > LONGEST):
+            continue
+        said = (inner, str(inner), int(inner) if isinstance(inner, str) and inner.isdecimal() and len(inner) < 18 else inner)
+        if (fitting := next((each for each in said if fits(function, name, each, catalog)), None)) is not None:
+            yield name, fitting
+
+
+def _plain(name: Any) -> str:
+    return re.sub(r"[^a-z0-9]", "", str(name).lower())

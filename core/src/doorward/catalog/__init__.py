@@ -1,0 +1,4 @@
+"""The stored functions, and what was learnt of their results.
+
+Never how a source makes or calls them.
+"""

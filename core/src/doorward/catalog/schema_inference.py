@@ -1,0 +1,292 @@
+"""What results of functions look like whose schema nobody gives: learnt from the results themselves.
+
+A shape has names and types only, never values. Its names end in texts that models read and on disk, so those that look
+like data, which a value's author may choose, are not kept: such an object is one "of X".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import sqlite3
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from doorward.catalog import file
+from doorward.describe.answered import MOST_TEXT, holds, may_hold
+from doorward.host.logs import log
+from doorward.model.errors import StateError
+from doorward.model.types import Function, Schema
+from doorward.runs.program_text import digest
+
+if TYPE_CHECKING:
+    from doorward.catalog.catalog import Catalog
+
+Shape = dict[str, Any]
+"""What has been seen in one place: JSON types, each with what is inside. `{"array": SHAPE}`; `{"string": {FORMAT: {}}}`;
+`{"object": {NAME: SHAPE}}` or, of one "of X", `{"object": SHAPE}` under `"map"`. Nothing seen is `{}`."""
+
+DEEPEST = 6
+MOST_KEYS = 60
+"""Names of one object; with more, they are data."""
+
+MOST_ITEMS = 20
+"""Of a list that are looked at."""
+
+MOST_PARTS = 1000
+"""Of one result that are looked at."""
+
+TEXT = 20
+"""Characters of a text that may hold something, which is read, as one part."""
+
+LARGEST = 600
+"""Places of one shape; deeper levels of a larger one are not known."""
+
+EVERY = 10
+"""A function's first results are all looked at, later only one in so many: they look like those before."""
+
+WAIT = 2.0
+"""Seconds to wait for another process that is writing."""
+
+MOST = 2000
+"""Functions that a process remembers."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_DIGITS = re.compile(r"[0-9]")
+_HELD = {"JSON": "holds-JSON", "a Python literal": "holds-a-Python-literal"}
+"""What a text may be the writing of, as its format."""
+
+_SCALARS = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
+
+
+@dataclass(slots=True)
+class Observation:
+    """What was seen of one function's results; `new` of the `times` are not stored yet."""
+
+    promise: str
+    shape: Shape
+    times: int
+    last: float
+    new: int = 0
+    changed: bool = False
+
+    @property
+    def text(self) -> str:
+        """What the result is the writing of, if it is a text of that kind: "JSON"."""
+        return next((what for what, form in _HELD.items() if form in self.shape.get("string", ())), "")
+
+    @property
+    def schema(self) -> Schema:
+        """The shape as a JSON Schema."""
+        return as_schema(self.shape)
+
+    def told(self, now: float | None = None) -> str:
+        """How much it is worth: `observed 3 times, last 2 days ago, not promised`."""
+        days = int(((now or time.time()) - self.last) / 86400)
+        age = "today" if days < 1 else "yesterday" if days == 1 else f"{days} days ago"
+        return f"observed {'once' if self.times == 1 else f'{self.times} times'}, last {age}, not promised"
+
+
+class Observed:
+    """The shapes of results, in memory and in the catalog's file. One that has not changed costs a look at the result."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._known: OrderedDict[str, tuple[Function, Observation | None]] = OrderedDict()
+
+    def learn(self, function: Function, value: Any) -> None:
+        """A function without a schema of its results has given this value."""
+        seen = self.of(function)
+        if seen is None:
+            seen = Observation(_promise(function), {}, 0, 0.0)
+            self._remember(function, seen)
+        seen.times, seen.new, seen.last = seen.times + 1, seen.new + 1, time.time()
+        if seen.times <= EVERY or seen.times % EVERY == 0:
+            merged = bounded(merge(seen.shape, shape(value)))
+            if merged != seen.shape:
+                seen.shape, seen.changed = merged, True
+
+    def of(self, function: Function) -> Observation | None:
+        """What was seen of this function's results, in its present form."""
+        kept = self._known.get(function.qualified)
+        if kept and kept[0] is function:
+            return kept[1]
+        seen = kept[1] if kept else None
+        promise = _promise(function)
+        if seen is None or seen.promise != promise:
+            seen = self._stored(function, promise)
+        self._remember(function, seen)
+        return seen
+
+    def flush(self, *, everything: bool = False) -> None:
+        """Store the shapes that have changed, and with `everything` the counts of those that have not."""
+        due = {n: s for n, (_, s) in [*self._known.items()] if s and s.new and (s.changed or everything)}
+        if not due:
+            return
+        try:
+            with contextlib.closing(file.connect(self._catalog.path, WAIT)) as db, db:
+                db.execute("BEGIN IMMEDIATE")
+                for qualified, seen in due.items():
+                    _store(db, qualified, seen)
+        except sqlite3.Error as error:  # tried again the next time
+            log.warning("observed_not_stored", error=str(error))
+            for seen in due.values():
+                seen.new, seen.changed = max(1, seen.new), True
+
+    def _remember(self, function: Function, seen: Observation | None) -> None:
+        self._known[function.qualified] = function, seen
+        self._known.move_to_end(function.qualified)
+        if len(self._known) > MOST:
+            self._known.popitem(last=False)
+
+    def _stored(self, function: Function, promise: str) -> Observation | None:
+        try:
+            row = self._catalog.observation(function.server, function.name)
+        except StateError:  # nobody's call fails for want of this
+            return None
+        return Observation(promise, json.loads(row[1]), row[2], row[3]) if row and row[0] == promise else None
+
+
+def _store(db: sqlite3.Connection, qualified: str, seen: Observation) -> None:
+    """Write one, with what another process has seen meanwhile. What is learnt while this goes on is stored the next time."""
+    new, seen.changed = seen.new, False
+    whole, times = seen.shape, seen.times
+    server, _, name = qualified.partition(".")
+    row = db.execute("SELECT digest, shape, times FROM observed WHERE server = ? AND name = ?", (server, name)).fetchone()
+    if row and row[0] == seen.promise:
+        whole, times = bounded(merge(json.loads(row[1]), whole)), row[2] + new
+    values = (server, name, seen.promise, json.dumps(whole), times, seen.last)
+    db.execute("INSERT OR REPLACE INTO observed VALUES (?, ?, ?, ?, ?, ?)", values)
+    seen.new -= new
+
+
+def forget_changed(db: sqlite3.Connection, server: str, functions: Iterable[Function]) -> None:
+    """Drop what was seen of functions that are gone, are others now, or have a schema of their results."""
+    rows = db.execute("SELECT name, digest FROM observed WHERE server = ?", [server]).fetchall()
+    now = {f.name: f for f in functions} if rows else {}
+    gone = [(server, name) for name, then in rows if name not in now or not is_open(now[name]) or _promise(now[name]) != then]
+    db.executemany("DELETE FROM observed WHERE server = ? AND name = ?", gone)
+
+
+def is_open(function: Function) -> bool:
+    """Whether nobody says what the results are, or only that they are texts."""
+    returns = function.returns
+    return returns is None or (returns.get("type") == "string" and not {"format", "enum", "const"} & returns.keys())
+
+
+def _promise(function: Function) -> str:
+    """A hash of what a function is: another one is another function, whose results are others."""
+    return digest(function.id, function.parameters)
+
+
+def shape(value: Any) -> Shape:
+    """The shape of a plain JSON value."""
+    return _shape(value, DEEPEST, [MOST_PARTS])
+
+
+def _shape(value: Any, depth: int, left: list[int]) -> Shape:
+    left[0] -= 1
+    if isinstance(value, str) and left[0] >= 0 and may_hold(value):
+        left[0] -= min(len(value), MOST_TEXT) // TEXT
+        if what := holds(value):
+            return {"string": {_HELD[what]: {}}}
+    if kind := _SCALARS.get(type(value)):
+        return {kind: {}}
+    if depth == 0 or left[0] < 0:
+        return {}
+    if isinstance(value, list):
+        return {"array": _together(_shape(item, depth - 1, left) for item in value[:MOST_ITEMS])}
+    if not isinstance(value, Mapping):
+        return {}
+    if len(value) > MOST_KEYS or not all(map(_is_name, value)):
+        return {"map": _together(_shape(item, depth - 1, left) for item in islice(value.values(), MOST_ITEMS))}
+    return {"object": {key: _shape(item, depth - 1, left) for key, item in value.items()}}
+
+
+def _is_name(key: Any) -> bool:
+    """Whether a key was chosen by who wrote the program that answers; a number, an address or an id is data."""
+    return isinstance(key, str) and _NAME.fullmatch(key) is not None and len(_DIGITS.findall(key)) <= 4
+
+
+def merge(one: Shape, other: Shape) -> Shape:
+    """What has been seen in either."""
+    if one == other or not other:
+        return one
+    if not one:
+        return other
+    merged = {**one, **other, **{kind: _merged(kind, one[kind], other[kind]) for kind in one.keys() & other.keys()}}
+    fields = merged.get("object")
+    if fields is not None and (len(fields) > MOST_KEYS or "map" in merged or _unlike(one.get("object"), other.get("object"))):
+        merged["map"] = _together([merged.get("map", {}), *merged.pop("object").values()])
+    if "number" in merged:
+        merged.pop("integer", None)
+    return merged
+
+
+def _merged(kind: str, one: Shape, other: Shape) -> Shape:
+    if kind == "object":
+        return {**one, **{name: merge(one.get(name, {}), inside) for name, inside in other.items()}}
+    return merge(one, other)
+
+
+def _unlike(one: Shape | None, other: Shape | None) -> bool:
+    """Whether two objects have no name in common but all values alike: then their names are data, as in `{"anna": 1}`."""
+    if not one or not other or one.keys() & other.keys():
+        return False
+    kinds = [tuple(sorted(inside)) for inside in (*one.values(), *other.values())]
+    return len(set(kinds)) == 1
+
+
+def _together(shapes: Iterable[Shape]) -> Shape:
+    return reduce(merge, shapes, {})
+
+
+def bounded(whole: Shape) -> Shape:
+    """The shape without the levels for which it has no room."""
+    for depth in range(DEEPEST + 1, 0, -1):
+        cut = whole if depth > DEEPEST else _cut(whole, depth)
+        if _size(cut) <= LARGEST:
+            return cut
+    return {kind: {} for kind in whole}
+
+
+def _inside(kind: str, inside: Shape) -> Iterable[Shape]:
+    return inside.values() if kind == "object" else [inside]
+
+
+def _size(whole: Shape) -> int:
+    return 1 + sum(_size(part) for kind, inside in whole.items() for part in _inside(kind, inside))
+
+
+def _cut(whole: Shape, depth: int) -> Shape:
+    if depth == 0:
+        return {}
+    return {
+        kind: {name: _cut(part, depth - 1) for name, part in inside.items()} if kind == "object" else _cut(inside, depth - 1)
+        for kind, inside in whole.items()
+    }
+
+
+def as_schema(whole: Shape) -> dict[str, Any]:
+    """A shape as a JSON Schema; what has not been seen may be anything."""
+    kinds = [_schema(kind, inside) for kind, inside in sorted(whole.items(), key=lambda item: (item[0] == "null", item[0]))]
+    return kinds[0] if len(kinds) == 1 else {"anyOf": kinds} if kinds else {}
+
+
+def _schema(kind: str, inside: Shape) -> dict[str, Any]:
+    match kind:
+        case "array":
+            return {"type": "array", "items": as_schema(inside)}
+        case "map":
+            return {"type": "object", "additionalProperties": as_schema(inside)}
+        case "object":
+            return {"type": "object", "properties": {name: as_schema(part) for name, part in inside.items()}}
+        case "string" if inside:
+            return {"type": "string", "format": next(iter(inside))}
+    return {"type": kind}

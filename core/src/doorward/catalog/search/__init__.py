@@ -1,0 +1,4 @@
+"""How functions are found by words.
+
+Never how they are stored.
+"""

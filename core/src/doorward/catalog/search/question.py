@@ -1,0 +1,121 @@
+"""A question as concepts: its words, what may stand for them, and what it wants done."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from doorward.data.words import FILLER, split_words, stem
+
+LONGEST = 2000
+"""Characters of a question that are read."""
+
+MOST = 24
+"""Words of it that count."""
+
+_GROUPS = {"related": 0.4, "same": 0.75}
+"""How much a word of the same group counts, by the section of `concepts.txt`; the word itself counts 1."""
+
+READS = frozenset(["list", "get", "search"])
+"""The kinds that change nothing."""
+
+_ASKING = {"who", "which", "what", "how", "where", "is", "has", "may", "can", "are"}
+
+_PLAIN = {stem(verb) for verb in ("list", "show", "get", "fetch", "read", "retrieve", "view", "see", "find", "create", "add", "make")}
+_PLAIN |= {stem(verb) for verb in ("new", "update", "edit", "change", "set", "delete", "remove")}
+"""Verbs that say what to do with a thing and not with which."""
+
+_TAG = re.compile(r'(?:^|\s)tag:(?:"([^"]{1,100})"|(\S{1,100}))')
+
+Phrase = tuple[str, ...]
+"""Stems that stand together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    """Something that the question is about: its own phrase, and all that mean it with how well they do, up to 1. `plain`: a verb
+    that fits half of all functions."""
+
+    phrase: Phrase
+    phrases: Mapping[Phrase, float]
+    plain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`kinds`: what is asked for (list, get, search, create, update, delete, write), said plainly if `sure`. `tags` must all fit."""
+
+    concepts: tuple[Concept, ...]
+    kinds: frozenset[str]
+    sure: bool
+    tags: tuple[str, ...]
+
+
+def read(text: str) -> Question:
+    """Nothing of the text is syntax but `tag:NAME` (or `tag:"A NAME"`, with `*` at its end for what begins so)."""
+    text = text[:LONGEST]
+    tags = tuple(quoted or bare for quoted, bare in _TAG.findall(text))
+    words = split_words(_TAG.sub(" ", text))[:MOST]
+    kinds, sure = _wanted(words)
+    return Question(tuple(_concepts(words)), kinds, sure, tags)
+
+
+def _wanted(words: list[str]) -> tuple[frozenset[str], bool]:
+    """What is to be done, by the first word that is no filler, and whether that was said."""
+    if words and words[0] in _ASKING and words[:2] != ["how", "to"]:
+        return READS, True
+    verbs = _dictionary().verbs
+    for number, word in enumerate(words):
+        if word not in FILLER:
+            phrase = tuple(map(stem, words[number : number + 2]))
+            kinds = verbs.get(phrase) or verbs.get(phrase[:1])
+            return (kinds, True) if kinds else (READS, False)
+    return READS, False
+
+
+def _concepts(words: list[str]) -> Iterable[Concept]:
+    """The longest phrases that the dictionary knows, and single words. Filler only if there is nothing else."""
+    groups, longest = _dictionary().groups, _dictionary().longest
+    stemmed = tuple(map(stem, words))
+    filler = {stem(word) for word in words if word in FILLER} if any(word not in FILLER for word in words) else set()
+    seen: set[Phrase] = set()
+    at = 0
+    while at < len(words):
+        lengths = range(min(longest, len(words) - at), 1, -1)
+        phrase = next((p for n in lengths if (p := stemmed[at : at + n]) in groups), stemmed[at : at + 1])
+        at += len(phrase)
+        if phrase not in seen and (len(phrase) > 1 or phrase[0] not in filler):
+            plain = len(phrase) == 1 and phrase[0] in _PLAIN and not seen and words[0] not in _ASKING
+            seen.add(phrase)
+            yield Concept(phrase, {**groups.get(phrase, {}), phrase: 1.0}, plain)
+
+
+class _Dictionary(NamedTuple):
+    """What may stand for a phrase and how well, what verbs ask for, and how many words the longest phrase has."""
+
+    groups: dict[Phrase, dict[Phrase, float]]
+    verbs: dict[Phrase, frozenset[str]]
+    longest: int
+
+
+@cache
+def _dictionary() -> _Dictionary:
+    groups: dict[Phrase, dict[Phrase, float]] = {}
+    verbs: dict[Phrase, frozenset[str]] = {}
+    section = ""
+    for line in Path(__file__).with_name("concepts.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif line and not line.startswith("#"):
+            group = [tuple(map(stem, split_words(member))) for member in line.split(",") if member.strip()]
+            for phrase in group:
+                if section in _GROUPS:
+                    known = groups.setdefault(phrase, {})
+                    known |= {other: max(_GROUPS[section], known.get(other, 0)) for other in group}
+                else:
+                    verbs[phrase] = verbs.get(phrase, frozenset()) | {section}
+    return _Dictionary(groups, verbs, max(map(len, groups)))

@@ -1,0 +1,257 @@
+"""Which of the functions that share words with a question fit it best.
+
+The index says which functions know which concept of the question, and in what field: cheap, so for all of them. The best
+of those are looked at: how much of its own name the question explains, and whether it does what is wanted. The weights were found by
+trying, on the half `development` of `benchmarks/questions.tsv`.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from doorward.catalog.search.question import READS, Concept, Phrase, Question
+from doorward.data.words import FILLER, stem
+
+CANDIDATES = 90
+"""Functions that are looked at."""
+
+COMMON = 0.03
+"""The part of all functions that may have a word in their names for it to count in descriptions and parameters."""
+
+EVERYWHERE = 0.5
+"""The part of all functions that may have a word for it to stand for another one: what is everywhere says nothing."""
+
+FAR, SLIPPED = 0.25, 0.7
+"""How much the word itself counts there, and one that was meant by a slip; in a name, a summary or a path it counts 1."""
+
+NAME, NOUN, SUMMARY = 0.42, 0.07, 0.12
+"""What it adds if the question explains all of a name, of the last word of the path, of the summary."""
+
+DOES, MAY_DO, SERVER, DEPRECATED = 0.14, 0.1, 0.5, 0.05
+"""What it adds to do what is wanted, or probably wanted, and to be of a server that is named; and what being deprecated takes."""
+
+BY_NAME = 0.05
+"""The part of a server's functions that may be called by its name without that being a word for what they are about."""
+
+AFFORDABLE = 2000
+"""Functions that may have a word in their names for BM25 to weigh it: that costs the most."""
+
+BM25 = 0.05
+"""What it adds to be the best by BM25."""
+
+CALLED = 100.0
+"""To have the very name that was asked for outweighs everything."""
+
+VERB = 0.5
+"""How much a verb such as `list` weighs against other words as rare."""
+
+_CALLED = "name noun route tags"
+_BRIEF, _LONG = "server name noun summary route tags", "description parameters"
+_UNSAID = FILLER | {stem(verb) for verb in ("list", "get", "read", "show", "retrieve", "create", "add", "update", "replace", "patch")}
+_UNSAID |= {"put", "post", "delet", "remov", "set", "v1", "v2", "v3", "rest"}
+"""What is in so many names that none of it has to be explained."""
+
+
+Rows = Callable[[str, Sequence[Any]], list[Any]]
+"""Reads the rows of a statement with its values."""
+
+
+class Words:
+    """In how many functions each word is: of servers, names, summaries, routes and tags. `doing` are all that do what is asked, by
+    kind, and `called` whether functions are called so, as far as that was asked."""
+
+    def __init__(self, counts: Mapping[str, int], functions: int, servers: Collection[str], doing: dict[str, frozenset[int]]) -> None:
+        self.counts = counts
+        self.functions = functions
+        self.servers = servers
+        self.doing = doing
+        self.called: dict[Phrase, bool] = {}
+        self.ordered = sorted(counts)
+        self.rarity = lru_cache(None)(self._rarity)
+
+    def _rarity(self, word: str) -> float:
+        return math.log(1 + self.functions / (self.counts.get(word, 0) + 0.5))
+
+    def knows(self, phrase: Phrase) -> bool:
+        return all(word in self.counts for word in phrase)
+
+    def near(self, word: str) -> list[Phrase]:
+        """What may be meant by a word that is in no name: two words written as one, other forms of it, or known words one slip
+        of the finger away."""
+        halves: list[Phrase] = [(word[:i], word[i:]) for i in range(3, len(word) - 2)]
+        if both := [half for half in halves if self.knows(half)]:
+            return both[:1]
+        start = bisect_left(self.ordered, word[:5])
+        alike = itertools.takewhile(lambda known: known.startswith(word[:5]), itertools.islice(self.ordered, start, start + 100))
+        forms = [known for known in alike if _same_root(word, known)] or _slips(word) & self.counts.keys()
+        return [(form,) for form in sorted(forms, key=lambda form: (self.rarity(form), form))[:3]]
+
+
+class Ranking:
+    """The functions that fit `question`, of those that fit the expression `only` (all, if it is empty) and are among `among`
+    (all, if that is `None`). `rows` reads the catalog."""
+
+    def __init__(self, rows: Rows, words: Words, question: Question, only: str, among: Collection[int] | None = None) -> None:
+        self._read, self._words, self._question, self._only, self._among = rows, words, question, only, among
+        concepts = [self._understood(c, after) for c, after in zip(question.concepts, [*question.concepts[1:], None], strict=True)]
+        named = [c for c in concepts if c.phrase[0] in words.servers and not self._is_word(c.phrase)]
+        self._servers = [c.phrase for c in named]
+        self._about = [c for c in concepts if c not in named] or named
+        self._weights = {c.phrase: self._weight(c) for c in self._about}
+        self._total = sum(self._weights.values()) or 1
+        self._solid = [c for c in self._about if not c.plain] or self._about
+
+    def page(self, limit: int, offset: int, called: Collection[int] = ()) -> tuple[list[int], int]:
+        """Some of the rowids, best first (those that are `called` so before all), and how many there are."""
+        fits = self._all()
+        fits |= {row: CALLED for row in called if row in fits}
+        first = heapq.nlargest(max(CANDIDATES, offset + limit), fits, key=fits.__getitem__)
+        best = self._looked_at({row: fits[row] for row in first[:CANDIDATES]}) + first[CANDIDATES:]
+        return best[offset : offset + limit], len(fits)
+
+    def _is_word(self, name: Phrase) -> bool:
+        """Whether the name of a server is a word as well, by which functions are called: `files`, unlike `github`."""
+        known = self._words.called
+        if name not in known:
+            matches = [f"{{{columns}}} : ({_any([name])})" for columns in (_CALLED, "server")]
+            count = "SELECT count(*) FROM search WHERE search MATCH ?"
+            called, of_servers = (self._read(count, [match])[0][0] for match in matches)
+            known[name] = called > BY_NAME * of_servers
+        return known[name]
+
+    def _understood(self, concept: Concept, after: Concept | None) -> Concept:
+        """With what may be meant by words that no name has, or that names write together (`port forward`: `portforward`)."""
+        known = self._words.knows(concept.phrase)
+        more = [] if known or len(concept.phrase) > 1 or len(concept.phrase[0]) < 4 else self._words.near(concept.phrase[0])
+        if after and self._words.knows(pair := ("".join(concept.phrase + after.phrase),)):
+            more.append(pair)
+        return replace(concept, phrases=dict.fromkeys(more, SLIPPED) | dict(concept.phrases)) if more else concept
+
+    def _weight(self, concept: Concept) -> float:
+        """How much a concept matters: the rarer, the more; less if its own words are nowhere."""
+        rarity = self._words.rarity
+        if self._words.knows(concept.phrase):
+            weight = max(map(rarity, concept.phrase))
+        else:
+            known = [max(map(rarity, p)) for p in concept.phrases if self._words.knows(p)]
+            weight = min(known) if known else 0.3 * rarity("")
+        return weight * (VERB if concept.plain else 1)
+
+    def _share(self, concept: Concept) -> float:
+        return self._weights[concept.phrase] / self._total
+
+    def _all(self) -> dict[int, float]:
+        """Every function that knows a concept of the question, and how well it fits without being looked at."""
+        fits = self._known(EVERYWHERE) or self._known(1)
+        if not fits and all(concept.plain for concept in self._about):  # `list`, and nothing that is called so
+            facts = [(f"kind_{kind}",) for kind in self._question.kinds] + [("reads",)] * bool(self._question.kinds & READS)
+            fits = dict.fromkeys(self._rows("facts", facts), 0.0)
+        of_named = self._rows("server", self._servers)
+        fits = fits or dict.fromkeys(of_named, 0.0)  # who names a server and what it does not know is shown what it has
+        for row in fits.keys() & set(of_named):
+            fits[row] += SERVER
+        for place, row in enumerate(self._by_bm25()):
+            fits[row] = fits.get(row, 0) + BM25 / (1 + place / 10)
+        bonus = DOES if self._question.sure else MAY_DO
+        for row in fits.keys() & self._doing():
+            fits[row] += bonus
+        return fits
+
+    def _known(self, most: float) -> dict[int, float]:
+        """By concepts; words that more than this part of all functions have stand for no other word."""
+        fits: dict[int, float] = {}
+        for concept in self._solid:
+            share = self._share(concept)
+            for row, fit in self._fits(concept, most).items():
+                fits[row] = fits.get(row, 0) + share * fit
+        return fits
+
+    def _by_bm25(self) -> list[int]:
+        """The best by the words of the question alone, wherever they are."""
+        words = {word for c in self._solid for word in c.phrase if self._commonest((word,)) <= AFFORDABLE}
+        return self._rows(f"{_BRIEF} {_LONG}", [(word,) for word in sorted(words)], best=30)
+
+    def _looked_at(self, fits: Mapping[int, float]) -> list[int]:
+        said = {word for concept in self._about for phrase in concept.phrases for word in phrase}
+        verbs = [(c.phrase[0], self._share(c)) for c in self._about if c not in self._solid]
+        marks = ",".join("?" * len(fits))
+        found = self._read(f"SELECT rowid, name, noun, summary, facts FROM search WHERE rowid IN ({marks})", list(fits))  # noqa: S608
+        scored = []
+        for row, name, noun, summary, facts in found:
+            texts = ((NAME, name), (NOUN, noun), (SUMMARY, summary))
+            fit = fits[row] + sum(weight * self._explained(text, said) for weight, text in texts)
+            fit += sum(share for verb, share in verbs if verb in name.split()) - DEPRECATED * ("is_deprecated" in facts)
+            scored.append((-fit, len(name), row))
+        return [row for _, _, row in sorted(scored)]
+
+    def _explained(self, text: str, said: Collection[str]) -> float:
+        """The part of a text that the question says, by the rarity of its words."""
+        rarity, everything, known = self._words.rarity, 0.0, 0.0
+        for word in text.split():
+            if word not in _UNSAID:
+                everything += rarity(word)
+                known += rarity(word) if word in said else 0
+        return known / everything if everything else 0
+
+    def _doing(self) -> set[int]:
+        """The functions that do what is wanted."""
+        known = self._words.doing
+        for kind in self._question.kinds - known.keys():
+            match = f'facts : "kind_{kind}"'
+            known[kind] = frozenset(row for (row,) in self._read("SELECT rowid FROM search WHERE search MATCH ?", [match]))
+        return set().union(*(known[kind] for kind in self._question.kinds))
+
+    def _fits(self, concept: Concept, most: float) -> dict[int, float]:
+        """The functions that know a concept, and how well it fits each: by its best phrase in its best field."""
+        places: dict[tuple[float, str], list[Phrase]] = {}
+        if self._commonest(concept.phrase) < COMMON * self._words.functions + 20:
+            places[FAR, _LONG] = [concept.phrase]
+        for phrase, fit in concept.phrases.items():
+            if self._words.knows(phrase) and (fit == 1 or self._commonest(phrase) <= most * self._words.functions + 20):
+                places.setdefault((fit, _BRIEF), []).append(phrase)
+        best: dict[int, float] = {}
+        for (fit, columns), phrases in sorted(places.items()):
+            best.update(dict.fromkeys(self._rows(columns, phrases), fit))
+        return best
+
+    def _commonest(self, phrase: Phrase) -> int:
+        return max(self._words.counts.get(word, 0) for word in phrase)
+
+    def _rows(self, columns: str, phrases: Sequence[Phrase], best: int | None = None) -> list[int]:
+        """The functions that have a phrase in these columns, or the `best` of them by BM25."""
+        if not phrases:
+            return []
+        match = f"{{{columns}}} : ({_any(phrases)})"
+        match = f"{self._only} AND ({match})" if self._only else match
+        order = "" if best is None else "ORDER BY rank" if self._among else f"ORDER BY rank LIMIT {best}"
+        found = self._read(f"SELECT rowid FROM search WHERE search MATCH ? {order}", [match])  # noqa: S608
+        if self._among is None:
+            return [row for (row,) in found]
+        among = self._among
+        return [row for (row,) in found if row in among][:best]
+
+
+def _any(phrases: Iterable[Phrase]) -> str:
+    """Words have letters and digits only: quoted, nothing in them is syntax."""
+    return " OR ".join("(" + " AND ".join(f'"{word}"' for word in phrase) + ")" for phrase in phrases)
+
+
+def _same_root(one: str, other: str) -> bool:
+    """`remind` and `reminder`, `moderat` and `moder`."""
+    shorter, longer = sorted((one, other), key=len)
+    return len(shorter) >= 5 and len(longer) - len(shorter) <= 4 and longer.startswith(shorter)
+
+
+def _slips(word: str) -> set[str]:
+    """All words one slip of the finger away: a letter too many, too few, another one, or two that changed places."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    parts = [(word[:i], word[i:]) for i in range(len(word) + 1)]
+    found = {a + b[1:] for a, b in parts if b} | {a + b[1] + b[0] + b[2:] for a, b in parts if len(b) > 1}
+    return found | {a + c + b[1:] for a, b in parts if b for c in letters} | {a + c + b for a, b in parts for c in letters}

@@ -1,0 +1,62 @@
+"""`doorward init`: a configuration to start from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import click
+
+from doorward.cli.common import Project, common, print_json, say
+from doorward.cli.configuring.variables import write_env
+from doorward.host import files
+from doorward.model.errors import ConfigError
+
+
+@click.command()
+@common
+@click.option("--force", is_flag=True, help="Overwrite the file if there is one.")
+def init(project: Project, force: bool) -> None:
+    """Write a commented doorward.toml, and a .env for the secrets."""
+    if project.config.exists() and not force:
+        raise ConfigError("the file is there already", place=str(project.config), hint="--force overwrites it.")
+    written = begin(project)
+    if project.json:
+        print_json({"written": [str(file) for file in written]})
+    else:
+        say("\n".join(f"wrote {file}" for file in written))
+        say("\nNext: doorward add openapi NAME SPEC, doorward add mcp NAME -- COMMAND, or doorward import (what MCP clients have)")
+
+
+def begin(project: Project) -> list[Path]:
+    """Write a configuration to start from, and what belongs to it. Returns: the files that were written. Raises: ConfigError."""
+    files.write(project.config, starter().encode())
+    return [project.config, *write_env(project.config.parent / ".env")]
+
+
+def starter() -> str:
+    """The file to start from, with those of the default drivers that are installed."""
+    from doorward.config.distribution import find_index, layers
+    from doorward.secrets.store import Secrets
+
+    defaults, index = layers({}, Secrets(environ={}))[0], find_index()
+    lines = [
+        _choice("executor", defaults["executor"], [e.name for e in index.of("executor")], "where programs run: the first that can run it"),
+        _choice("cache", defaults["cache"], [e.name for e in index.of("cache")], "what keeps programs for run_cached_code"),
+        _choice("plugins", defaults["plugins"], [e.name for e in index.of("plugin")], "guards and observers, in this order"),
+    ]
+    template = resources.files("doorward.cli").joinpath("starter.toml").read_text(encoding="utf-8")
+    return template.replace("@drivers@", "\n".join(lines))
+
+
+def _choice(key: str, default: Any, installed: Collection[str], about: str) -> str:
+    """A line that names those of the default that are installed; a comment, if none is."""
+    names = [default] if isinstance(default, str) else default
+    use = [name for name in names if name in installed]
+    value = json.dumps((use or names) if isinstance(default, list) else default)
+    others = [name for name in installed if name not in use]
+    notes = [about, *([] if use else ["not installed"]), *([f"installed too: {', '.join(others)}"] if others else [])]
+    return f"{'' if use else '# '}{key} = {value}  # {'; '.join(notes)}"

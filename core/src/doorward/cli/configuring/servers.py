@@ -1,0 +1,167 @@
+"""Servers written into doorward.toml: the one way, for `add` and for the commands of plugins."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import tomllib
+from collections.abc import Container, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from doorward.cli.common import Project
+from doorward.cli.configuring.project import starter
+from doorward.config.config import RESERVED, module_name
+from doorward.config.settings import ServerSettings
+from doorward.host import files
+from doorward.model.errors import ConfigError, MissingSecret, PluginError
+
+if TYPE_CHECKING:
+    from doorward.config.config import Loaded
+
+_NAME = r"[A-Za-z][\w-]*"
+
+
+def put_server(
+    project: Project,
+    name: str,
+    table: Mapping[str, Any],
+    *,
+    replace: bool = False,
+    later: bool = False,
+    aside: Mapping[str, Any] | None = None,
+) -> None:
+    """Write `[servers.NAME]` into the configuration, which is made if there is none. What stands around it stays as it is. A server
+    that could not be used is not left there; `later`: but for what it only lacks today, its source or the value of a variable. What is
+    `aside` is written as a comment.
+
+    Raises: ConfigError, also if there is a server of this name, but for `replace`.
+    """
+    file = project.config
+    if not re.fullmatch(_NAME, name, re.ASCII):
+        raise ConfigError(f"{name!r} cannot name a server", place=str(file), hint="Use letters, digits, - and _.")
+    with files.alone(file):
+        before = file.read_bytes() if file.exists() else None
+        text = _without(file, before.decode() if before else starter(), name, replace)
+        files.write(file, f"{text.rstrip()}\n\n{block(name, table)}{_comment(aside or {})}".encode())
+        try:
+            _check(project, name, table, later)
+        except ConfigError:
+            file.unlink() if before is None else files.write(file, before)
+            raise
+
+
+def _check(project: Project, name: str, table: Mapping[str, Any], later: bool) -> None:
+    """What loading the configuration and compiling the server would find at once. Raises: ConfigError."""
+    from doorward.config import config, settings
+    from doorward.config.distribution import find_index
+    from doorward.plugins.manager import Plugins
+
+    loaded = config.load(project.config, env_file=project.env_file)
+    if name in loaded.broken:
+        raise loaded.broken[name]
+    options = {key: value for key, value in table.items() if key not in ServerSettings.model_fields}
+    try:
+        model = Plugins(find_index()).driver("source", table["source"]).Settings
+        if later:
+            settings.expand(options, loaded.secrets)
+    except (PluginError, MissingSecret):
+        if not later:
+            raise
+        return
+    config.validate(model, options, secrets=loaded.secrets, place=f"{project.config.name} [servers.{name}]")
+    if not later:
+        _check_auth(loaded, name)
+
+
+def _check_auth(loaded: Loaded, name: str) -> None:
+    """That the types and the keys of a server's `auth` are right: in one that is unknown nobody can tell which keys hold a secret.
+    Variables may get their values later. Raises: ConfigError, PluginError."""
+    from doorward.access.principals import Principals
+    from doorward.config.distribution import find_index
+    from doorward.plugins.manager import Plugins
+    from doorward.servers.auths import Auths
+
+    with contextlib.suppress(MissingSecret):
+        Auths(loaded, Plugins(find_index()), Principals(loaded), Path()).drivers(loaded.servers[name])
+
+
+def servers_of(project: Project) -> dict[str, dict[str, Any]]:
+    """The servers in the configuration, as they stand there; none if there is no file. Raises: ConfigError."""
+    try:
+        servers = tomllib.loads(project.config.read_text(encoding="utf-8-sig")).get("servers", {})
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise ConfigError(str(error), place=str(project.config), hint="Mend the file.") from None
+    return {name: table for name, table in servers.items() if isinstance(table, dict)} if isinstance(servers, dict) else {}
+
+
+def server_name(text: str, taken: Container[str] = ()) -> str:
+    """A name that a server may have, made of any text: `My server` → `My-server`, `time` → `time-mcp`. None whose module is in
+    `taken`, which holds such as `module_name` makes."""
+    import keyword
+    import unicodedata
+
+    plain = unicodedata.normalize("NFKD", text[:400]).encode("ascii", "ignore").decode()
+    plain = re.sub(r"[^\w-]+", "-", plain).strip("-_")[:60].rstrip("-_") or "server"
+    if not plain[0].isalpha():
+        plain = f"mcp-{plain}"
+    if module_name(plain) in RESERVED or keyword.iskeyword(module_name(plain)):
+        plain = f"{plain}-mcp"
+    name, number = plain, 1
+    while module_name(name) in taken:
+        number += 1
+        name = f"{plain}-{number}"
+    return name
+
+
+def block(name: str, table: Mapping[str, Any]) -> str:
+    """The text of `[servers.NAME]`."""
+    return f"[servers.{name}]\n{lines(table)}"
+
+
+def _comment(table: Mapping[str, Any]) -> str:
+    return "".join(f"# {line}\n" for line in lines(table).splitlines())
+
+
+def lines(table: Mapping[str, Any]) -> str:
+    """A line `key = value` for each entry; tables and lists stand within their lines."""
+    import tomlkit
+
+    document = tomlkit.document()
+    for key, value in table.items():
+        document.add(key, _inline(value))
+    return tomlkit.dumps(document)
+
+
+def _inline(value: Any) -> Any:
+    import tomlkit
+
+    if isinstance(value, Mapping):
+        inline = tomlkit.inline_table()
+        inline.update({key: _inline(part) for key, part in value.items()})
+        return inline
+    if isinstance(value, (list, tuple)):
+        array = tomlkit.array()
+        array.extend([_inline(part) for part in value])
+        return array
+    return value
+
+
+def _without(file: Path, text: str, name: str, replace: bool) -> str:
+    """The file's text without a server of this name. Raises: ConfigError if there is one, but for `replace`."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        document = tomlkit.parse(text)
+    except TOMLKitError as error:
+        raise ConfigError(str(error), place=str(file), hint="Mend the TOML.") from None
+    servers: Any = document.get("servers", {})
+    if name not in servers:
+        return text
+    if not replace:
+        raise ConfigError("is there already", place=f"{file} [servers.{name}]", hint="--force replaces it.")
+    del servers[name]
+    return tomlkit.dumps(document)

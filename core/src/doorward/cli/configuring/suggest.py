@@ -1,0 +1,121 @@
+"""What `add` and `doctor` make of the `auth` that a source suggests for its server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from doorward.cli.common import Project
+from doorward.cli.compile import compile_now
+from doorward.cli.configuring.servers import lines, put_server
+from doorward.config.config import module_name
+from doorward.model.types import Suggestion
+from doorward.servers import auth_suggestions
+
+if TYPE_CHECKING:
+    from doorward.catalog.function_codec import Report
+    from doorward.gateway import Gateway
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """The suggestions for a server, the best first, and what became of that: it was `written`, it stands `aside` as a comment, or
+    neither, because no function needs credentials. `closed` is how many do; `None` if the server refused before it told its functions."""
+
+    server: str
+    env: str
+    closed: int | None
+    suggestions: list[Suggestion]
+
+    @property
+    def written(self) -> bool:
+        return self.closed != 0 and not self.suggestions[0].elsewhere
+
+    @property
+    def aside(self) -> bool:
+        return self.closed != 0 and not self.written
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        first, *others = [
+            {"auth": auth_suggestions.value(s), "says": s.says, "serves": s.serves, "variables": auth_suggestions.variables(s.auth)}
+            | ({"elsewhere": list(s.elsewhere)} if s.elsewhere else {})
+            for s in self.suggestions
+        ]
+        return {"written": self.written, "closed": self.closed, **first, "others": others}
+
+    def told(self) -> list[str]:
+        """In sentences: what the server wants, what was written, what there is to do, and what else would do."""
+        first, *others = self.suggestions
+        place = f"[servers.{self.server}]"
+        if self.closed == 0:
+            said = [f"auth: no function of it says that it needs credentials, but they may be given. To do so, add to {place}:"]
+            return said + [f"  {line_of(each)}  ({each.says})" for each in self.suggestions]
+        wants = "it wants credentials" if self.closed is None else counts(self.closed, first)
+        said = [f"auth: {wants}: {first.says}"]
+        if self.written:
+            said.append(f"  written to {place}: {line_of(first)}")
+        else:
+            said.append(f"  its document would have secrets sent to {' and '.join(first.elsewhere)}, which is not where the API is;")
+            said.append(f"  so it is a comment in {place}. If that is the right place, take its # away: {line_of(first)}")
+        if names := auth_suggestions.variables(first.auth):
+            said.append(f"  set {', '.join(names)} in {self.env}")
+        said += [f"  or instead: {line_of(each)}  ({each.says})" for each in others]
+        return said
+
+
+def compile_and_suggest(project: Project, name: str, table: Mapping[str, Any]) -> int:
+    """Compile the server that was just written, and give it the `auth` that its source then suggests. Returns: the exit code."""
+    told: list[Advice] = []
+
+    def advise(gate: Gateway) -> Advice | None:
+        report, error = gate.catalog.report(module_name(name)), gate.servers.broken.get(name)
+        suggestions = auth_suggestions.usable(getattr(error, "auth", ()) if error else report or (), gate.plugins)
+        if not suggestions:
+            return None
+        closed = None if error or report is None else report.closed
+        advice = Advice(name, str(project.env_file or project.config.with_name(".env")), closed, suggestions)
+        if advice.written or advice.aside:
+            auth = {"auth": auth_suggestions.value(suggestions[0])}
+            put_server(project, name, {**table, **(auth if advice.written else {})}, replace=True, aside=auth if advice.aside else None)
+        told.append(advice)
+        return advice
+
+    code = compile_now(project, (name,), advise=advise)
+    if code == 0 and told and told[0].written:
+        anyio.run(_again, project, name)
+    return code
+
+
+async def _again(project: Project, name: str) -> None:
+    """The server as it is now: that is what the catalog is for. If it lacks anything, who uses it is told."""
+    async with project.gateway(ready=False) as gate:
+        await gate.servers.compile([name])
+
+
+def of_doctor(gate: Gateway, name: str, report: Report) -> list[tuple[str, str]]:
+    """What is worth a warning about the `auth` of a server, or its absence, and what to do."""
+    auth = gate.servers.configured[name].settings.auth
+    suggestions = auth_suggestions.usable(report, gate.plugins)
+    if auth:
+        return [(f"server {name}: {why}", "See whether calls work.") for why in auth_suggestions.mismatches(auth, suggestions)]
+    if not report.closed:
+        return []
+    if not suggestions:
+        return [(f"server {name} has no auth, and its functions need credentials", "None of the types of auth here serves it.")]
+    first, *_ = suggestions
+    to = f"Its document would have secrets sent to {' and '.join(first.elsewhere)}. If that is right, add" if first.elsewhere else "Add"
+    return [(f"server {name} has no auth: {counts(report.closed, first)}", f"{to} to [servers.{name}]: {line_of(first)}")]
+
+
+def counts(closed: int, suggestion: Suggestion) -> str:
+    """How many functions need credentials, and how many a suggestion serves."""
+    needing = f"{closed} function{'s need' if closed > 1 else ' needs'} credentials"
+    return needing if suggestion.serves == closed else f"{needing}, {suggestion.serves} of them these"
+
+
+def line_of(suggestion: Suggestion) -> str:
+    return lines({"auth": auth_suggestions.value(suggestion)}).strip()

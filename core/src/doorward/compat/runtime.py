@@ -1,0 +1,167 @@
+"""The helpers of other systems, by their own names and with answers of their shapes: what `doorward.runtime` means, see `aliases.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import anyio.lowlevel
+
+from doorward.config.config import module_name
+from doorward.describe.schemas import closure
+from doorward.model.errors import UnknownName
+from doorward.model.types import Function
+from doorward.program_api.helpers import Helper, call
+
+if TYPE_CHECKING:
+    from doorward.calls.broker import Broker
+    from doorward.catalog.catalog import Catalog
+    from doorward.program_api.discovery import Discovery
+    from doorward.runs.run_context import RunDoor
+    from doorward.servers.registry import Servers
+
+Form = Callable[[Function], dict[str, Any]]
+
+MOST = 500
+"""Functions that one answer lists."""
+
+
+class Runtime:
+    """`all` by name. Several names are one helper: whatever can be called plainly can be awaited as well."""
+
+    def __init__(self, discovery: Discovery, catalog: Catalog, servers: Servers, broker: Broker) -> None:
+        self._discovery = discovery
+        self._catalog = catalog
+        self._servers = servers
+        self._broker = broker
+        self.all: dict[str, Helper] = {
+            **dict.fromkeys(("discovered_servers", "list_servers", "list_servers_sync"), self._discovered),
+            **dict.fromkeys(("query_tool_docs", "query_tool_docs_sync"), self._docs),
+            **dict.fromkeys(("search_tool_docs", "search_tool_docs_sync"), self._search_docs),
+            **dict.fromkeys(("list_tools", "list_tools_sync"), self._tools),
+            "describe_server": self._describe_server,
+            "list_loaded_server_metadata": self._metadata,
+            "capability_summary": self._summary,
+            "call_tool": self._call_tool,
+            **dict.fromkeys(("call_mcp_tool", "callMCPTool"), self._call_mcp_tool),
+            **dict.fromkeys(("discover_mcp_tools", "discoverMCPTools"), self._discover),
+            **dict.fromkeys(("search_tools", "searchTools"), self._search_tools),
+            **dict.fromkeys(("get_tool_schema", "getToolSchema"), self._tool_schema),
+        }
+
+    # Servers and tools as records
+
+    async def _discovered(self, run: RunDoor, detailed: bool = False) -> Any:
+        configured = self._servers.usable_by(run.program.principal)
+        if not detailed:
+            return list(configured.values())
+        about = {s["name"]: s.get("about", "") for s in self._discovery.servers(run.program.principal)["servers"]}
+        return [{"name": name, "description": about.get(module, "")} for module, name in configured.items()]
+
+    async def _docs(self, run: RunDoor, server: str, tool: str | None = None, detail: str = "summary") -> Any:
+        module = self._discovery.module(server, run.program.principal)
+        if tool is not None:
+            return self._entry(self._broker.find(f"{module}.{tool}", run.program.principal), detail)
+        return await self._listed(run, module, lambda function: self._entry(function, detail))
+
+    async def _search_docs(self, run: RunDoor, query: str, limit: int = 5, detail: str = "summary") -> Any:
+        return [self._entry(function, detail) for function in self._found(run, query, limit)]
+
+    async def _tools(self, run: RunDoor, server: str) -> Any:
+        return await self._listed(run, self._discovery.module(server, run.program.principal), self._tool)
+
+    async def _describe_server(self, run: RunDoor, name: str) -> Any:
+        module = self._discovery.module(name, run.program.principal)
+        return self._about(run, module, await self._listed(run, module, self._tool))
+
+    async def _metadata(self, run: RunDoor) -> Any:
+        room = MOST
+        found: list[dict[str, Any]] = []
+        for module in self._servers.names(run.program.principal):
+            tools = await self._listed(run, module, lambda function: self._tool(function, schema=False), room)
+            room -= len(tools)
+            found.append(self._about(run, module, tools))
+        return found
+
+    async def _summary(self, run: RunDoor) -> Any:
+        return self._discovery.capabilities(run.program.principal)
+
+    # Tools as `mcp__server__tool`
+
+    async def _discover(self, run: RunDoor, search: Any = None) -> Any:
+        terms = search.get("search") if isinstance(search, Mapping) else search
+        if terms:
+            return await self._search_tools(run, terms if isinstance(terms, str) else " ".join(map(str, terms)), 50)
+        found: list[dict[str, Any]] = []
+        for module in self._servers.names(run.program.principal):
+            found += await self._listed(run, module, self._named, MOST - len(found))
+        return found
+
+    async def _search_tools(self, run: RunDoor, query: str, limit: int = 10) -> Any:
+        return [self._named(function) for function in self._found(run, query, limit)]
+
+    async def _tool_schema(self, run: RunDoor, name: str) -> Any:
+        try:
+            return self._named(self._broker.find(self._qualified(run, name), run.program.principal))
+        except UnknownName:
+            return None
+
+    # Calls
+
+    async def _call_tool(self, run: RunDoor, server: str, tool: str, arguments: Mapping[str, Any] | None = None, **more: Any) -> Any:
+        return await call(run, f"{self._discovery.module(server, run.program.principal)}.{tool}", {**(arguments or {}), **more})
+
+    async def _call_mcp_tool(self, run: RunDoor, name: str, arguments: Mapping[str, Any] | None = None, **more: Any) -> Any:
+        return await call(run, self._qualified(run, name), {**(arguments or {}), **more})
+
+    def _qualified(self, run: RunDoor, name: str) -> str:
+        """`mcp__server__tool` or `server__tool` as `server.tool`; both parts may hold two underscores themselves."""
+        bare = str(name).removeprefix("mcp__")
+        if "__" not in bare or "." in bare.partition("__")[0]:
+            return bare
+        plain = module_name(bare)
+        known = [module for module in self._servers.names(run.program.principal) if plain.startswith(f"{module}__")]
+        length = max(map(len, known)) if known else bare.index("__")
+        return f"{self._discovery.module(bare[:length], run.program.principal)}.{bare[length + 2 :]}"
+
+    # Functions
+
+    async def _listed(self, run: RunDoor, module: str, form: Form, most: int = MOST) -> list[dict[str, Any]]:
+        """The first functions of a server, in this form; a note beside the program's value says that there are more."""
+        if (count := len(self._catalog.names(module))) > most:
+            run.note(f"{module} has {count} functions, of which {most} are listed; doorward.search finds others")
+        found = []
+        for function in list(islice(self._catalog.functions(module), most)):
+            found.append(form(function))
+            await anyio.lowlevel.checkpoint()  # that takes long where schemas are large
+        return found
+
+    def _found(self, run: RunDoor, query: str, limit: int) -> Iterable[Function]:
+        return self._catalog.search(str(query), servers=self._servers.names(run.program.principal), limit=max(1, min(int(limit), 50)))[0]
+
+    def _about(self, run: RunDoor, module: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
+        cwd = self._servers.cwd(module, run.program.principal)
+        return {"name": self._servers.modules[module], "alias": module, "tools": tools} | ({"cwd": cwd} if cwd else {})
+
+    def _entry(self, function: Function, detail: str) -> dict[str, Any]:
+        server = {"server": self._servers.modules[function.server], "serverAlias": function.server}
+        entry = server | {"tool": function.id or function.name, "toolAlias": function.name, "description": _description(function)}
+        return entry | ({"inputSchema": self._schema(function)} if detail == "full" else {})
+
+    def _tool(self, function: Function, *, schema: bool = True) -> dict[str, Any]:
+        tool = {"name": function.id or function.name, "alias": function.name, "description": _description(function)}
+        return tool | ({"input_schema": self._schema(function)} if schema else {})
+
+    def _named(self, function: Function) -> dict[str, Any]:
+        name = f"mcp__{self._servers.modules[function.server]}__{function.name}"
+        return {"name": name, "description": _description(function), "parameters": self._schema(function)}
+
+    def _schema(self, function: Function) -> dict[str, Any]:
+        """The parameters' schema, with what it refers to."""
+        reached = closure(function.parameters, lambda name: self._catalog.definition(function.server, name))
+        return {**function.parameters, **({"$defs": reached} if reached else {})}
+
+
+def _description(function: Function) -> str:
+    return function.summary or function.description

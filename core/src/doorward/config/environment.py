@@ -1,0 +1,56 @@
+"""`DOORWARD_*` as configuration: `DOORWARD_LIMITS__TIMEOUT=60`, `DOORWARD_SERVERS__GITHUB__BASE_URL=…`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from doorward.model.errors import ConfigError
+from doorward.secrets.store import Secrets
+
+NOT_SETTINGS = {f"DOORWARD_{name}" for name in ("CONFIG", "DEBUG", "DISTRO", "NESTED", "SPECS", "CORPUS", "PEERS", "RUNS", "DIRECTUS")}
+
+
+def from_environment(secrets: Secrets, below: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """A nested table: `__` goes down one level, names are lower-cased, lists and tables are written as JSON.
+
+    `DOORWARD_STATE_DIR` is the state directory. A name that `below` has in another spelling is that one:
+    `MY_API` is `my-api`, which no variable could be called.
+    """
+    table: dict[str, Any] = {}
+    for variable, value in _variables(secrets).items():
+        *parents, key = _name(variable).split("__")
+        at, known = table, below
+        try:
+            for parent in parents:
+                parent = _spelt(parent, known)
+                at, known = at.setdefault(parent, {}), known.get(parent) if isinstance(known, Mapping) else None
+            at[_spelt(key, known)] = json.loads(value) if value.startswith(("[", "{")) else value
+        except ValueError as error:
+            raise ConfigError(f"is no JSON: {error}", place=variable) from None
+        except (AttributeError, TypeError):
+            raise ConfigError("goes below a variable that is no table", place=variable) from None
+    return table
+
+
+def require_settings(secrets: Secrets, known: Collection[str]) -> None:
+    """That each variable is one of the settings that are known. Raises: ConfigError, which names the variable."""
+    for variable in _variables(secrets):
+        if (name := _name(variable).partition("__")[0]) not in known:
+            raise ConfigError(f"there is no setting {name!r}", place=variable, hint=f"Unset it, or name one of {', '.join(known)}.")
+
+
+def _variables(secrets: Secrets) -> dict[str, str]:
+    return {variable: value for variable, value in sorted(secrets.variables("DOORWARD_").items()) if variable not in NOT_SETTINGS}
+
+
+def _name(variable: str) -> str:
+    return "state" if variable == "DOORWARD_STATE_DIR" else variable.removeprefix("DOORWARD_").lower()
+
+
+def _spelt(name: str, known: Any) -> str:
+    """A name as the configuration spells it already."""
+    keys = known if isinstance(known, Mapping) else ()
+    return next((key for key in keys if re.sub(r"\W", "_", key).lower() == name), name)

@@ -1,0 +1,298 @@
+"""The models of `doorward.toml`: what its keys are called, mean and may hold."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, get_args
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ByteSize,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from doorward.host.loopback import is_loopback
+from doorward.model import types
+from doorward.model.errors import MissingSecret
+from doorward.secrets.store import Secret, Secrets, Template
+
+
+class Settings(BaseModel):
+    """The base of every part of the configuration, plugins' `Settings` included.
+
+    Unknown keys are refused. `${…}` in strings is expanded while reading, but for fields of type `Template` and
+    `Secret`, which are resolved when used.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, arbitrary_types_allowed=True)
+
+    @model_validator(mode="after")
+    def _call(self) -> Self:
+        """Tell what stands in a table what it is called there."""
+        for table in vars(self).values():
+            for key, value in table.items() if isinstance(table, dict) else ():
+                if isinstance(value, Template):
+                    value.called = str(key)
+        return self
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _expand(cls, value: Any, info: Any) -> Any:
+        secrets = (info.context or {}).get("secrets")
+        if secrets is None or _resolved_later(cls.model_fields[info.field_name].annotation):
+            return value
+        try:
+            return expand(value, secrets)
+        except MissingSecret as error:
+            raise PydanticCustomError("missing_variable", "{why}. {hint}", {"why": str(error), "hint": error.hint}) from None
+
+
+def expand(value: Any, secrets: Secrets) -> Any:
+    """A value of the file with its references replaced. Raises: MissingSecret."""
+    match value:
+        case str():
+            return secrets.expand(value)
+        case list():
+            return [expand(v, secrets) for v in value]
+        case dict():
+            return {k: expand(v, secrets) for k, v in value.items()}
+        case _:
+            return value
+
+
+def _resolved_later(annotation: Any) -> bool:
+    """Whether a field's strings are somebody else's to expand: templates, nested settings, plugins' parts."""
+    if annotation is Any or (isinstance(annotation, type) and issubclass(annotation, (Template, Settings))):
+        return True
+    return any(_resolved_later(part) for part in get_args(annotation))
+
+
+class LimitSettings(Settings):
+    """`[limits]`: what one run may use, and what the gateway keeps."""
+
+    timeout: PositiveFloat = Field(30.0, description="Seconds a run may take, if the caller does not say")
+    max_timeout: PositiveFloat = Field(300.0, description="The most seconds that a caller may ask for")
+    memory: ByteSize = Field(ByteSize(512 * 2**20), description="Memory of one run")
+    output: ByteSize = Field(ByteSize(2**20), description="Printed output of one run")
+    code: ByteSize = Field(ByteSize(64 * 2**10), description="Source text of a program")
+    calls: PositiveInt = Field(1000, description="Calls of one run")
+    processes: PositiveInt = Field(128, description="Processes of one run, where the executor has processes")
+    rate: PositiveInt = Field(60, description="Runs a minute for one principal")
+    result: ByteSize = Field(ByteSize(50 * 2**20), description="One result of a call")
+    inline: ByteSize = Field(ByteSize(16 * 2**10), description="A value shown whole; larger ones are cut, with a handle to the rest")
+    asking: PositiveFloat = Field(600.0, description="Seconds that a run may wait, in all, for answers of its client")
+    kept: ByteSize = Field(ByteSize(256 * 2**20), description="All artefacts kept together")
+    kept_seconds: PositiveFloat = Field(3600.0, description="How long an artefact is kept")
+    sessions: PositiveInt = Field(8, description="Open sessions of one principal")
+    session_idle: PositiveFloat = Field(600.0, description="Seconds after which an unused session ends")
+
+    def of_run(self) -> types.Limits:
+        """The part that concerns one run."""
+        return types.Limits(**{f: getattr(self, f) for f in types.Limits.__dataclass_fields__})
+
+
+class PolicySettings(Settings):
+    """`[policy]`: what programs may call, as patterns of `server.function`; `deny` wins."""
+
+    allow: list[str] = ["*"]
+    deny: list[str] = []
+
+
+def _address(url: str) -> str:
+    """A URL that can be given to others. Raises: ValueError."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username:
+        raise ValueError("must be a URL like https://host/path, without query and fragment")
+    return url
+
+
+def _trusted(url: str) -> str:
+    """A URL from which keys may come: whoever is on the way could make tokens otherwise. Raises: ValueError."""
+    parts = urlsplit(_address(url))
+    if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+        raise ValueError("must be https: whoever is on the way could make tokens otherwise")
+    return url
+
+
+def origin_of(url: str) -> str | None:
+    """The origin as browsers write it: in lower case, without the port that goes without saying; nothing if it is none."""
+    found = re.fullmatch(r"(https?)://(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::([0-9]{1,5}))?", url.lower())
+    if found is None:
+        return None
+    scheme, host, port = found.groups()
+    return f"{scheme}://{host}" + (f":{port}" if port and int(port) != {"http": 80, "https": 443}[scheme] else "")
+
+
+def _origin(origin: str) -> str:
+    if (found := origin_of(origin)) is None:
+        raise ValueError(f"{origin!r} is no origin such as https://app.example.com")
+    return found
+
+
+Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+"""With a key that is public. One that is shared (HS256) could make tokens, not only verify them."""
+
+
+class OAuthSettings(Settings):
+    """`[http.oauth]`: clients bring access tokens (JWT, RFC 9068) of an authorization server."""
+
+    issuer: Annotated[str, AfterValidator(_trusted)] = Field(
+        description="The authorization server; its metadata (RFC 8414, OpenID Connect Discovery) tells the rest"
+    )
+    audience: str | list[str] = Field("", description="What `aud` of a token must name; without it the URL of this endpoint")
+    scopes: list[str] = Field([], description="Scopes that each token must have")
+    principal: str = Field("sub", description="The claim that names the principal")
+    jwks_url: Annotated[str, AfterValidator(_trusted)] | None = Field(None, description="Where its keys are, if the issuer does not tell")
+    algorithms: list[Algorithm] = Field(
+        ["RS256", "ES256", "PS256", "EdDSA"], min_length=1, description="Signatures that are accepted; asymmetric ones only"
+    )
+
+
+class HttpSettings(Settings):
+    """`[http]`: where `serve --transport http` listens, and who may use it."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(8000, ge=0, le=65535)
+    path: str = "/mcp"
+    url: Annotated[str, AfterValidator(_address)] | None = Field(
+        None, description="The URL by which clients reach it, where that is another: behind a proxy, or by a name"
+    )
+    certificate: Path | None = Field(None, description="A PEM file with the certificate chain: serves https")
+    key: Path | None = Field(None, description="A PEM file with its private key")
+    origins: list[Annotated[str, AfterValidator(_origin)]] = Field(
+        [], description="Origins of web pages that may use it; none but loopback if not given"
+    )
+    connections: PositiveInt = Field(1000, description="Connections at once; never more than half of the files that may be open")
+    connections_per_address: PositiveInt = Field(500, description="Those of one address; a proxy is one, and so is a /64 of IPv6")
+    requests: PositiveInt = Field(200, description="Requests of one principal at once, open streams included")
+    sessions: PositiveInt = Field(64, description="Sessions of one principal, of the older protocol versions; eight times as many in all")
+    header_timeout: PositiveFloat = Field(10.0, description="Seconds in which the header of a request must be here, or TLS be agreed")
+    body_timeout: PositiveFloat = Field(60.0, description="Seconds in which its body must be here")
+    idle_timeout: PositiveInt = Field(60, description="Seconds for which a connection without a request is kept")
+    oauth: OAuthSettings | None = None
+
+    @model_validator(mode="after")
+    def _both_files(self) -> HttpSettings:
+        if bool(self.certificate) != bool(self.key):
+            raise ValueError("certificate and key belong together: give both, or none")
+        return self
+
+
+class TokenSettings(Settings):
+    """`[[principals.NAME.tokens]]`: one bearer token of a principal, as `doorward token new` writes it."""
+
+    id: str = Field(description="What `doorward token list` and `revoke` call it")
+    hash: str = Field(pattern=r"^sha256:[0-9a-f]{64}$", description="The hash of the token, which itself is nowhere kept")
+    expires: datetime | None = Field(None, description="When it ends; never, if not given")
+
+    @field_validator("expires")
+    @classmethod
+    def _in_utc(cls, value: datetime | None) -> datetime | None:
+        return value if value is None or value.tzinfo else value.replace(tzinfo=UTC)
+
+
+EVERYONE = "*"
+"""The table of those who have none of their own."""
+
+
+class PrincipalSettings(Settings):
+    """`[principals.NAME]`: one who asks over HTTP, or `local`, who asks over stdio and on the command line. `[principals."*"]`: everyone
+    but `local` who has no table of their own; it also says what a table of their own does not, but for secrets and tokens."""
+
+    servers: list[str] = Field(["*"], description="The servers that they see and may use; wildcards work")
+    allow: list[str] = Field(["*"], description="What they may call, as in [policy], within what that allows")
+    deny: list[str] = Field([], description="What they may not call; wins")
+    secrets: dict[str, Secret] = Field({}, description="Their own credentials: `${principal:KEY}` in the settings of servers")
+    tokens: list[TokenSettings] = []
+
+
+def can_come_in(principal: Any) -> bool:
+    """Whether one who comes over HTTP may be called so: never `local` or `*`, which mean something else."""
+    return isinstance(principal, str) and 0 < len(principal) <= 200 and principal.isprintable() and principal not in (types.LOCAL, EVERYONE)
+
+
+class ServerSettings(Settings):
+    """The keys of `[servers.NAME]` that core understands, whatever the source."""
+
+    source: str
+    auth: dict[str, Any] | list[dict[str, Any]] | None = Field(
+        None, description="Credentials: a table with the key `type`, or a list of such tables, all of which are used"
+    )
+    local_auth: dict[str, Any] | list[dict[str, Any]] | None = Field(
+        None, description="What `local` has in place of `auth`, where the server is per_principal: who compiles it, and asks over stdio"
+    )
+    per_principal: bool = Field(
+        False, description="Each principal has credentials of their own here: their own login, their own token exchanged, `${principal:…}`"
+    )
+    read_only: bool = Field(False, description="Leave out every function that may change something")
+    include: list[str] | None = Field(None, description='Names, original ids, "tag:…" or "GET /path/**"; wildcards work')
+    exclude: list[str] = Field([], description="What to leave out, in the same words")
+    extra: Literal["refuse", "allow"] = Field("refuse", description="Arguments that the document does not name, where it forbids none")
+    optional: list[str] = Field([], description='What need not be given, whatever the document says: "FUNCTION.ARGUMENT.FIELD"')
+    expose: list[str] = Field([], description="Functions that are MCP tools of their own as well; each costs every client tokens")
+    skills: str | None = Field(None, description="A Markdown guide for agents: a path, relative to the configuration file, or a URL")
+    disabled: bool = False
+
+    @field_validator("auth", "local_auth", mode="before")
+    @classmethod
+    def _tables(cls, value: Any) -> Any:
+        tables = value if isinstance(value, list) else [value]
+        if value is not None and not all(isinstance(each, dict) for each in tables):
+            raise ValueError('Input should be a table, for example { type = "jwt", token = "${TOKEN}" }, or a list of such')
+        return value
+
+    def auths(self, principal: str) -> list[dict[str, Any]]:
+        """The tables of `auth` that hold for a principal."""
+        found = self.local_auth if principal == types.LOCAL and self.local_auth is not None else self.auth
+        return found if isinstance(found, list) else [found] if found else []
+
+
+class Config(Settings):
+    """The whole file."""
+
+    surface: Literal["standard", "minimal"] = "standard"
+    executor: list[str] = []
+    cache: str | None = None
+    plugins: list[str] = []
+    state: Path = Path()
+    log_level: Literal["debug", "info", "warning", "error"] = "warning"
+    refresh: NonNegativeFloat = Field(86400.0, description="Seconds after which a gateway that is open compiles what has changed; 0: never")
+    limits: LimitSettings = LimitSettings()
+    policy: PolicySettings = PolicySettings()
+    http: HttpSettings = HttpSettings()
+    principals: dict[str, PrincipalSettings] = {}
+    vault_key: Secret | None = Field(None, description="Encrypts logins and tokens in the state folder; without it tokens stay in memory")
+    servers: dict[str, dict[str, Any]] = {}
+    executors: dict[str, dict[str, Any]] = {}
+    caches: dict[str, dict[str, Any]] = {}
+    hooks: dict[str, dict[str, Any]] = {}
+
+    @field_validator("principals")
+    @classmethod
+    def _nameable(cls, principals: dict[str, PrincipalSettings]) -> dict[str, PrincipalSettings]:
+        for name, table in principals.items():
+            if name == EVERYONE and (table.secrets or table.tokens):
+                raise ValueError('"*" is everyone: it has no secrets and no tokens. Give them to principals by their names')
+            if table.tokens and not can_come_in(name):
+                raise ValueError(f"{name[:100]!r} cannot have tokens: nobody who comes over HTTP is called so")
+            if name != EVERYONE and (not 0 < len(name) <= 255 or not name.isprintable() or re.search(r"[*?\[\]]", name)):
+                raise ValueError(f'{name[:100]!r} cannot name a principal: give one name, without wildcards, or "*" for everyone')
+            if "name" in table.secrets:
+                raise ValueError(f"{name}.secrets: ${{principal:name}} is always the principal's name; call the secret otherwise")
+        return principals
+
+    @field_validator("executor", mode="before")
+    @classmethod
+    def _one_executor(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value

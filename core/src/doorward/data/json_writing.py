@@ -1,0 +1,105 @@
+"""Writing JSON of any size, while others have their turn.
+
+The writer is C: while it works, no other thread of this process does. So what is large is written in a thread (`offload.py`), and in
+pieces of some milliseconds.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pydantic_core import to_json
+
+from doorward.model.types import File
+
+MOST_PARTS = 1_000_000
+"""Of one value that a program returns or is answered: what is larger is no answer, and would keep the host busy for seconds."""
+
+PIECE_BYTES = 2**20
+PIECE_PARTS = 10_000
+
+
+def exceeds(value: Any, most: int) -> bool:
+    """Whether a value has more than `most` parts (a thousand characters are one), found without walking all of it."""
+    todo, parts = [value], 0
+    while todo:
+        node = todo.pop()
+        parts += 1
+        if isinstance(node, (str, bytes)):
+            parts += len(node) // 1000
+        elif isinstance(node, File):
+            parts += (len(node.content) + len(node.name)) // 1000
+        elif isinstance(node, Mapping):
+            parts += len(node)
+            if parts <= most:
+                todo.extend(node.values())
+                todo.extend(key for key in node if isinstance(key, str) and len(key) > 1000)
+        elif isinstance(node, (list, tuple, set, frozenset)):
+            parts += len(node)
+            todo.extend(node if parts <= most else ())
+        if parts > most:
+            return True
+    return False
+
+
+def dump(value: Any) -> bytes:
+    """A plain value (bytes may be in it) as compact JSON."""
+    return b"".join(_written(value)) if exceeds(value, PIECE_PARTS // 10) else _dump(value)
+
+
+def _dump(value: Any) -> bytes:
+    return to_json(value, inf_nan_mode="strings", bytes_mode="base64")
+
+
+def _written(value: Any) -> Iterator[bytes]:
+    match value:
+        case str() if len(value) > PIECE_BYTES:
+            yield b'"'
+            yield from (_dump(value[at : at + PIECE_BYTES])[1:-1] for at in range(0, len(value), PIECE_BYTES))
+            yield b'"'
+        case bytes() if len(value) > PIECE_BYTES:
+            yield b'"'
+            yield from (base64.urlsafe_b64encode(value[at : at + 3 * 2**18]) for at in range(0, len(value), 3 * 2**18))
+            yield b'"'
+        case list() | tuple():
+            yield b"["
+            yield from _separated(_pieces(((part, part) for part in value), list))
+            yield b"]"
+        case dict():
+            yield b"{"
+            yield from _separated(_pieces(((pair, pair[1]) for pair in value.items()), dict))
+            yield b"}"
+        case _:
+            yield _dump(value)
+
+
+def _pieces(items: Iterable[tuple[Any, Any]], kind: type) -> Iterator[Iterable[bytes]]:
+    """The inside of a list or a dictionary: small items together, large ones alone."""
+    small: list[Any] = []
+    room = PIECE_PARTS
+    for item, part in items:
+        if not isinstance(part, (str, bytes, list, tuple, dict)):
+            small.append(item)
+            room -= 1
+        elif exceeds(part, PIECE_PARTS // 10):
+            if small:
+                yield [_dump(kind(small))[1:-1]]
+            small, room = [], PIECE_PARTS
+            yield [_dump(str(item[0])), b":", *_written(part)] if kind is dict else _written(part)
+        else:
+            small.append(item)
+            room -= len(part) // 1000 + 1 if isinstance(part, (str, bytes)) else 10 + 2 * len(part)
+        if room <= 0:
+            yield [_dump(kind(small))[1:-1]]
+            small, room = [], PIECE_PARTS
+    if small:
+        yield [_dump(kind(small))[1:-1]]
+
+
+def _separated(parts: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
+    for number, part in enumerate(parts):
+        if number:
+            yield b","
+        yield from part

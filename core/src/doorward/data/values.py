@@ -1,0 +1,103 @@
+"""Values on their way to the agent: made plain, measured, and cut when they are too large."""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+from collections.abc import Callable, Container, Mapping
+from typing import Any
+
+from doorward.model.types import File
+
+_PIECE_CHARACTERS = 2**20
+_HALF = re.compile("[\ud800-\udfff]")
+
+DEEPEST = 100
+"""Nesting beyond which a value is shown as text: JSON readers of clients are not made for more."""
+
+
+def plain(value: Any, depth: int = 0, *, keep: Container[type] = (), held: Callable[[File], Any] | None = None) -> Any:
+    """A value as plain JSON: tuples and sets become lists, keys text, dates ISO 8601, `bytes` base64 text, an `int` of more
+    than 64 bits text, unless `keep` names its type; NaN and infinities text; everything else its `repr`. With `held`,
+    bytes and files anywhere become what it makes of them."""
+    if isinstance(value, str):
+        return value if value.isascii() else _whole(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        if value.bit_length() >= 10_000:
+            return f"an integer of {value.bit_length()} bits"
+        return value if int in keep or abs(value) < 2**63 else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if depth > DEEPEST:
+        return "…"
+    if isinstance(value, Mapping):
+        return {str(plain(k)) if isinstance(k, (str, int)) else str(k): plain(v, depth + 1, keep=keep, held=held) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v, depth + 1, keep=keep, held=held) for v in value]
+    if held is not None and isinstance(value, (bytes, bytearray, File)):
+        return held(value if isinstance(value, File) else File(bytes(value)))
+    if isinstance(value, (set, frozenset)):
+        return sorted((plain(v, depth + 1, keep=keep, held=held) for v in value), key=str)
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value) if bytes in keep else base64.b64encode(value).decode()
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    return repr(value)[:1000]
+
+
+def _whole(text: str) -> str:
+    """A text without halves of surrogate pairs, which are no JSON."""
+    pieces = [text[at : at + _PIECE_CHARACTERS] for at in range(0, len(text), _PIECE_CHARACTERS)]
+    if all(_HALF.search(piece) is None for piece in pieces):
+        return text
+    return "".join(_HALF.sub("?", piece) for piece in pieces)
+
+
+def shape(value: Any) -> str:
+    """What a value is, in a few words: `list[1042] of dict with id, title, …`."""
+    match value:
+        case dict():
+            keys = ", ".join(str(k)[:40] for k in list(value)[:8])
+            return f"dict with {keys}{', …' if len(value) > 8 else ''}" if value else "empty dict"
+        case list():
+            return f"list[{len(value)}] of {shape(value[0])}" if value else "empty list"
+        case str():
+            return f"str of {len(value)} characters"
+        case _:
+            return type(value).__name__
+
+
+def cut(value: Any, budget: int) -> Any:
+    """The beginning of a value whose JSON fits in about `budget` bytes; what is left out is told in its place."""
+    return _cut(value, budget)[0]
+
+
+def _cut(value: Any, budget: int) -> tuple[Any, int]:
+    """The cut value and what of the budget is left."""
+    match value:
+        case str():
+            kept = value[: max(budget - 2, 20)]
+            return (value if kept == value else f"{kept}… ({len(value) - len(kept)} more characters)"), budget - len(kept) - 2
+        case list():
+            items: list[Any] = []
+            for item in value:
+                if budget <= 0:
+                    items.append(f"… {len(value) - len(items)} more")
+                    break
+                item, budget = _cut(item, budget - 1)
+                items.append(item)
+            return items, budget
+        case dict():
+            fields: dict[str, Any] = {}
+            for key, item in value.items():
+                if budget <= 0:
+                    fields["…"] = f"{len(value) - len(fields)} more"
+                    break
+                name = _cut(key, max(budget, 0))[0]
+                fields[name], budget = _cut(item, budget - len(name) - 4)
+            return fields, budget
+        case _:
+            return value, budget - 6

@@ -1,0 +1,280 @@
+"""JSON Schema → Python annotations and TypedDicts: text for an agent to read, never code for the host to run.
+
+A schema is hostile input. Whatever stands in it, the text is valid Python of bounded size: every class takes up
+room, and where that or the reader's fuel ends stands `Any` or `dict[str, Any]`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from doorward.data.wording import KEY, PYTHON, as_above, clean, commented, enumerated, literal, more_fields, size
+from doorward.describe.classes import Above, Class, Field
+from doorward.describe.schemas import NESTING, Reader, kinds, listed, strings, table, variants
+from doorward.describe.unions import union, value_of
+from doorward.model.names import class_name, is_plain
+from doorward.model.types import Schema
+
+_SELF_EVIDENT = {"uri", "url", "int32", "int64", "float", "double", "password", "string"}
+_LINKS = ("_url", "_uri", "Url")
+_LEAST = 3
+"""Fields that must be given, of which the types are shown in any case."""
+
+_VALUES = 10
+"""Values of an enum that cost as much as a schema to look at."""
+
+_ALIKE = 3
+"""Fields that stand above already, by which they are told together."""
+
+_WORDS = {"Any", "Literal", "Mapping", "None", "Required", "Sequence", "TypedDict", "bool", "bytes", "dict", "float", "int", "list", "str"}
+
+
+_State = tuple[dict[str, str], set[str], deque[Class], dict[str, Schema], dict[str, None], int, int]
+
+
+class Types:
+    """The annotations of one text, and the TypedDicts that they name.
+
+    `depth` is how many classes may stand inside one another, `room` how many characters all of them may take;
+    objects beyond are `dict[str, Any]`, with their keys in a note. `sending` tells parameters (which fields are
+    required, none that is readOnly) from results; `comments` is the width of the fields' descriptions. `loose`
+    is for type checkers: a plain mapping may stand for a class, and lists may hold subtypes. What is `above` is not
+    told again; `names` is how many characters the names of classes may take that are `cut`.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        *,
+        depth: int = 2,
+        room: int = 0,
+        sending: bool = False,
+        comments: int = 0,
+        loose: bool = False,
+        above: Above | None = None,
+        names: int = 10**9,
+    ) -> None:
+        self._reader = reader
+        self._depth = depth
+        self._room = room
+        self.sending = sending
+        self._hidden = "readOnly" if sending else "writeOnly"
+        self._comments = comments
+        self._loose = loose
+        self._above = above or Above({}, {}, {})
+        self._names = names
+        self._brief = False
+        self._list, self._dict = ("Sequence", "Mapping") if loose else ("list", "dict")
+        self._open: set[str] = set()
+        self._classes: dict[str, str] = {}
+        self._taken = set(_WORDS)
+        self._queue: deque[Class] = deque()
+        self._level = 0
+        self._notes: dict[str, str] = {}
+        self.made: dict[str, Schema] = {}
+        """The schema of each class, by its name."""
+
+        self.refs: dict[str, str] = {}
+        """What each class is referred to by, "" if by nothing."""
+
+        self.types: dict[str, dict[str, str]] = {}
+        """The types of the fields of each class that is in the text as a whole."""
+
+        self.cut: dict[str, None] = {}
+        """Classes that are not here, or not whole: what a reader may want to ask for."""
+
+        self.is_shortened = False
+        """Whether something that is said of fields is not here, or not all of it."""
+
+        self.is_crowded = False
+        """Whether there was no room for that: less of each would leave more."""
+
+    @property
+    def references(self) -> Mapping[str, str]:
+        """The classes in the text, by what they are referred to by."""
+        return self._classes
+
+    def annotate(self, schema: Any, hint: str) -> tuple[str, str]:
+        """The annotation of a schema, and what it cannot say: formats, long enums, keys. `hint` names a class."""
+        self._notes = {}
+        text = self._join(self._members(schema, hint, NESTING))
+        return text, clean("; ".join(self._notes.values()), 120)
+
+    def _members(self, schema: Any, hint: str, nesting: int) -> list[str]:
+        """What an annotation's union is made of. A reference that is being read already adds nothing."""
+        if nesting < 0 or not self._reader.burn():
+            return ["Any"]
+        name, resolved = self._reader.resolve(schema)
+        if name in self._open:
+            return []
+        self._open |= {name} - {""}
+        members = self._alternatives(resolved, name, hint, nesting)
+        self._open -= {name}
+        return [*dict.fromkeys(members), *(["None"] if resolved.get("nullable") is True else [])]
+
+    def _alternatives(self, schema: Schema, name: str, hint: str, nesting: int) -> list[str]:
+        if "const" in schema:
+            return [value_of(schema["const"])]
+        if isinstance(schema.get("enum"), (list, tuple)):
+            return self._values(schema["enum"])
+        if not self._loose and (meant := listed(schema.get("x-values"), 1000)):  # by a discriminator; nothing is held against it
+            return self._values(meant)
+        if (offered := variants(schema)) and not table(schema.get("properties")):
+            return [m for v in offered for m in self._members(v, hint, nesting - 1)]
+        return [self._one(kind, schema, name, hint, nesting) for kind in kinds(schema)] or ["Any"]
+
+    def _values(self, values: Sequence[Any]) -> list[str]:
+        """The values of an enum, as far as there is fuel to look at them."""
+        return [value_of(v) for place, v in enumerate(listed(values, 1000)) if (place + 1) % _VALUES or self._reader.burn()]
+
+    def _one(self, kind: str, schema: Schema, name: str, hint: str, nesting: int) -> str:
+        if kind == "object":
+            return self._object(schema, name, hint, nesting)
+        if kind == "array":
+            parts = [*listed(schema.get("prefixItems"), 20), *([schema["items"]] if table(schema.get("items")) else [])]
+            hint = hint if self.sending or self._level else f"{hint}Item"
+            return f"{self._list}[{self._join([m for part in parts for m in self._members(part, hint, nesting - 1)])}]"
+        form = schema.get("format")
+        if kind == "string" and form == "binary":
+            if not self.sending:
+                return "bytes"
+            self._notes[form] = 'a file: bytes, text, handle, {"content", "name", "type"}'
+            return f"bytes | str | {self._dict}[str, Any]"
+        if kind == "string" and isinstance(form, str) and form not in _SELF_EVIDENT and re.fullmatch(r"[\w-]{1,24}", form):
+            self._notes[form] = form
+        return PYTHON.get(kind, "Any")
+
+    def _object(self, schema: Schema, name: str, hint: str, nesting: int) -> str:
+        properties = self._reader.properties(schema, hidden=self._hidden)
+        if not properties:
+            extra = table(schema.get("additionalProperties"))
+            value = self._join(self._members(extra, hint, nesting - 1)) if extra else "Any"
+            return f"{self._dict}[str, {value}]"
+        itself = nesting == NESTING and not self._level and not self.sending
+        title = hint if itself else name or hint  # A result itself is named after its function.
+        known = self._classes.get(name) or self._shown(name, schema) or self._new_class(schema, name, title, len(properties))
+        if known is None:
+            self._leave_out(class_name(title), schema, properties)
+            return f"{self._dict}[str, Any]"
+        return f"{known} | {self._dict}[str, Any]" if self._loose else known
+
+    def _shown(self, ref: str, schema: Schema) -> str | None:
+        """The name of a class that stands above, if it is received as it is sent."""
+        known = self._above.classes.get(ref)
+        return known if known and not self._reader.one_way(schema) else None
+
+    def _leave_out(self, name: str, schema: Schema, properties: Iterable[str]) -> None:
+        """Note a class for which there is no room: its name, and its keys where it is left out first."""
+        required = strings(schema.get("required")) if self.sending else set()
+        keys = enumerated(sorted(properties, key=lambda key: key not in required), 80)
+        told, before = name, self._notes.get("keys")
+        if name not in self.cut and name not in self._above.cut:
+            if self._brief or len(name) + 3 > self._names:  # who asks for the class around it sees this one
+                told = f"keys: {keys}"
+            else:
+                self._names -= len(name) + 3
+                self.cut[name] = None
+                told = name if before else f"keys of {name}: {keys}"
+        self._notes["keys"] = f"{before} or {told.removeprefix('keys: ')}" if before else told
+
+    def _new_class(self, schema: Schema, name: str, title: str, fields: int) -> str | None:
+        """Queue a class, if there is room for it; the first one has always what there is."""
+        reserved = 160 + 30 * fields if self._classes else min(160 + 30 * fields, self._room)
+        if self._brief or self._level >= self._depth or reserved > self._room:
+            return None
+        title = unique = class_name(title)
+        number = 1
+        while unique in self._taken:
+            number += 1
+            unique = f"{title}{number}"
+        self._taken.add(unique)
+        self._classes[name or f" {unique}"] = unique
+        self._room -= reserved
+        self._queue.append(Class(unique, name, schema, self._level, reserved))
+        self.made[unique], self.refs[unique] = schema, name
+        return unique
+
+    def _join(self, members: Iterable[str]) -> str:
+        text, values = union(members)
+        if values:
+            self._notes["values"] = values
+        return text
+
+    def classes(self) -> str:
+        """The TypedDicts that the annotations named so far, and those that these name in turn."""
+        texts = []
+        while self._queue:
+            made = self._queue.popleft()
+            self._level = made.level + 1
+            texts.append(self._class(made))
+        self._level = 0
+        return "\n\n".join(texts)
+
+    def _class(self, made: Class) -> str:
+        """The text of a class: without descriptions if they do not fit, and without some fields if those do not."""
+        required = strings(made.schema.get("required")) if self.sending else set()
+        found = {k: v for k, v in self._reader.properties(made.schema, hidden=self._hidden).items() if len(k) <= KEY}
+        plain = all(is_plain(k) and not k.startswith("__") and k not in self._taken for k in found)
+        start, end = f"class {made.name}(TypedDict, total=False):", ""
+        if not plain:
+            start, end = f'{made.name} = TypedDict("{made.name}", {{', "}, total=False)"
+        sent = self._above.classes.get(made.ref)
+        start += f"  # {'' if sent == made.name else f'{sent} '}as received" if sent else ""
+
+        def field(key: str) -> Field:
+            text, note = self.annotate(found[key], f"{made.name[:40]}{class_name(key)}")
+            said = self._reader.resolve(found[key])[1].get("description")
+            about = clean(said, self._comments)
+            self.is_shortened |= about.endswith("…") or (bool(said) and not about)
+            written = f"Required[{text}]" if key in required else text
+            code = f"    {key}: {written}" if plain else f"    {literal(key, 10 * KEY)}: {written},"
+            return Field(code, commented(text, "", note), about, note)
+
+        state = self._state()
+        fields = {key: field(key) for key in sorted(found, key=lambda key: key not in required)}
+        above = self._above.types.get(sent, {}) if sent else self._above.fields
+        again = [key for key, each in fields.items() if above.get(key) == each.type]
+        told = [as_above(again, above, "as sent" if sent else "as the parameters")] if len(again) >= _ALIKE else []
+        keys = [key for key in fields if not (told and key in again)]
+        room = made.reserved + self._room - len(start) - len(end) - 10 - size(told)
+        lines = [fields[key].line for key in keys]
+        if size(lines) > room:
+            lines = [fields[key].bare for key in keys]
+            if any(fields[key].about for key in keys):
+                self.is_shortened = self.is_crowded = True
+        if size(lines) > room:
+            self._restore(state)
+            room = made.reserved + self._room - len(start) - len(end) - 10 - size(told)
+            ordered = sorted(keys, key=lambda key: key not in required and key.endswith(_LINKS))
+            lines = self._as_many(ordered, lambda key: field(key).bare, room, min(len(required), _LEAST))
+            self.cut[made.name] = None
+        else:
+            self.types[made.name] = {key: each.type for key, each in fields.items()}
+        body = [*lines, *told]
+        if plain and all(line.startswith("    #") for line in body):
+            body.append("    ...")
+        text = "\n".join(filter(None, [start, *body, end]))
+        self._room += made.reserved - len(text) - 2
+        return text
+
+    def _as_many(self, keys: Sequence[str], line: Callable[[str], str], room: int, least: int) -> list[str]:
+        """The lines of so many fields as there is room for, with no class for any of them; the other keys by name."""
+        self._brief, lines = True, list[str]()
+        for number, key in enumerate(keys):
+            state = self._state()
+            lines.append(line(key))
+            if number >= least and size([*lines, *([more_fields(keys[number + 1 :])] if keys[number + 1 :] else [])]) > room:
+                self._restore(state)
+                lines[-1] = more_fields(keys[number:])
+                break
+        self._brief = False
+        return lines
+
+    def _state(self) -> _State:
+        return dict(self._classes), set(self._taken), deque(self._queue), dict(self.made), dict(self.cut), self._room, self._names
+
+    def _restore(self, state: _State) -> None:
+        self._classes, self._taken, self._queue, self.made, self.cut, self._room, self._names = state

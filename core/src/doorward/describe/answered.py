@@ -1,0 +1,247 @@
+"""What a run was answered, told to who mistook it: a key that is not there, a list taken for a dictionary, JSON that is still text."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from doorward.data.clean_text import clean_text
+from doorward.data.near_names import nearest
+from doorward.data.wording import clean
+from doorward.model.types import Failure
+
+_FUNCTIONS = 5
+"""Functions of which the last answer is remembered."""
+
+_WHOLE_BYTES = 2**16
+"""Of an answer that is remembered as it is; of a larger one, the beginning of each part."""
+
+_ITEMS, _KEYS, _DEPTH, _MOST_KEPT = 3, 40, 5, 5000
+
+MOST_TEXT = 20_000
+"""Characters of a text that is read to tell what it holds; of a longer one its beginning has to do."""
+
+_LITERAL_TEXT = 500
+"""Characters of a text that is read as a Python literal, which takes long; of a longer one its beginning has to do."""
+
+_TEXTS = 20
+"""Texts of an answer that are read to tell what they hold."""
+
+_NAMES = 200
+"""Keys that one that is not there is compared with."""
+
+_LONGEST = 400
+"""Characters of what an answer is."""
+
+_PARTS = 1000
+"""Of an answer in which a key is looked for."""
+
+_NO_ATTRIBUTE = re.compile(r"'(\w+)' object has no attribute '(\w+)'|the answer has no field '([^']*)'")
+_OF_RESPONSES = {"json", "text", "content", "status_code", "raise_for_status"}
+"""What clients of HTTP have."""
+
+_PLAIN = (None, "dict", "list", "str")
+_OF_JSON = re.compile(r"JSON object must be str")
+_OF_TEXT = re.compile(r"string ind(?:ices|ex) must be integer")
+_OF_SLICE = re.compile(r"unhashable type: 'slice'|slice\(")
+_OF_LIST = re.compile(r"list indices must be integer")
+_OF_METHOD = re.compile(r"'(?:builtin_function_or_method|method)' object is not (?:subscriptable|iterable)|argument of type '\w*method'")
+_JSON = re.compile(r'\s*(?:\{\s*"|\[\s*(?:\{\s*"|"|\[|-?\d|\]))')
+_LITERAL = re.compile(r"\s*(?:\{\s*'|\[\s*[{(]?\s*')")
+_OF_NONE = re.compile(r"'NoneType' object is not (?:subscriptable|iterable)")
+
+
+class Answered:
+    """The last answers of a run, as far as they are needed to explain a mistake."""
+
+    def __init__(self) -> None:
+        self._last: OrderedDict[str, Any] = OrderedDict()
+
+    def add(self, function: str, value: Any, size: int) -> None:
+        self._last[function] = value if size <= _WHOLE_BYTES else _beginning(value, _DEPTH, [_MOST_KEPT])
+        self._last.move_to_end(function)
+        if len(self._last) > _FUNCTIONS:
+            self._last.popitem(last=False)
+
+    def hint(self, error: Failure) -> str | None:
+        """What the answers were, if the error may come of taking one for something else."""
+        if not self._last:
+            return None
+        match error.type:
+            case "KeyError" | "TypeError" if _OF_SLICE.search(error.message):
+                return self._shapes(dict)
+            case "KeyError":
+                return self._of_key(_key(error.message))
+            case "IndexError":
+                return self._shapes(list)
+            case "ValueError" if "values to unpack" in error.message:
+                return self._shapes()
+            case "AttributeError" if match := _NO_ATTRIBUTE.search(error.message):
+                kind, name = match[1], match[2] or match[3]
+                if name in _OF_RESPONSES and kind in _PLAIN:
+                    return f"An answer is its value, not a response: leave out `.{name}`. {self._shapes()}"
+                if kind in (None, "dict"):
+                    return (f'Answers are plain dictionaries here: write value["{name}"]. ' if kind else "") + self._of_key(name)
+                return self._of_kind(kind)
+            case "TypeError" if _OF_JSON.search(error.message):
+                return f"Answers are values already: leave out `json.loads`. {self._shapes()}"
+            case "TypeError" if _OF_TEXT.search(error.message):
+                return self._of_kind("str")
+            case "TypeError" if _OF_LIST.search(error.message):
+                return self._of_kind("list")
+            case "TypeError" if _OF_METHOD.search(error.message):
+                return f'Dictionaries have methods: write value["items"], not value.items, for a field. {self._shapes(dict)}'
+            case "TypeError" if _OF_NONE.search(error.message):
+                return self._shapes()
+        return None
+
+    def note(self, value: Any) -> str | None:
+        """What is to be said of a value that is an answer as it came."""
+        if isinstance(value, str) and (what := holds(value)):
+            mine = (f for f, answer in reversed(self._last.items()) if isinstance(answer, str) and value.startswith(answer))
+            return next((f"{function} answered {as_text(what)}" for function in mine), None)
+        return None
+
+    def _of_kind(self, kind: str) -> str:
+        if kind == "str":
+            for function, answer in reversed(self._last.items()):
+                texts = ((place, part) for place, part in _parts(answer) if isinstance(part, str) and may_hold(part))
+                for place, part in islice(texts, _TEXTS):
+                    if what := holds(part):
+                        return f"{function} answered {as_text(what)}" + (f", at {place}" if place else "")
+            looped = any(isinstance(answer, dict) for answer in self._last.values())
+            return ("A loop over a dictionary gives its keys. " if looped else "") + self._shapes(dict)
+        return self._shapes({"list": list}.get(kind, object))
+
+    def _of_key(self, key: str | int) -> str:
+        """Where there is such a key, else what is near it, else what there is."""
+        names: dict[str, None] = {}
+        for function, answer in reversed(self._last.items()):
+            for place, part in _parts(answer):
+                if isinstance(part, dict) and key in part:
+                    return (f"There is {_name(key)!r} at {place}. " if place else "") + f"{told(function, answer)}."
+                if isinstance(part, dict) and len(names) < _NAMES:
+                    names |= dict.fromkeys(name for name in islice(part, _NAMES) if isinstance(name, str))
+        near = nearest(key, islice(names, _NAMES), 1) if isinstance(key, str) else []
+        return " ".join(filter(None, [f"Did you mean {_name(near[0])!r}?" if near else "", self._shapes()]))
+
+    def _shapes(self, kind: type = object) -> str:
+        """The last answer, or the last of a kind if there is one."""
+        last = [*reversed(self._last.items())]
+        return f"{told(*next((each for each in last if isinstance(each[1], kind)), last[0]))}."
+
+
+def told(function: str, answer: Any, member: str = "") -> str:
+    """What a function answered, as a whole or as a member: the beginning of a sentence."""
+    return f"{function} answered {f'{_name(member)!r} as ' if member else ''}{clean(described(answer), _LONGEST)}"
+
+
+def may_hold(text: str) -> bool:
+    """Whether a text begins like one that `holds` something."""
+    return text.lstrip()[:1] in ("{", "[")
+
+
+def holds(text: str) -> str:
+    """What a text is the writing of: "JSON", "a Python literal", or ""."""
+    if not may_hold(text):
+        return ""
+    if len(text) > MOST_TEXT:
+        return "JSON" if _JSON.match(text) else "a Python literal" if _LITERAL.match(text) else ""
+    text = text.strip()
+    for what, read in (("JSON", json.loads), ("a Python literal", ast.literal_eval)):
+        try:
+            if read is ast.literal_eval and len(text) > _LITERAL_TEXT:
+                return what if _LITERAL.match(text) else ""
+            if isinstance(read(text), (dict, list)):
+                return what
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            continue
+    return ""
+
+
+def described(value: Any, depth: int = 3) -> str:
+    """What an answer is, with the names of its fields: `a dict with items (a list of 2, first a dict with id, name), total`."""
+    match value:
+        case dict() if not value:
+            return "an empty dict"
+        case dict() if depth:
+            fields = [f"{_name(k)}{_inside(v, depth)}" for k, v in islice(value.items(), 12)]
+            return f"a dict with {', '.join(fields)}{f', … {len(value) - 12} more' if len(value) > 12 else ''}"
+        case list() if not value:
+            return "an empty list"
+        case list() if depth:
+            length = value.length if isinstance(value, _Cut) else len(value)
+            return f"a list of {length}, {'first ' * (length > 1)}{described(value[0], depth - 1)}"
+        case str():
+            return as_text(what) if (what := holds(value)) else "a str"
+        case None:
+            return "None"
+    return f"{'an' if isinstance(value, int) and not isinstance(value, bool) else 'a'} {type(value).__name__}"
+
+
+def _inside(value: Any, depth: int) -> str:
+    return f" ({described(value, depth - 1)})" if isinstance(value, (dict, list)) else ""
+
+
+def as_text(what: str) -> str:
+    """How to read a text that `holds` what."""
+    return f"text that holds {what}: {'json.loads' if what == 'JSON' else '`import ast` at the top, ast.literal_eval'} reads it"
+
+
+def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+    """Every part of a value with its place, those nearest first; of a list, the first items."""
+    level, left = [("", value)], _PARTS
+    while level and left > 0:
+        yield from level[:left]
+        left -= len(level)
+        level = [inner for each in level[:_PARTS] for inner in _within(*each)][:_PARTS]
+
+
+def _within(place: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        yield from ((f"{place}[{_name(key)!r}]", part) for key, part in islice(value.items(), _KEYS))
+    elif isinstance(value, list):
+        yield from ((f"{place}[{number}]", part) for number, part in enumerate(value[:_ITEMS]))
+
+
+def _beginning(value: Any, depth: int, left: list[int]) -> Any:
+    """The first of what is in a value, of at most so many parts as are `left`."""
+    left[0] -= 1
+    match value:
+        case str():
+            return value[: MOST_TEXT + 1]
+        case dict() if depth and left[0] > 0:
+            return {key: _beginning(part, depth - 1, left) for key, part in islice(value.items(), _KEYS)}
+        case list() if depth and left[0] > 0:
+            return _Cut(value, [_beginning(part, depth - 1, left) for part in value[:_ITEMS]])
+        case dict() | list():
+            return None
+    return value
+
+
+class _Cut(list[Any]):
+    """The beginning of a list."""
+
+    def __init__(self, whole: list[Any], first: list[Any]) -> None:
+        super().__init__(first)
+        self.length = len(whole)
+
+
+def _key(message: str) -> str | int:
+    """The key that a KeyError is about: its `repr`, or in Monty its text."""
+    try:
+        key = ast.literal_eval(message[:200])
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return message
+    return key if isinstance(key, (str, int)) else message
+
+
+def _name(key: Any) -> str:
+    """A key as it may be shown: it is a stranger's."""
+    text = " ".join(clean_text(str(key)[:400]).split())
+    return text if len(text) <= 40 else f"{text[:39]}…"

@@ -1,0 +1,223 @@
+"""The cards of functions: all that an agent needs to call one, in about 600 tokens, and what a card leaves out, on request.
+
+The room goes to the arguments first: their names and types, then the classes that they are of, then descriptions. The result
+has some in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from doorward.data.wording import commented
+from doorward.describe.annotations import Types
+from doorward.describe.answered import as_text
+from doorward.describe.classes import Above
+from doorward.describe.schemas import NESTING, Definitions, Reader
+from doorward.describe.signatures import (
+    ANY_OTHERS,
+    CARD,
+    STUBBED,
+    define,
+    docstring,
+    example_call,
+    name_of,
+    response_name,
+    result_of,
+    shown_parameters,
+    with_result,
+)
+from doorward.model.names import class_name
+from doorward.model.types import Function
+
+if TYPE_CHECKING:
+    from doorward.catalog.schema_inference import Observation
+
+PARAMETERS = "parameters"
+""""server.function#parameters" is the whole signature, with all that is said about the function."""
+
+_WIDTHS = (
+    *((60, 100, 60, 900), (60, 70, 60, 900), (60, 45, 45, 900), (60, 45, 45, 450)),
+    *((60, 0, 45, 450), (60, 0, 0, 450), (25, 0, 0, 450), (15, 0, 0, 450), (8, 0, 0, 450)),
+)
+"""How many parameters a card shows, how many characters of what is said of them and of the fields of their classes, and how many there
+are for a result's types, if they need so many. The first is taken for which there is room with all classes of parameters, else the first
+from `_CUT` on for which there is room so."""
+
+_CUT = 4
+_TOO_MUCH = 100
+"""Characters by which the arguments may have more than their room, where they are cut anyway."""
+
+_CLASSES = 250
+"""Characters of the classes of parameters for which there is room in any case."""
+
+_NAMES = 200
+"""Characters of the names of classes for which there is no room, of those of parameters, and of those of the result: the keys of others
+are shown, but not how to ask for them."""
+
+_AROUND = 90
+"""Characters of what is between the parts of a card, and around the names of what it leaves out."""
+
+_DEPTH = 4
+"""Classes of parameters that may stand inside one another."""
+
+_TRIED = 3000
+"""Schemas that were looked at, again and again, until the last width has to do: a document can make each look long."""
+
+_DEEP = 20_000
+_FULL = 4 * CARD
+"""Characters of what was asked for in full."""
+
+_CLASS = CARD // 2
+"""Characters of the classes of an argument that is wrong."""
+
+_TOLD = (1000, 400, 150, 60)
+"""Characters of what is said of each field of that: the first for which there is room."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """What a card says of arguments: the `def`, and the classes of parameters."""
+
+    head: str
+    classes: str
+    types: Types
+    above: Above
+    is_whole: bool
+
+    @property
+    def size(self) -> int:
+        return len(self.head) + len(self.classes) + sum(len(name) + 3 for name in self.types.cut)
+
+
+def describe(function: Function, definitions: Definitions, *, module: str, seen: Observation | None = None) -> str:
+    """The card of one function, which stands alone: import line, signature with docs, the types of parameters
+    and result, and an example call. It is valid Python, and at most `CARD` long but for huge signatures. A result of which
+    only is known what was `seen` is marked as such."""
+    note = f"# The result: {seen.told()}." if seen is not None else ""
+    note += f" It is {as_text(seen.text)}." if seen is not None and seen.text else ""
+    function, reader = with_result(function, seen), Reader(definitions)
+    start, end = f"from {module} import {name_of(function)}", example_call(function, reader)
+    answer = result_of(function, reader, depth=2, room=CARD)[1].classes()
+    room = CARD - sum(map(len, [start, end, note, function.qualified])) - _AROUND
+    for number, (most, about, comments, for_result) in enumerate(_WIDTHS):
+        if reader.spent > _TRIED and number < len(_WIDTHS) - 1:
+            continue
+        for_classes, least = 0, min(len(answer), for_result)
+        for _ in range(3):  # they are written in the `def` as there is room for them, and there is as much as that leaves
+            sent = _sent(function, reader, most, about, comments, for_classes)
+            before, for_classes = for_classes, max(room - least - sent.size + len(sent.classes), _CLASSES)
+            if for_classes == before or reader.spent > _TRIED:
+                break
+        if sent.size <= room - least + (_TOO_MUCH if number >= _CUT else 0) and (number >= _CUT or not sent.types.cut):
+            break
+    reader.refuel()
+    left = max(room - sent.size, 300)
+    names = min(_NAMES, left // 4)
+    received = result_of(function, reader, depth=2, room=left - names, above=sent.above, names=names - 30)[1]
+    results = "\n".join(filter(None, [note, received.classes()]))
+    more = _rest(f"{module}.{name_of(function)}", [*([] if sent.is_whole else [PARAMETERS]), *sent.types.cut, *received.cut])
+    return "\n\n".join(filter(None, [start, sent.head, sent.classes, results, more, end]))
+
+
+def _sent(function: Function, reader: Reader, most: int, about: int, comments: int, room: int) -> _Sent:
+    reader.refuel()
+    types = Types(reader, room=room, depth=_DEPTH, sending=True, comments=comments, names=_NAMES)
+    parameters, others = shown_parameters(function, reader, types, most)
+    classes = types.classes()
+    fields = {each.name: commented(each.annotation, "", each.note) for each in parameters}
+    above = Above(types.references, types.types, fields, types.cut)
+    returns = result_of(function, reader, depth=1, room=0, above=above)[0]
+    head = f"{define(function, parameters, others, returns, about=about)}:\n{docstring(function, 120 + 3 * about)}"
+    is_whole = others in ("", ANY_OTHERS) and not types.is_shortened and "…" not in head and (about or not any(p.about for p in parameters))
+    return _Sent(head, classes, types, above, bool(is_whole))
+
+
+def _rest(name: str, cut: Iterable[str]) -> str:
+    """How to ask for what a card leaves out."""
+    first, *others = dict.fromkeys(cut) or [""]
+    return first and ", ".join([f'# In full: get_functions(["{name}#{first}"])', *(f"#{part}" for part in others)])
+
+
+def describe_class(function: Function, definitions: Definitions, name: str) -> str | None:
+    """One of the classes that a function's card names, with all of its fields, and those that it uses; `None` if there is none
+    of that name among the function's types. `parameters` is the signature, without any cut."""
+    if name == PARAMETERS:
+        return _whole(function, definitions)
+    texts: list[str] = []
+    above, cut = Above({}, {}, {}), dict[str, None]()
+    for types in _all(function, definitions):
+        if name not in types.made:
+            continue
+        ref = types.refs[name]
+        for comments in _TOLD:
+            full = Types(Reader(definitions), room=_FULL, sending=types.sending, comments=comments, above=above)
+            full.annotate({**types.made[name], "$ref": f"#/$defs/{ref}"} if ref else types.made[name], name)
+            text = full.classes()
+            if not full.is_crowded:
+                break
+        above = Above(full.references, full.types, {})
+        texts.append(text)
+        cut |= full.cut
+    more = _rest(function.qualified, cut)
+    return "\n\n".join(filter(None, [*texts, more])) or None
+
+
+def class_names(function: Function, definitions: Definitions) -> list[str]:
+    """The names that `describe_class` knows, those of the nearest classes first."""
+    return list(dict.fromkeys(name for types in _all(function, definitions) for name in types.made))
+
+
+def _all(function: Function, definitions: Definitions) -> Iterator[Types]:
+    """All types of parameters, and all of the result."""
+    for sending in (True, False):
+        reader = Reader(definitions, _DEEP)
+        types = Types(reader, depth=8, room=100 * CARD, sending=sending)
+        if sending:
+            shown_parameters(function, reader, types, STUBBED)
+        else:
+            types.annotate(function.returns, response_name(function))
+        types.classes()
+        yield types
+
+
+def _whole(function: Function, definitions: Definitions) -> str:
+    """The signature with all that is said about the function, and the classes of its parameters."""
+    for width in _TOLD:
+        reader = Reader(definitions, _DEEP)
+        types = Types(reader, room=_FULL, sending=True, comments=width)
+        parameters, others = shown_parameters(function, reader, types, STUBBED, width)
+        text = define(function, parameters, others, result_of(function, reader, depth=1, room=0)[0], about=width)
+        parts = [f"{text}:\n{docstring(function, 10 * width)}", types.classes()]
+        if sum(map(len, parts)) < _FULL and not types.is_crowded:
+            break
+    return "\n\n".join(filter(None, [*parts, _rest(function.qualified, types.cut)]))
+
+
+def fields_at(function: Function, definitions: Definitions, place: Sequence[Any]) -> list[str]:
+    """The names of the fields that an object among the arguments may have."""
+    reader = Reader(definitions)
+    schema: Any = function.parameters
+    for step in place[:NESTING]:
+        schema = reader.part(schema, step)
+    return list(reader.properties(reader.resolve(schema)[1]))
+
+
+def class_at(function: Function, definitions: Definitions, place: Sequence[Any]) -> str:
+    """The class that a part of the arguments should be of, or what it is in; "" if these are only the arguments as a whole."""
+    for end in range(min(len(place), NESTING), 0, -1):
+        reader = Reader(definitions)
+        schema: Any = function.parameters
+        name = function.name
+        for step in place[:end]:
+            if isinstance(step, str):
+                name = f"{class_name(name)[:40]}{class_name(step)}"
+            schema = reader.part(schema, step)
+            name = reader.resolve(schema)[0] or name
+        types = Types(reader, room=_CLASS, depth=1, sending=True, comments=60)
+        annotation = types.annotate(schema, name)[0]
+        if text := types.classes():
+            where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place[:end]).lstrip(".")
+            return "\n\n".join(filter(None, [f"{where[:200]} is of the type {annotation}:\n{text}", _rest(function.qualified, types.cut)]))
+    return ""

@@ -1,0 +1,68 @@
+"""One `Outcome` in the shapes it is answered in: a dictionary without empty fields, and compact text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from doorward.data.quoting import apart, indented
+from doorward.model.types import Outcome
+
+
+def as_dict(outcome: Outcome) -> dict[str, Any]:
+    """The answer as JSON: empty fields left out, the value of a run that succeeded always there."""
+    fields = {name: getattr(outcome, name) for name in Outcome.__dataclass_fields__}  # asdict would copy the whole value
+    fields["artefacts"] = [_filled(asdict(a)) for a in outcome.artefacts]
+    fields["error"] = _filled(asdict(outcome.error)) if outcome.error else None
+    return {k: v for k, v in fields.items() if k in ("ok", "ms") or (k == "value" and outcome.ok) or v not in (None, "", (), [], {})}
+
+
+def _filled(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in fields.items() if v not in (None, "", ())}
+
+
+def reading(uri: str) -> str:
+    """How a program reads what was kept."""
+    return f'doorward.read("{uri}")'
+
+
+def _told(calls: Sequence[Mapping[str, Any]]) -> str:
+    """The calls by function: how many, and how many of them failed."""
+    told = []
+    for function in dict.fromkeys(c["function"] for c in calls):
+        mine = [c for c in calls if c["function"] == function]
+        count, failed = sum(c["count"] for c in mine), sum(c["count"] for c in mine if not c["ok"])
+        how = "" if not failed else ", failed" if count == 1 else ", all failed" if failed == count else f", {failed} failed"
+        told.append(f"{function} ×{count}{how} ({round(sum(c['ms'] for c in mine), 1)} ms)")
+    return "; ".join(told)
+
+
+def as_text(outcome: Outcome) -> str:
+    """The answer for a reader who gets no structured content: the same, most important first."""
+    parts = []
+    if outcome.error:
+        error = outcome.error
+        parts.append(f"{error.type}: {indented(error.message)}" + (f"\nin line {error.line} of your code" if error.line else ""))
+        parts += [f"  line {f.line}, in {f.function}: {f.source}" for f in error.frames]
+        parts += [f"hint: {indented(error.hint)}"] if error.hint else []
+    elif isinstance(outcome.value, str):
+        parts.append(apart(outcome.value))
+    else:
+        parts.append(json.dumps(outcome.value, ensure_ascii=False, separators=(", ", ": ")))
+    if cut := outcome.truncated:
+        parts.append(f"[cut: {cut['shape']}, {cut['bytes']} bytes; all of it, in a program: {cut['read']}]")
+    if outcome.printed:
+        parts.append(f"printed:\n{apart(outcome.printed.rstrip())}")
+    parts += [
+        f"artefact: {a.uri} ({f'{a.name}, ' if a.name else ''}{a.type}, {a.bytes} bytes)"
+        for a in outcome.artefacts
+        if f'"artefact": "{a.uri}"' not in parts[0]  # its handle says the same
+    ]
+    parts += [f"calls: {_told(outcome.calls)}"] if outcome.calls else []
+    parts += [f"note: {note}" for note in outcome.notes]
+    parts += [f"session: {outcome.session_id}"] if outcome.session_id else []
+    parts += [f"again: {outcome.next}"] if outcome.next else []
+    parts += [f"{outcome.executor}, {outcome.ms} ms"] if outcome.executor else []
+    return "\n".join(parts)

@@ -1,0 +1,268 @@
+"""Reading JSON Schemas that nobody vouches for: references, `allOf` and variants, and a plausible value.
+
+Whatever stands in a schema, reading it ends soon and raises nothing: every schema that is looked at costs fuel,
+references are resolved one at a time when they are met, and each only once.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import Any
+
+from doorward.model.types import Schema
+
+Definitions = Callable[[str], Schema | None]
+"""Looks up what `{"$ref": "#/$defs/NAME"}` means: NAME → its schema, or `None`. It is called lazily, and once a name."""
+
+NESTING = 6
+"""How many schemas are followed into one another: deeper ones say nothing."""
+
+_FUEL = 1500
+_FORMATS = {
+    "date": "2026-01-31",
+    "date-time": "2026-01-31T12:00:00Z",
+    "email": "user@example.com",
+    "hostname": "example.com",
+    "ipv4": "192.0.2.1",
+    "time": "12:00:00Z",
+    "uri": "https://example.com",
+    "url": "https://example.com",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+}
+_TYPING = ("$ref", "type", "const", "enum", "oneOf", "anyOf", "allOf", "properties", "items")
+
+
+class Reader:
+    """The schemas of one server, read for one text. `fuel` is how many of them a function may have looked at, `spent` what went before."""
+
+    def __init__(self, definitions: Definitions, fuel: int = _FUEL) -> None:
+        self._full = self._fuel = fuel
+        self.spent = 0
+        self._definitions = definitions
+        self._resolved: dict[str, Schema] = {}
+        self.refuel()
+
+    def refuel(self) -> None:
+        """Start another function: each has its own fuel."""
+        self.spent += self._full - self._fuel
+        self._fuel = self._full
+
+    def burn(self) -> bool:
+        """Pay for looking at one schema; whether there was fuel left."""
+        self._fuel -= 1
+        return self._fuel >= 0
+
+    def resolve(self, schema: Any, nesting: int = NESTING) -> tuple[str, Schema]:
+        """The name that a schema refers to (or ""), and the schema with `$ref` and `allOf` merged in."""
+        own = table(schema)
+        if "$ref" not in own and "allOf" not in own:
+            return "", own
+        name = own["$ref"].removeprefix("#/$defs/") if isinstance(own.get("$ref"), str) else ""
+        merged = {k: v for k, v in own.items() if k not in ("$ref", "allOf")}
+        if nesting and self.burn():
+            for part in listed(own.get("allOf"), 50):
+                _merge(merged, self.resolve(part, nesting - 1)[1])
+            if name:
+                _merge(merged, self._definition(name, nesting))
+        return name, merged
+
+    def _definition(self, name: str, nesting: int) -> Schema:
+        if name not in self._resolved:
+            self._resolved[name] = {}  # What a circle of references meets.
+            possible = len(name) <= 1000 and name.isprintable()
+            self._resolved[name] = self.resolve(self._definitions(name), nesting - 1)[1] if possible else {}
+        return self._resolved[name]
+
+    def properties(self, schema: Schema, *, hidden: str = "readOnly") -> dict[str, Any]:
+        """The properties of a resolved object, those of its variants included, without the `hidden` ones."""
+        found = dict(table(schema.get("properties")))
+        for variant in variants(schema):
+            for key, value in table(self.resolve(variant)[1].get("properties")).items():
+                found.setdefault(key, value)
+        some = islice(found.items(), 1000)
+        return {k: v for k, v in some if isinstance(k, str) and v is not False and table(v).get(hidden) is not True}
+
+    def part(self, schema: Any, step: Any, nesting: int = NESTING) -> Any:
+        """The schema of a field, by its name, or of an item of a list, by its number."""
+        resolved = self.resolve(schema)[1]
+        if isinstance(step, str) and (field := self.properties(resolved, hidden="").get(step)) is not None:
+            return field
+        found = resolved.get("additionalProperties")
+        if isinstance(step, int):
+            found = [*listed(resolved.get("prefixItems"), 100)[step : step + 1], resolved.get("items")][0]
+        if table(found) or not nesting:
+            return found
+        inner = (self.part(variant, step, nesting - 1) for variant in variants(resolved) if self.burn())
+        return next((part for part in inner if table(part)), None)
+
+    def needs(self, schema: Any, nesting: int = 3) -> bool:
+        """Whether a value of this schema, or what is in it, is an object that must have certain fields."""
+        resolved = self.resolve(schema)[1]
+        inner = [resolved.get("items"), *variants(resolved)[:20]] if nesting and not table(resolved.get("properties")) else []
+        return bool(strings(resolved.get("required"))) or any(self.needs(part, nesting - 1) for part in inner if table(part))
+
+    def one_way(self, schema: Schema, nesting: int = 3) -> bool:
+        """Whether parts of a resolved schema are only sent, or only received."""
+        fields = self.properties(schema, hidden="")
+        if any(table(field).get(key) is True for field in fields.values() for key in ("readOnly", "writeOnly")):
+            return True
+        inner = [*fields.values(), schema.get("items"), schema.get("additionalProperties"), *variants(schema)]
+        return nesting > 0 and any(self.burn() and self.one_way(self.resolve(part)[1], nesting - 1) for part in inner if table(part))
+
+    def example(self, schema: Any, name: str, fits: Callable[[Any], bool], nesting: int = 3) -> Any:
+        """A plausible value: the first that the schema gives and that `fits`, else one of its type."""
+        resolved = self.resolve(schema)[1]
+        given = [resolved[key] for key in ("example", "default", "const") if resolved.get(key) is not None]
+        given += [v for key in ("examples", "enum") for v in listed(resolved.get(key), 1)]
+        if fitting := [v for v in given if fits(v)]:
+            return fitting[0]
+        offered = [v for v in variants(resolved) if table(v).get("type") != "null"]
+        if offered and nesting and not table(resolved.get("properties")):
+            return self.example(offered[0], name, fits, nesting - 1)
+        properties = self.properties(resolved)
+        kind = "object" if properties else next((k for k in kinds(resolved) if k != "null"), "null" if kinds(resolved) else "string")
+        match kind:
+            case "integer" | "number":
+                lowest = resolved.get("minimum")
+                return lowest if isinstance(lowest, (int, float)) and lowest > 1 and fits(lowest) else 1
+            case "boolean":
+                return True
+            case "null":
+                return None
+            case "array":
+                items = listed(resolved.get("prefixItems"), 5) or listed([resolved[k] for k in ("items",) if k in resolved], 1)
+                return [self.example(item, name, fits, nesting - 1) for item in items] if nesting else []
+            case "object":
+                required = strings(resolved.get("required"))
+                wanted = [k for k in properties if k in required][:8] if nesting else []
+                return {key: self.example(properties[key], key, fits, nesting - 1) for key in wanted}
+        form = resolved.get("format")
+        return _FORMATS.get(form, name) if isinstance(form, str) else name
+
+
+def table(value: Any) -> Mapping[str, Any]:
+    """What should be an object, or an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def listed(value: Any, most: int) -> list[Any]:
+    """The first items of what should be a list."""
+    return list(islice(value, most)) if isinstance(value, (list, tuple)) else []
+
+
+def strings(value: Any) -> set[str]:
+    """The strings of what should be a list of strings: `required`."""
+    return {v for v in listed(value, 1000) if isinstance(v, str)}
+
+
+def variants(schema: Schema) -> list[Any]:
+    """What `oneOf` and `anyOf` offer. One that names no type has that of the whole."""
+    offered = [v for key in ("oneOf", "anyOf") for v in listed(schema.get(key), 200)]
+    whole = {k: v for k, v in schema.items() if k in ("type", "items", "format")}
+    return [{**v, **whole} if isinstance(v, Mapping) and not any(k in v for k in _TYPING) else v for v in offered]
+
+
+def kinds(schema: Schema) -> list[str]:
+    """The JSON types of a schema, guessed from its keywords where it does not say."""
+    match schema.get("type"):
+        case str() as one:
+            return [one]
+        case list() | tuple() as several:
+            return [kind for kind in several[:10] if isinstance(kind, str)]
+    if "properties" in schema or "additionalProperties" in schema:
+        return ["object"]
+    return ["array"] if "items" in schema or "prefixItems" in schema else []
+
+
+def _merge(merged: dict[str, Any], part: Schema) -> None:
+    """Add what `part` says to what is said already: a conjunction, as far as an annotation shows it."""
+    for key, value in part.items():
+        if key == "properties":
+            merged[key] = {**table(value), **table(merged.get(key))}
+        elif key == "required":
+            merged[key] = [*strings(merged.get(key)), *strings(value)]
+        else:
+            merged.setdefault(key, value)
+
+
+def closure(schema: Any, definitions: Definitions) -> dict[str, Any]:
+    """Every definition that a schema can reach by `$ref`, by name. One that does not exist is `True`: anything."""
+    found: dict[str, Any] = {}
+    todo: list[Any] = [schema]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Mapping):
+            ref = node.get("$ref")
+            if isinstance(ref, str) and ref.startswith("#/$defs/"):
+                name = ref[8:].replace("~1", "/").replace("~0", "~")
+                if name not in found:
+                    found[name] = definitions(name) or True
+                    todo.append(found[name])
+            todo.extend(node.values())
+        elif isinstance(node, list):
+            todo.extend(node)
+    return found
+
+
+FUEL = 3000
+"""Parts of a schema that arguments are held against."""
+
+_INNER = {
+    **dict.fromkeys(("properties", "patternProperties"), dict),
+    **dict.fromkeys(("items", "additionalProperties"), Mapping),
+    **dict.fromkeys(("prefixItems", "allOf", "anyOf"), list),
+}
+BYTES = {
+    form: [{"type": "string"}, *({"type": "object", "required": [k], "properties": {k: {"type": "string"}}} for k in keys)]
+    for form, keys in (("binary", ("content", "artefact", "base64")), ("byte", ("artefact",)))
+}
+"""What may be given for bytes, by format: text (a program's `bytes` are one here), either with a name and a type, a handle, base64."""
+
+_PLAIN = {
+    *("type", "enum", "const", "required", "pattern", "uniqueItems", "multipleOf"),
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength"),
+    *("minItems", "maxItems", "minProperties", "maxProperties"),
+}
+
+
+def unfolded(schema: Any, definitions: Definitions) -> Any:
+    """The schema without references, breadth first; where `FUEL` ends, anything goes, and `oneOf` is read as `anyOf`.
+
+    To check a value against alternatives that refer to one another takes time exponential in their depth: a document
+    could stop the host with it. What is left out here the API checks itself.
+    """
+    root: dict[str, Any] = {}
+    todo = deque([(schema, root)])
+    fuel = FUEL
+    while todo:
+        node, out = todo.popleft()
+        fuel -= 1
+        if node is False:
+            out["not"] = {}
+        if fuel < 0 or not isinstance(node, Mapping):
+            continue
+        if node.get("format") in ("binary", "byte") and kinds(node) in (["string"], ["string", "null"], ["null", "string"]):
+            out["anyOf"] = [*BYTES[node["format"]], *({"type": k} for k in kinds(node) if k == "null")]
+            continue
+        for key, value in node.items():
+            key = "anyOf" if key == "oneOf" and "anyOf" not in node else key
+            if key in _PLAIN or value is False:
+                out[key] = value
+            elif key == "$ref" and isinstance(value, str):
+                target: dict[str, Any] = {}
+                out.setdefault("allOf", []).append(target)
+                todo.append((definitions(value.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")), target))
+            elif key in _INNER and isinstance(value, _INNER[key]):
+                if isinstance(value, list):
+                    parts: list[dict[str, Any]] = [{} for _ in value]
+                    out[key] = [*out.get(key, []), *parts]
+                    todo.extend(zip(value, parts, strict=True))
+                elif _INNER[key] is dict:
+                    out[key] = {name: {} for name in value}
+                    todo.extend((value[name], out[key][name]) for name in value)
+                else:
+                    out[key] = {}
+                    todo.append((value, out[key]))
+    return root

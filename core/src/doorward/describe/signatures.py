@@ -1,0 +1,230 @@
+"""Functions as Python that an agent reads: signatures, result types, examples, and stubs for type checkers.
+
+This is a view. The texts are made on demand from `Function` and its schemas, and nothing here runs them; see
+`annotations` for how they stay valid and small whatever a specification says.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from doorward.data.wording import clean, commented, literal
+from doorward.describe.annotations import Types
+from doorward.describe.classes import Above
+from doorward.describe.schemas import Definitions, Reader, strings
+from doorward.model.names import class_name, is_plain, python_name
+from doorward.model.types import Function, Schema
+
+if TYPE_CHECKING:
+    from doorward.catalog.schema_inference import Observation
+
+CARD = 2400
+"""Characters that `describe` takes at most, unless the signature alone is longer: about 600 tokens."""
+
+_SHOWN = 60
+
+ANY_OTHERS = "any others"
+"""What there is besides the parameters of a function that takes more than it names."""
+
+STUBBED = 250
+"""Parameters that are shown where there is room for all."""
+
+_LIMITS = re.compile(r"(?:^|_)(?:limit|offset|size|per_page|pageSize|max_results|maxResults)$")
+"""Names of parameters that say how much is answered: what is there beyond would not be missed."""
+_ABOUT_LIMITS = 60
+"""Characters of what is said of those, where there is no room to say anything of others."""
+
+_TAG = re.compile(r"</?(?:a|b|br|code|div|em|h[1-6]|i|li|ol|p|pre|span|strong|table|tbody|td|th|tr|ul)\b[^<>]{0,300}>", re.IGNORECASE)
+_QUOTE = re.compile(r"^ {0,3}>+ ?(?:\[!\w{1,20}\])?", re.MULTILINE)
+_LINK = re.compile(r"\[([^\[\]]{1,200})\]\([^()\s]{1,500}\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    name: str
+    annotation: str
+    default: str
+    about: str
+    note: str
+
+    @property
+    def written(self) -> str:
+        return f"{self.name}: {self.annotation}{f' = {self.default}' if self.default else ''}"
+
+
+def parameter_names(function: Function, definitions: Definitions) -> list[str]:
+    """The parameters in the order of the signature, which is that of positional arguments: first those that are
+    required, each group as declared. A name that cannot be written as a parameter is not among them."""
+    properties, required = declared(function, Reader(definitions))
+    return sorted(filter(is_plain, properties), key=lambda name: name not in required)
+
+
+def signature(function: Function, definitions: Definitions, *, width: int = 100, seen: Observation | None = None) -> str:
+    """The `def` line of a function, without a colon.
+
+    Required parameters come first. An optional one has its schema's default, or `...`, which means that it is
+    left out. What is longer than `width` is written one parameter a line, each with a short comment. Objects
+    are `dict[str, Any]` here; `describe` gives their fields. What was only `seen` of results is marked as such.
+    """
+    if seen is not None:
+        return f"{signature(with_result(function, seen), definitions, width=width)}  # {seen.told()}"
+    reader = Reader(definitions)
+    parameters, others = shown_parameters(function, reader, Types(reader, depth=0, sending=True), _SHOWN)
+    returns = result_of(function, reader, depth=1, room=0)[0]
+    texts = [define(function, parameters, others, returns, about=about, width=width) for about in (80, 40, 0)]
+    return next((text for text in texts if len(text) < CARD), texts[-1])
+
+
+def response(function: Function, definitions: Definitions, *, depth: int = 2, budget: int = 400) -> tuple[str, str]:
+    """The annotation of a function's result, and the TypedDict classes that it names ("" if none).
+
+    Fields have their original names. `depth` is how many classes stand inside one another; objects beyond are
+    `dict[str, Any]` with their keys in a comment. `budget` is in tokens, of about four characters: what does
+    not fit is counted and named. Without a schema the annotation is `Any`.
+    """
+    annotation, types = result_of(function, Reader(definitions), depth=depth, room=4 * budget)
+    return annotation, types.classes()
+
+
+def stub(
+    functions: Iterable[Function], definitions: Definitions, seen: Callable[[Function], Observation | None] = lambda function: None
+) -> str:
+    """The `.pyi` text that declares functions for a type checker.
+
+    It refuses only what is surely wrong: results are `Any`, optional parameters `name: T = ...`, and objects may
+    be plain dictionaries. It is valid Python whatever the schemas are. What was only `seen` of results is a comment.
+    """
+    reader = Reader(definitions)
+    types = Types(reader, room=10**9, sending=True, loose=True)
+    heads: dict[str, str] = {}
+    for function in functions:
+        reader.refuel()
+        parameters, others = shown_parameters(function, reader, types, STUBBED)
+        written = [f"{p.name}: {p.annotation}{' = ...' if p.default else ''}" for p in parameters]
+        written += ["**kwargs: Any"] if others else []
+        observed = seen(function)
+        result = f"  # {result_of(with_result(function, observed), reader, depth=0, room=0)[0]}, {observed.told()}" if observed else ""
+        heads[name_of(function)] = f"def {name_of(function)}({', '.join(written)}) -> Any: ...{result}"
+    reader.refuel()
+    imports = "from collections.abc import Mapping, Sequence\nfrom typing import Any, Literal, Required, TypedDict"
+    return "\n\n".join(filter(None, [imports, types.classes(), "\n".join(heads.values())])) + "\n"
+
+
+def example(schema: Schema | None, definitions: Definitions, *, name: str = "string") -> Any:
+    """A plausible JSON value for a schema: its example, default or first value, else one of its type.
+
+    Objects have their required properties only. `name` is what a string holds about which nothing is known.
+    """
+    return Reader(definitions).example(schema, name, _short)
+
+
+def prose(text: Any, limit: int) -> str:
+    """Markdown or HTML as one plain line."""
+    if not isinstance(text, str):
+        return ""
+    start = _QUOTE.sub("", text[: 4 * limit + 400])
+    line = clean(html.unescape(_TAG.sub(" ", _LINK.sub(r"\1", start))), limit)
+    return line if len(text) <= 4 * limit + 400 or line.endswith("…") else f"{line[: limit - 2]} …"
+
+
+def name_of(function: Function) -> str:
+    return function.name if is_plain(function.name) else python_name(function.name)
+
+
+def response_name(function: Function) -> str:
+    return f"{class_name(function.name)}Response"
+
+
+def with_result(function: Function, seen: Observation | None) -> Function:
+    return function if seen is None else replace(function, returns=seen.schema)
+
+
+def result_of(
+    function: Function, reader: Reader, *, depth: int, room: int, above: Above | None = None, names: int = 10**9
+) -> tuple[str, Types]:
+    """The annotation of a function's result, and the types that it is of."""
+    types = Types(reader, depth=depth, room=room, above=above, names=names)
+    return types.annotate(function.returns, response_name(function))[0], types
+
+
+def declared(function: Function, reader: Reader) -> tuple[dict[str, Any], set[str]]:
+    schema = reader.resolve(function.parameters)[1]
+    return reader.properties(schema), strings(schema.get("required"))
+
+
+def shown_parameters(function: Function, reader: Reader, types: Types, most: int, about_width: int = 100) -> tuple[list[Parameter], str]:
+    """The parameters of a signature, required ones first, and what there is besides: names for which it has no place, or
+    any others that the function takes."""
+    properties, required = declared(function, reader)
+    ordered = sorted(filter(is_plain, properties), key=lambda name: name not in required)
+    prefix, found = class_name(function.name)[:40], {}
+    for name in sorted(ordered[:most], key=lambda name: _rank(function, name, name in required, reader.needs(properties[name]))):
+        found[name] = types.annotate(properties[name], f"{prefix}{class_name(name)}")
+    shown = []
+    for name in ordered[:most]:
+        annotation, note = found[name]
+        schema = reader.resolve(properties[name])[1]
+        default = "" if name in required else (literal(schema["default"], 40) if "default" in schema else None) or "..."
+        about = ("deprecated. " if schema.get("deprecated") is True else "") + prose(schema.get("description"), about_width)
+        shown.append(Parameter(name, annotation, default, about, note))
+    others = [*ordered[most:], *(name for name in properties if not is_plain(name))]
+    if others:
+        return shown, f"{len(others)} more: {', '.join(other[:80] for other in islice(others, 50))}"
+    return shown, ANY_OTHERS if function.parameters.get("additionalProperties", False) is not False else ""
+
+
+def _rank(function: Function, name: str, required: bool, needs: bool) -> tuple[bool, ...]:
+    """The order in which parameters get classes: first those that are *the* argument."""
+    return not required, name != "body", not needs, name not in function.name
+
+
+def parameter_lines(function: Function, definitions: Definitions, names: Collection[str]) -> list[str]:
+    """The lines of some parameters of a signature."""
+    reader = Reader(definitions)
+    shown, _ = shown_parameters(function, reader, Types(reader, depth=0, sending=True), STUBBED)
+    return [_line(each, 80) for each in shown if each.name in names]
+
+
+def _line(parameter: Parameter, about: int) -> str:
+    about = about or (_ABOUT_LIMITS if _LIMITS.search(parameter.name) else 0)
+    return commented(f"    {parameter.written},", clean(parameter.about, about) if about else "", parameter.note)
+
+
+def define(function: Function, parameters: list[Parameter], others: str, returns: str, *, about: int, width: int = 0) -> str:
+    """The `def`, on one line where that is at most `width` long; `about` is the width of the comments."""
+    name = name_of(function)
+    line = f"def {name}({', '.join(p.written for p in parameters)}) -> {returns}"
+    if not others and (len(line) <= width or not parameters):
+        return line
+    lines = [_line(p, about) for p in parameters]
+    if others:
+        lines.append(commented("    **kwargs: Any", clean(others, 400), ""))
+    return "\n".join([f"def {name}(", *lines, f") -> {returns}"])
+
+
+def docstring(function: Function, limit: int) -> str:
+    """What the function does, what it may change, and what the upstream calls it."""
+    summary, description = prose(function.summary, 200), prose(function.description, limit)
+    effect = "read-only" if function.read_only else "destructive" if function.destructive else "writes"
+    headers = f"headers by doorward.reply: {', '.join(function.headers)}" if function.headers else ""
+    facts = [clean(function.route, 200), clean(function.id, 120), effect, "DEPRECATED" if function.deprecated else "", clean(headers, 400)]
+    parts = [summary, description if description != summary else "", " · ".join(filter(None, facts))]
+    text = "\n\n    ".join(filter(None, parts)).replace("\\", "\\\\").replace('"""', "'''")
+    return f'    """{text}\n    """'
+
+
+def example_call(function: Function, reader: Reader) -> str:
+    """An example call with what is required."""
+    properties, required = declared(function, reader)
+    names = [name for name in properties if name in required and is_plain(name)][:20]
+    values = [literal(reader.example(properties[name], name, _short), 120) or "..." for name in names]
+    return f"result = {name_of(function)}({', '.join(f'{n}={v}' for n, v in zip(names, values, strict=True))})"
+
+
+def _short(value: Any) -> bool:
+    return literal(value, 80) is not None

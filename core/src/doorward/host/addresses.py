@@ -1,0 +1,75 @@
+"""Which addresses are public, and which are part of the network that Doorward stands in."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+
+from doorward.host.loopback import is_loopback
+
+LOOPBACK_ADDRESS = "a loopback"
+PRIVATE_ADDRESS = "a private or reserved"
+"""What `not_public` says of these, in words that go before "address"."""
+
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_SPECIAL = [
+    ipaddress.ip_network(text)
+    for text in (
+        *("100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15"),
+        *("64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fec0::/10"),
+    )
+]
+"""Of the registries of special addresses (RFC 6890 and later): what not every Python's `is_global` knows."""
+
+MOST_ADDRESSES = 16
+"""Of one host that are looked at."""
+
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+async def resolved(host: str, port: int) -> list[str]:
+    """The addresses of a host, in their order. Raises: OSError if the name cannot be resolved."""
+    import anyio
+
+    try:
+        answers = await anyio.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
+    except UnicodeError as error:
+        raise OSError(f"{host[:100]!r} is no name of a host: {error}") from None
+    return list(dict.fromkeys(str(address[0]) for *_, address in answers))[:MOST_ADDRESSES]
+
+
+def not_public(address: str) -> str:
+    """What an IP address is that is not public: `LOOPBACK_ADDRESS`, "a link-local" …; "" for a public one.
+
+    One that carries another (IPv4-mapped, NAT64, 6to4) is what that one is.
+    """
+    try:
+        ip: IPAddress = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return "no IP"
+    if isinstance(ip, ipaddress.IPv6Address):
+        inner = ip.ipv4_mapped or ip.sixtofour or (ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF) if ip in _NAT64 else None)
+        if inner is not None:
+            return not_public(str(inner))
+    if ip.is_loopback:
+        return LOOPBACK_ADDRESS
+    if ip.is_link_local:
+        return "a link-local"
+    if ip.is_multicast:
+        return "a multicast"
+    if ip.is_unspecified:
+        return "the unspecified"
+    if not ip.is_global or ip.is_reserved or any(ip in network for network in _SPECIAL):
+        return PRIVATE_ADDRESS
+    return ""
+
+
+def not_public_name(host: str) -> str:
+    """The same of a host of a URL, as far as it can be told without asking for its addresses: of addresses, and of `localhost`. Names
+    below that one lead here as a rule: they are not public, but not every machine keeps to it, so `is_loopback` does not trust them."""
+    if is_loopback(host) or host.endswith(".localhost"):
+        return LOOPBACK_ADDRESS
+    try:
+        return not_public(str(ipaddress.ip_address(host)))
+    except ValueError:
+        return ""

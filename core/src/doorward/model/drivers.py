@@ -1,0 +1,249 @@
+"""The protocols that drivers implement: Source, Auth, Cache, Executor and Sandbox.
+
+A driver is what the configuration *names*, and exactly one answers: `source = "openapi"` is the entry point
+`openapi` in the group `doorward.source`. Each driver class carries `Settings`, a `doorward.Settings` model with
+which core validates the driver's part of the configuration. A constructor does nothing that can fail or wait:
+files, sockets and processes are opened by the first method that needs them, and closed by `close`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from doorward.model.types import Artefact, CachedProgram, Call, Compiled, Ended, File, Program
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from doorward.compat.aliases import Aliases
+    from doorward.config.settings import Settings
+    from doorward.model.contexts import PluginContext, ServerContext
+
+
+class Person(Protocol):
+    """Who logs in: the person before the terminal."""
+
+    def tell(self, text: str) -> None:
+        """Say what goes on, or what to do."""
+        ...
+
+    async def open(self, url: str) -> None:
+        """Have them visit a page: in a browser if there is one, else they are told the address."""
+        ...
+
+    async def ask(self, question: str) -> str | None:
+        """A line that they paste; `None` if they are not to be asked, because an answer comes by another way."""
+        ...
+
+
+class Client(Protocol):
+    """The MCP client that asked for a run, as far as a source may turn to it while a call lasts."""
+
+    async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
+        """Tell how far a call is, in whatever unit. Nothing happens if the client did not ask to be told."""
+        ...
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Have the client, or the person before it, answer a request of an upstream, `elicitation/create` or
+        `sampling/createMessage`; parameters and answer are plain JSON as MCP has them. The deadline of the run stands
+        still meanwhile.
+
+        Raises: ServerError if the client cannot answer such a request, or is gone; LimitExceeded if it took too long.
+        """
+        ...
+
+
+class Source(Protocol):
+    """Turns a server's configuration into functions, and performs their calls.
+
+    Two attributes are optional. `tells_changes = True`: it calls `ServerContext.changed` itself, so a server that has
+    been compiled is not asked for its fingerprint when a gateway starts. `offers`, of the class: functions that each of its servers
+    has besides those that `compile` finds (`server` is filled in); they are called like those, and neither listed nor
+    found.
+    """
+
+    Settings: ClassVar[type[Settings]]
+
+    def __init__(self, server: ServerContext) -> None: ...
+
+    async def fingerprint(self) -> str:
+        """A string that changes whenever what `compile` reads has changed (a hash of the document). Called
+        before `compile` on the same instance, which may keep what it read.
+
+        Raises: ServerError or ConfigError if the document or the upstream cannot be had.
+        """
+        ...
+
+    async def compile(self) -> Compiled:
+        """All functions of the server. One bad operation is listed in `skipped`; it never loses the others.
+
+        Raises: ConfigError if nothing at all can be made of what is there.
+        """
+        ...
+
+    async def call(self, call: Call) -> Any:
+        """Perform one call, whose arguments fit the function's schema, within `call.time_left` seconds.
+
+        Returns: a plain JSON value, or `bytes`; or a `Reply` that holds either and says more of it. Bytes within lists and
+        objects are artefacts too, each a `File` where its media type or name is known.
+        Raises: ApiError or ServerError; InvalidArguments for what the schema cannot say. Anything else counts as a
+        defect of the source.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Give back what was opened. Called once."""
+        ...
+
+
+class Auth(Protocol):
+    """Adds credentials to outgoing requests. Lives on the host; nothing of it ever enters a sandbox.
+
+    Four more methods may be there. `async def login(self, person: Person) -> str` logs a person in, for `doorward login SERVER`;
+    `async def logout(self) -> str` forgets that again; `async def check(self) -> str` looks what is there, for `doorward doctor`. Each
+    returns a sentence about what is there now. `async def close(self) -> None`, called once, gives back what `create_auth` has opened.
+    Raises: ConfigError, ServerError.
+    """
+
+    Settings: ClassVar[type[Settings]]
+
+    def __init__(self, context: PluginContext) -> None: ...
+
+    def create_auth(self) -> httpx2.Auth:
+        """The object that HTTP clients of this server use. Called once a server, before its first request.
+        Secrets are revealed when a request is made (`await secret.get()`), not here.
+
+        Raises: ConfigError if the settings cannot work together.
+        """
+        ...
+
+
+class Cache(Protocol):
+    """Keeps programs for `run_cached_code`. A program belongs to its principal; nobody else can name it."""
+
+    Settings: ClassVar[type[Settings]]
+
+    def __init__(self, context: PluginContext) -> None: ...
+
+    async def put(self, program: CachedProgram) -> str:
+        """Keep a program. Returns the id in effect: that of an equal program (same principal and digest) kept
+        before, whose time then starts anew, else `program.cache_id`."""
+        ...
+
+    async def get(self, cache_id: str, principal: str) -> CachedProgram | None:
+        """The program, or `None` if there is none of that id (any more) for that principal."""
+        ...
+
+    async def close(self) -> None:
+        """Give back what was opened. Called once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What an executor can run and how it isolates. `isolation` is a sentence for people; `packages` are importable
+    besides the standard library; `files`: programs have a folder of their own, with `./in` and `./out`."""
+
+    language: str
+    isolation: str
+    packages: Sequence[str] = ()
+    sessions: bool = False
+    files: bool = False
+    network: bool = False
+    notes: str = ""
+    limits: Mapping[str, str] = field(default_factory=dict)
+    """Which limit is enforced by what, for example `{"memory": "cgroup"}`."""
+
+
+class Door(Protocol):
+    """What an executor is given to serve a program: the only way out of its sandbox.
+
+    The host trusts nothing that comes in here: names and arguments are checked on the other side.
+    """
+
+    def members(self, server: str) -> Sequence[str] | None:
+        """The function names of a server that this program may import; `None` if there is no such server.
+        `doorward` is the server of the discovery functions, always there."""
+        ...
+
+    async def call(self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Make one call, `function` as `server.name`. Many may be in flight.
+
+        Returns: a plain JSON value; bytes where `doorward.read` reads a file that is neither JSON nor text.
+        Raises: DoorwardError; to be raised in the program at the place of the call, with this message.
+        """
+        ...
+
+    def stub(self, server: str, names: Sequence[str]) -> str:
+        """The text of a `.pyi` stub that declares these functions of the server."""
+        ...
+
+    def aliases(self, code: str, *, everything: bool = False) -> Aliases:
+        """What this program needs of other systems' names for servers and helpers (`everything`: what any program might, for
+        an executor whose modules are made once)."""
+        ...
+
+    def print(self, text: str) -> bool:
+        """Keep printed output. False: the limit is reached, the rest is dropped."""
+        ...
+
+    def open(self, uri: str) -> File:
+        """An artefact of the run's principal, by its URI `doorward://results/ID`.
+
+        Raises: InvalidArguments if there is none (any more).
+        """
+        ...
+
+    def keep(self, content: bytes, type: str, name: str = "") -> Artefact:
+        """Keep a file that the program made: its media type, and its name without folders.
+
+        Raises: LimitExceeded if it is too large, or the run has kept too many.
+        """
+        ...
+
+
+class Sandbox(Protocol):
+    """One isolated place in which one client's programs run, one after the other."""
+
+    async def run(self, program: Program, door: Door) -> Ended:
+        """Run one program to its end. Cancelled at the deadline or when the client goes: then everything that
+        the program started must be gone before this returns, and the sandbox cannot be used again.
+
+        Raises: Unsupported if the program needs what this executor cannot do; SandboxDied if the sandbox
+        died; LimitExceeded if a limit ended it. What the program itself raises is `Ended.error`.
+        """
+        ...
+
+    async def close(self) -> None:
+        """End it and everything in it. Idempotent."""
+        ...
+
+
+class Executor(Protocol):
+    """Runs programs in isolation: it opens sandboxes. Never runs anything unisolated.
+
+    Two attributes are optional. `slots`: sandboxes at once, which core shares between principals (16 if it does not say). `wait`:
+    seconds for which a run waits for one of them at most (30).
+    """
+
+    Settings: ClassVar[type[Settings]]
+
+    def __init__(self, context: PluginContext) -> None: ...
+
+    def capabilities(self) -> Capabilities:
+        """What it can run and how it isolates. Known without starting anything."""
+        ...
+
+    async def open(self, program: Program, *, session: bool = False) -> Sandbox:
+        """A sandbox that no other client has used, for one run, or for a session of runs that keep their
+        variables. `program` is the first that will run in it.
+
+        Raises: ExecutorError if isolation cannot be had on this machine, saying why and what to install.
+        """
+        ...
+
+    async def close(self) -> None:
+        """End all sandboxes. Called once."""
+        ...

@@ -1,0 +1,159 @@
+"""Every error that a person or an agent can meet, with its advice.
+
+A message says what is wrong and where; `hint` says what to do. Messages never hold a secret: what an upstream
+says passes the scrubber before it becomes a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from doorward.model.types import Suggestion
+
+Kind = Literal["program", "guard", "policy", "limit", "executor", "server", "config"]
+
+
+class DoorwardError(Exception):
+    """The base of all errors that Doorward raises on purpose.
+
+    `kind` says whose turn it is: the program's author (`program`, `guard`, `limit`), the operator (`policy`,
+    `executor`, `config`) or the upstream (`server`).
+    """
+
+    kind: ClassVar[Kind] = "program"
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class ConfigError(DoorwardError):
+    """The configuration is wrong; `place` names the file and the key."""
+
+    kind = "config"
+
+    def __init__(self, message: str, *, place: str = "", hint: str | None = None) -> None:
+        super().__init__(f"{place}: {message}" if place else message, hint=hint)
+        self.place = place
+
+
+class PluginError(ConfigError):
+    """A plugin is missing, does not import, is given twice, or is made for another plugin API."""
+
+
+class MissingSecret(ConfigError):
+    """A `${…}` reference has no value where it was needed."""
+
+
+class StateError(DoorwardError):
+    """A file of the state folder cannot be used for now: it is locked or broken, or the disk is full."""
+
+    kind = "config"
+
+
+class UnknownName(DoorwardError):
+    """No server, function, cached program, session or artefact has this name (or it is somebody else's)."""
+
+
+class InvalidArguments(DoorwardError):
+    """The arguments of a call do not fit the function's parameters; the hint shows the signature."""
+
+
+class InvalidProgram(DoorwardError):
+    """The program cannot be run as it is: syntax, size, or parameters that it does not have. `type` is what Python raises for that,
+    `line` where it is."""
+
+    def __init__(self, message: str, *, hint: str | None = None, line: int | None = None, type: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.line = line
+        self.type = type
+
+
+class Refused(DoorwardError):
+    """The operator's policy does not allow this."""
+
+    kind = "policy"
+
+
+class GuardRefused(DoorwardError):
+    """A guard plugin does not allow this."""
+
+    kind = "guard"
+
+
+class SecretWithheld(GuardRefused):
+    """An answer is withheld, for it holds a credential that the program itself has written."""
+
+
+class LimitExceeded(DoorwardError):
+    """A limit (time, memory, calls, output, rate) ended this."""
+
+    kind = "limit"
+
+
+class Busy(LimitExceeded):
+    """No sandbox got free in time: others have them, or the principal has as many as they may. Nothing has run."""
+
+
+class ExecutorError(DoorwardError):
+    """The sandbox could not be opened, or died."""
+
+    kind = "executor"
+
+
+class SandboxDied(ExecutorError):
+    """The sandbox ended while a program ran in it: it crashed, or was killed from outside. The program may have had
+    effects, so it never moves on to another executor."""
+
+
+class Unsupported(ExecutorError):
+    """This executor cannot run this program; another one may. Raised only for what it cannot do at all. `line` is
+    where in the program."""
+
+    def __init__(self, message: str, *, hint: str | None = None, line: int | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.line = line
+
+
+class ServerError(DoorwardError):
+    """The upstream could not be reached or did not answer properly. `auth` is what it seems to want, where it refused for want of
+    credentials and said so."""
+
+    kind = "server"
+    auth: Sequence[Suggestion] = ()
+
+
+class LoginRefused(ServerError):
+    """Whoever gives credentials says no, or nobody has asked yet (who logs in): asking again with the same secrets will not help."""
+
+
+class ToolError(ServerError):
+    """A tool of an upstream MCP server says that it failed (`isError`); the message is its text."""
+
+
+class ApiError(ServerError):
+    """An HTTP API answered with an error.
+
+    `status` is the HTTP status code; `body` the decoded answer; `retry_after` the seconds to wait where the
+    API says so (RFC 9110 section 10.2.3).
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int,
+        body: Any = None,
+        retry_after: float | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+        self.body = body
+        self.retry_after = retry_after

@@ -1,0 +1,4 @@
+"""stevedore finds, pluggy calls.
+
+Never the name of any plugin.
+"""

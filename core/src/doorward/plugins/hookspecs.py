@@ -1,0 +1,107 @@
+"""Every hook, grouped by subject. A hook is synchronous and short; input and output belong in drivers.
+
+A hook plugin is a module with functions (or a class whose instance has methods) marked `@doorward.hookimpl`,
+found under its name in the entry-point group `doorward.plugins` and loaded in the order of the configuration's
+`plugins`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+if TYPE_CHECKING:
+    from doorward.model.types import Call, CallRecord, Finding, Function, Outcome, Program
+
+hookspec = pluggy.HookspecMarker("doorward")
+hookimpl = pluggy.HookimplMarker("doorward")
+
+
+class SourceHooks:
+    @hookspec
+    def source_compiled(self, server: str, functions: list[Function]) -> None:
+        """Change the functions of a server in place. Fires after its source compiled, before it is stored."""
+
+
+class AuthHooks:
+    @hookspec
+    def auth_chosen(self, server: str, auth: str) -> None:
+        """Be told which auth type serves a server. Fires once a server, before its first request."""
+
+    @hookspec(firstresult=True)
+    def resolve_secret(self, scheme: str, name: str) -> str | None:
+        """The value of `${scheme:name}`; `None` if it is not yours. Fires when the value is first needed."""
+
+
+class GuardHooks:
+    @hookspec
+    def guard_program(self, program: Program) -> Sequence[Finding] | None:
+        """What is wrong with a program; any finding with `refuse` stops it. Fires before a sandbox is opened."""
+
+    @hookspec(firstresult=True)
+    def guard_call(self, call: Call) -> str | None:
+        """Why a call may not be made; the first answer refuses. Fires after policy, before credentials."""
+
+    @hookspec(firstresult=True)
+    def guard_result(self, call: Call, result: Any) -> str | None:
+        """Why a result may not enter the sandbox; the first answer refuses. Fires before scrubbing."""
+
+
+class CacheHooks:
+    @hookspec(firstresult=True)
+    def keep_program(self, program: Program, outcome: Outcome) -> bool | None:
+        """False: do not keep this program. Fires after a run that succeeded."""
+
+
+class ExecutorHooks:
+    @hookspec
+    def run_started(self, program: Program) -> None:
+        """Be told that a program passed the guards. Fires before its sandbox is opened."""
+
+    @hookspec
+    def run_finished(self, program: Program, outcome: Outcome) -> None:
+        """Be told how a program ended. Fires once for each run, refused ones included."""
+
+
+class ObserverHooks:
+    @hookspec
+    def call_finished(self, call: Call, record: CallRecord) -> None:
+        """Be told how a call went. Fires once for each call that named an existing function."""
+
+
+class ServerHooks:
+    @hookspec
+    def mcp_tools(self) -> Sequence[Any] | None:
+        """More MCP tools: `doorward.RawTool` objects. Fires when a client lists or calls tools."""
+
+    @hookspec
+    def mcp_prompts(self) -> Sequence[Any] | None:
+        """More MCP prompts: `doorward.RawPrompt` objects. Fires when a client lists or gets prompts."""
+
+    @hookspec
+    def mcp_resources(self) -> Sequence[Any] | None:
+        """More MCP resources and templates: `doorward.RawResource` objects. Fires when a client lists or reads resources."""
+
+    @hookspec(firstresult=True)
+    def token_verifier(self) -> Any | None:
+        """Who may come in over HTTP: an object with `async def verify_token(token) -> AccessToken | None` (the SDK's
+        `mcp.server.auth.provider.AccessToken`, its `subject` the principal). Fires once, before it serves by HTTP."""
+
+    @hookspec
+    def mcp_server(self, server: Any, changed: Callable[[Any], Awaitable[None]]) -> None:
+        """Add handlers or middleware to the SDK's low-level `server`; `await changed(event)` tells clients that something is
+        different now. Fires once, before it serves."""
+
+
+class CommandHooks:
+    @hookspec
+    def doctor_checks(self) -> Sequence[tuple[str, bool, str]] | None:
+        """More lines for `doorward doctor`: (what was checked, is it well, what to do). Fires when it runs."""
+
+
+SPECS = (SourceHooks, AuthHooks, GuardHooks, CacheHooks, ExecutorHooks, ObserverHooks, ServerHooks, CommandHooks)
+
+OBSERVERS = ("auth_chosen", "run_started", "run_finished", "call_finished")
+"""Hooks that are told of what has happened. One that fails keeps nobody from being told."""

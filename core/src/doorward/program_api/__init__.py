@@ -1,0 +1,4 @@
+"""What `import doorward` offers to programs.
+
+Never how a sandbox gets it.
+"""

@@ -1,0 +1,82 @@
+"""What is told of `doorward` and its helpers, by `get_functions` as by `help` in a program: their signatures and docstrings.
+
+Those are texts for who writes programs. A helper needs nothing else here than its place among `Helpers.all`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from doorward.data.near_names import nearest
+
+if TYPE_CHECKING:
+    from doorward.program_api.helpers import Helper
+
+MODULE = "doorward"
+
+ERRORS = {
+    "ApiError": """An HTTP API answered with a status of 400 or more: e.status, e.body (JSON as its value, else text), e.retry_after
+(seconds or None); str(e) says it all. `except doorward.ApiError as e`.""",
+    "ToolError": "A tool of an MCP server says that it failed; str(e) is its text, and there is nothing else to it.",
+}
+"""The classes, which sandboxes make themselves."""
+
+
+class _Bare(str):
+    """An annotation, shown without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class HelperCards:
+    """The cards of `doorward` and of each name in it."""
+
+    def __init__(self, helpers: Mapping[str, Helper]) -> None:
+        self._heads = {name: f"def {name}{written(helper)}" for name, helper in helpers.items()}
+        self._heads |= {name: f"class {name}(Exception)" for name in ERRORS}
+        self._calls = {name: f"{name}{written(helper, types=False)}" for name, helper in helpers.items()}
+        self._about = {name: inspect.getdoc(helper) or "" for name, helper in helpers.items()} | ERRORS
+        self.names = list(self._about)
+
+    def card(self, asked: str) -> dict[str, Any] | None:
+        """What `doorward` or `doorward.NAME` is: `{"function", "import", "signature", "text"}`, or `{"function", "error"}` with names that
+        look like it. `None` for anything else."""
+        module, _, name = asked.partition(".")
+        if module != MODULE:
+            return None
+        if not name:
+            return {"function": MODULE, "text": self._listed()}
+        if name not in self._about:
+            near = nearest(name, self.names, 3)
+            others = f"Near: {', '.join(f'{MODULE}.{n}' for n in near)}." if near else f"There are: {', '.join(self.names)}."
+            return {"function": asked[:200], "error": f"there is no {asked[:200]}. {others}"}
+        about = textwrap.indent(self._about[name], "    ").strip()
+        text = f'import doorward\n\n{self._heads[name]}:\n    """{about}\n    """'
+        return {"function": asked, "import": "import doorward", "signature": self._heads[name], "text": text}
+
+    def _listed(self) -> str:
+        """All of them, each with the first sentence about it."""
+        lines = (f"{self._calls.get(name, name)}: {_first(about)}" for name, about in self._about.items())
+        return "\n".join(['Helpers for programs (`import doorward`). More of each: get_functions(["doorward.pages"]).', *lines])
+
+
+def written(helper: Helper, *, types: bool = True) -> str:
+    """The signature of a helper, without the run that it gets."""
+    whole = inspect.signature(helper)
+
+    def shown(annotation: Any) -> Any:
+        return _Bare(annotation) if types else whole.empty
+
+    parameters = [p.replace(annotation=shown(p.annotation)) for name, p in whole.parameters.items() if name != "run"]
+    return str(whole.replace(parameters=parameters, return_annotation=shown(whole.return_annotation)))
+
+
+def _first(text: str) -> str:
+    """The first sentence."""
+    return " ".join(text.split()).partition(". ")[0].rstrip(".")

@@ -1,0 +1,95 @@
+"""The pages of a function's answer, one after the other. Each is a call like any other: checked, counted, scrubbed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import to_json
+
+from doorward.calls.items import at, items_of, lists_in
+from doorward.data.json_writing import dump
+from doorward.data.offload import done, is_large
+from doorward.describe.answered import described
+from doorward.model.errors import InvalidArguments
+
+if TYPE_CHECKING:
+    from doorward.model.types import Reply
+    from doorward.runs.run_context import RunDoor
+
+MOST_PAGES = 100
+"""That `doorward.pages` gets unless it is told otherwise."""
+
+
+async def pages(run: RunDoor, function: Any, arguments: Mapping[str, Any], most: int = MOST_PAGES) -> list[Any]:
+    """The values of a function's pages, from that of `arguments` on: until its source knows of no next page, `most` are
+    there, or the run has no calls or room left. Where it stops early a note of the run says so.
+
+    Raises: DoorwardError of the call that fails; InvalidArguments if `function` names none.
+    """
+    return [reply.value async for reply in _replies(run, "pages", function, arguments, most)]
+
+
+async def items(run: RunDoor, function: Any, arguments: Mapping[str, Any], most: int | None, declared: Sequence[str]) -> list[Any]:
+    """What is in the pages of a function, at most so many. `declared` are the keys of the list, as its schema says it.
+
+    Raises: as `pages`, and InvalidArguments for an answer of which nobody knows which list it is about.
+    """
+    found: list[Any] = []
+    async for reply in _replies(run, "items", function, arguments, MOST_PAGES):
+        found += await done(_listed, function, reply, declared, large=is_large(reply.value))
+        if most is not None and len(found) >= most:
+            if len(found) > most or reply.next is not None:
+                run.note(f"doorward.items stopped after {most} items of {function[:200]}; there are more (most={most}).")
+            return found[:most]
+    return found
+
+
+async def _replies(run: RunDoor, helper: str, function: Any, arguments: Mapping[str, Any], most: int) -> AsyncIterator[Reply]:
+    if not isinstance(function, str):
+        hint = f'doorward.{helper}(github.issues_list, …) or doorward.{helper}("github.issues_list", …).'
+        raise InvalidArguments(f"doorward.{helper} needs a function or its name, not {type(function).__name__}", hint=hint)
+    limits, name = run.program.limits, function[:200]
+    seen: set[bytes] = set()
+    following: Mapping[str, Any] | None = arguments
+    link, last, count, size = "", b"", 0, 0
+    while following is not None and (asked := to_json([following, link], fallback=repr, bytes_mode="base64")) not in seen:
+        if count and (count >= most or run.made >= limits.calls or size > limits.result):
+            run.note(f"doorward.{helper} stopped after {_so_many(count)} of {name}; there are more (most={most}).")
+            break
+        seen.add(asked)
+        reply = await run.reply(function, (), following, link=link)
+        before, last = last, await done(dump, reply.value, large=is_large(reply.value))
+        if count and last == before:
+            break  # an API that does not know the parameter answers the same for ever
+        if reply.next is None and not link and not reply.items:  # else the source knows how its answers page
+            found, why = run.following(function, following, reply.value)
+            reply = replace(reply, next=found, left="" if found else reply.left or why)
+        yield reply
+        count, size = count + 1, size + len(last)
+        following, link = reply.next, reply.link
+        if reply.left:
+            run.note(f"doorward.{helper} got {_so_many(count)} of {name}; there is another that it did not get: {reply.left}")
+
+
+def _so_many(count: int) -> str:
+    return f"{count} page{'s' if count > 1 else ''}"
+
+
+def _listed(function: str, reply: Reply, declared: Sequence[str]) -> list[Any]:
+    """Raises: InvalidArguments."""
+    value = reply.value
+    for keys in (reply.items, declared):
+        if keys and (found := at(value, keys)) is not None:
+            return found
+    if (found := [] if value is None else items_of(value)) is not None:
+        return found
+    lists = lists_in(value) if isinstance(value, dict) else []
+    what = f"has several lists: {', '.join(lists)[:300]}" if lists else f"has no list; it is {described(value, depth=1)[:300]}"
+    hint = "doorward.pages(…) gives the answers themselves."
+    if lists:
+        hint = 'Take the list that you mean: [item for page in doorward.pages(…) for item in page["name"]].'
+    elif isinstance(value, str):
+        hint = "Call the function itself, and read its text; doorward.pages(…) gives the texts of all pages."
+    raise InvalidArguments(f"doorward.items: an answer of {function[:200]} {what}", hint=hint)

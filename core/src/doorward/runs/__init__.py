@@ -1,0 +1,4 @@
+"""One run, from code to outcome.
+
+Never how code is isolated.
+"""

@@ -1,0 +1,143 @@
+"""What an agent should do about a failure: near names, the right signature, another executor."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from doorward.calls.artefacts import PREFIX
+from doorward.compat.aliases import server_meant
+from doorward.config.config import module_name
+from doorward.data.near_names import nearest
+from doorward.model.names import qualified
+from doorward.model.types import Failure, Frame, Program
+
+if TYPE_CHECKING:
+    from doorward.runs.executors import Executors
+    from doorward.runs.run_context import RunDoor
+
+_NO_ATTRIBUTE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
+_NO_IMPORT = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
+_NO_MODULE = re.compile(r"(?:No module named|has no module) '([\w.]+)'")
+_NO_NAME = re.compile(r"name '(\w+)' is not defined")
+_NO_NETWORK = re.compile(
+    "Network is (?:unreachable|down)|Address family not supported|Name or service not known|Temporary failure in name resolution"
+    "|Failed to resolve|Failed to establish a new connection|Cannot connect to host"
+)
+_OF_NETWORKS = {"gaierror", "URLError", "ConnectError", "ConnectionError", "ConnectionRefusedError", "ClientConnectorError"}
+"""Of the standard library, requests, httpx and aiohttp."""
+_STARTS = re.compile(r"\bsubprocess\b|\bos\.(?:exec|spawn|posix_spawn)")
+_FILES = "Write files to the folder that the program starts in, those to be kept to ./out; nothing else may be changed."
+
+
+def complete(error: Failure, door: RunDoor, program: Program, executors: Executors, executor: str) -> Failure:
+    """The failure with the source of its frames, whose fault it was, and a hint if it has none."""
+    lines = program.code.splitlines()
+    frames = tuple(f if f.source else Frame(f.line, f.function, _source(lines, f.line)) for f in error.frames)
+    error = replace(error, frames=frames)
+    cause = next((e for m, e in door.failures.items() if m and error.message.startswith(m)), None)
+    if cause is not None and error.kind == "program":
+        error = replace(error, kind=cause.kind, type=type(cause).__name__, hint=error.hint or cause.hint)
+    if error.kind == "program" and error.type.endswith("MemoryError"):  # NumPy has one of its own
+        told = f"the program needed more memory than its limit of {program.limits.memory // 2**20} MiB"
+        return replace(error, kind="limit", type="LimitExceeded", message=told, hint="Work on smaller pieces.")
+    if error.hint:
+        return error
+    hint = _hint(error, door)
+    if error.kind == "program" and executor in executors.names:
+        hint = " ".join(filter(None, [hint, _of_the_sandbox(error, program, executors, executor)]))
+    return replace(error, hint=hint or None)
+
+
+def _of_the_sandbox(error: Failure, program: Program, executors: Executors, executor: str) -> str | None:
+    """What an error of the system means in a sandbox."""
+    text, can = error.message, executors.get(executor).capabilities()
+    if error.type == "PermissionError" and text.endswith("Operation not permitted") and "one process" in can.limits.get("processes", ""):
+        return "A program may start no process here, for no control group would count the memory of more than one. Threads are allowed."
+    if error.type == "FileNotFoundError" and _STARTS.search(program.code) and "paths" in executors.get(executor).Settings.model_fields:
+        return f"Commands are in a sandbox only where the operator shows them: `[executors.{executor}] paths`."
+    if error.type == "ModuleNotFoundError" and (match := _NO_MODULE.search(text)):
+        package = match[1].partition(".")[0]
+        return executors.lacks(executor, package) if server_meant(match[1]) == package else None
+    if not can.network and (error.type in _OF_NETWORKS or _NO_NETWORK.search(text)):
+        return "There is no network in a sandbox: call the functions of the catalog."
+    if any(said in text for said in ("No space left on device", "Disk quota exceeded", "File too large")):
+        return "The disk of the sandbox is full: keep less in files."
+    if "can't start new thread" in text or error.type == "BlockingIOError":
+        return "`[limits] processes` bounds processes and threads together: start fewer."
+    if error.type == "EOFError" or "name 'input' is not defined" in text:
+        return "Nobody can type here: pass values as `params`."
+    if "a bytes-like object is required, not 'Answer'" in text:
+        return "A handle is no bytes: doorward.read(handle) is what the file holds."
+    if error.type == "FileNotFoundError" and PREFIX in text:
+        return "A handle is no path: doorward.read(handle) is what the file holds, doorward.path(handle) where it is."
+    if error.type == "PermissionError" or "Read-only file system" in text:
+        return _FILES if can.files else "There are no files here: doorward.read(handle) is what one holds; return bytes to leave one."
+    return None
+
+
+def _source(lines: list[str], number: int) -> str:
+    return lines[number - 1].strip()[:200] if 0 < number <= len(lines) else ""
+
+
+def _hint(error: Failure, door: RunDoor) -> str | None:
+    text = error.message
+    if match := _NO_ATTRIBUTE.search(text):
+        return _near(door, match[1], match[2])
+    if match := _NO_IMPORT.search(text):
+        return _near(door, match[2], match[1])
+    if hint := no_server(text, door):
+        return hint
+    if "'ApiError' object has no attribute" in text:
+        return "It has `status`, `body` and `retry_after`; str(error) is its message."
+    if "'ToolError' object has no attribute" in text:
+        return "str(error) is the tool's text; there is nothing else."
+    if "object is not an iterator" in text:
+        return "Write `next(iter(values))`."
+    if error.type == "NameError" and (match := _NO_NAME.search(text)):
+        if door.members(match[1]) is not None:
+            return f"Write `import {match[1]}` first."
+        server, _, name = qualified(match[1]).partition(".")
+        if name in (door.members(server) or ()):
+            return f"Write `from {server} import {name}` and call it so."
+        return _unavailable(match[1], door) if match[1].startswith("mcp_") else None
+    if error.type == "KeyError" and error.frames and "mcp_servers" in error.frames[-1].source:
+        return _unavailable("mcp_" + module_name(text.strip("'")), door)
+    if hint := door.answered.hint(error):
+        return hint
+    if "can't be awaited" in text or "can't be used in 'await'" in text:
+        return "The call was made and its value is there already: leave out `await`."
+    return None
+
+
+def no_server(text: str, door: RunDoor) -> str | None:
+    """What to say of a module that is not there: whether a server of that name is broken, or which there are."""
+    return _unavailable(match[1], door) if (match := _NO_MODULE.search(text)) else None
+
+
+def _unavailable(name: str, door: RunDoor) -> str:
+    """What to say of a server that is not there, by its name or an alias."""
+    asked = server_meant(name)
+    why, alike = door.absent(asked)
+    if why:
+        return f"The server {asked!r} is broken: {why.rstrip('.')}."
+    near = f"Near: {', '.join(alike)}." if alike else ""
+    if asked == name.partition(".")[0]:
+        return near or f"There is no server {asked!r} either; see list_servers (or doorward.servers())."
+    return f"Server {asked!r} is not available. {near or 'See list_servers (or doorward.servers()).'}"
+
+
+def _near(door: RunDoor, server: str, name: str) -> str | None:
+    members = door.members(server)
+    if members is not None and server == "doorward":
+        near = nearest(name, members, 3)
+        return (
+            f"Near: {', '.join(near)}." if near else f'It has {", ".join(sorted(members, key=str.lower))}: see get_functions(["doorward"]).'
+        )
+    if members is None:
+        server = server_meant(server)
+        members = door.members(server)
+    if members is None:
+        return None
+    return door.near(server, name) or f"See search_functions(…, server={server!r})."

@@ -1,0 +1,147 @@
+"""Programs that succeeded, kept for `run_cached_code`, and checked against the catalog before they run again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from doorward.config import config
+from doorward.data.json_writing import dump
+from doorward.host.logs import log
+from doorward.model.contexts import PluginContext
+from doorward.model.drivers import Cache
+from doorward.model.errors import ConfigError, DoorwardError, InvalidProgram, UnknownName
+from doorward.model.types import CachedProgram, Outcome, Program
+from doorward.runs import program_text
+
+if TYPE_CHECKING:
+    from doorward.catalog.catalog import Catalog
+    from doorward.plugins.manager import Plugins
+
+
+LARGEST = 2**18
+"""Bytes of the parameters of a program that is kept."""
+
+KEEPING = 0.5
+"""Seconds for which an answer waits until its program is kept."""
+
+UNKEPT = "this program could not be kept for run_cached_code"
+
+
+class Kept:
+    """The configured cache, made when first needed. Without one nothing is kept, and all else works."""
+
+    def __init__(self, loaded: config.Loaded, plugins: Plugins, catalog: Catalog, state: Path) -> None:
+        self._loaded = loaded
+        self._plugins = plugins
+        self._catalog = catalog
+        self._state = state
+        self._cache: Cache | None = None
+        self._late: set[asyncio.Future[str]] = set()
+
+    async def keep(self, program: Program, known: Mapping[str, Any], outcome: Outcome) -> Outcome:
+        """The outcome with the id under which its program is kept; `known` are its parameters with their values."""
+        try:
+            if self._plugins.hook.keep_program(program=program, outcome=outcome) is False:
+                return outcome
+            cache = self._made()
+            if cache is None or len(dump(dict(known))) > LARGEST:
+                return outcome
+            kept = CachedProgram(
+                cache_id=secrets.token_urlsafe(9),
+                principal=program.principal,
+                code=program.code,
+                description=program.description,
+                params=dict(known),
+                functions=program.functions,
+                uses={c["function"]: self._hash(c["function"]) for c in outcome.calls},
+                digest=program_text.digest(program.code, program.functions, sorted(known)),
+                created=time.time(),
+            )
+            cache_id = await self._put(cache, kept)
+        except Exception as error:  # the run succeeded; that it could not be kept must not undo it
+            log.error("cache_failed", error=repr(error))
+            return replace(outcome, notes=(*outcome.notes, f"{UNKEPT}: the operator's log says why"))
+        if cache_id is None:
+            return replace(outcome, notes=(*outcome.notes, f"{UNKEPT}: the cache is busy"))
+        return replace(outcome, cache_id=cache_id, next=again(cache_id, known))
+
+    async def _put(self, cache: Cache, kept: CachedProgram) -> str | None:
+        """The id under which it is kept; `None` if that takes too long. While it does, nobody else waits for the same."""
+        if self._late:
+            return None
+        putting = asyncio.ensure_future(cache.put(kept))
+        try:
+            await asyncio.wait({putting}, timeout=KEEPING)
+        finally:
+            if not putting.done():  # nobody waits for it any more, but it is not lost
+                self._late.add(putting)
+                putting.add_done_callback(self._done)
+        if putting.done():
+            return putting.result()
+        log.warning("cache_busy", hint="Programs are not kept until it is done.")
+        return None
+
+    def _done(self, putting: asyncio.Future[str]) -> None:
+        self._late.discard(putting)
+        if not putting.cancelled() and (error := putting.exception()):
+            log.error("cache_failed", error=repr(error))
+
+    async def get(self, cache_id: str, principal: str) -> CachedProgram:
+        """Raises: UnknownName; InvalidProgram if a function that it uses is gone or has changed; ConfigError if the cache cannot tell."""
+        cache = self._made()
+        try:
+            kept = await cache.get(cache_id, principal) if cache and cache_id.isascii() else None
+        except DoorwardError:
+            raise
+        except Exception as error:
+            log.error("cache_failed", error=repr(error))
+            raise ConfigError("the program cache failed", hint="The operator's log says why. execute_code works without it.") from None
+        if kept is None or len(kept.code.encode(errors="surrogatepass")) > self._loaded.config.limits.code:
+            hint = "Run it with execute_code, and use the cache_id of the answer."
+            raise UnknownName(f"there is no cached program {cache_id[:80]!r} (any more)", hint=hint)
+        now = {name: self._hash(name) for name in kept.uses}
+        if gone := [name for name in now if not now[name]]:
+            hint = "See list_servers: perhaps its server is not compiled now."
+            raise InvalidProgram(f"{', '.join(gone)}: not there any more", hint=hint)
+        if changed := [name for name, then in kept.uses.items() if now[name] != then]:
+            hint = "See get_functions, and run the program anew with execute_code."
+            raise InvalidProgram(f"{', '.join(changed)} changed since this program was kept", hint=hint)
+        return kept
+
+    async def close(self) -> None:
+        if self._late:
+            await asyncio.wait(self._late, timeout=KEEPING)
+        if self._cache is not None:
+            await self._cache.close()
+
+    def _hash(self, qualified: str) -> str:
+        server, _, name = qualified.partition(".")
+        return self._catalog.promise(server, name)
+
+    def _made(self) -> Cache | None:
+        """The cache; a default one that is not installed is none. Raises: PluginError, ConfigError."""
+        name = self._loaded.config.cache
+        if self._cache is None and name and name != "none":
+            if "cache" not in self._loaded.named and not self._plugins.index.named("cache", name):
+                return None
+            driver = self._plugins.driver("cache", name)
+            place = f"{self._loaded.file} [caches.{name}]"
+            options = self._loaded.config.caches.get(name, {})
+            settings = config.validate(driver.Settings, options, secrets=self._loaded.secrets, place=place)
+            self._cache = driver(PluginContext(name, settings, self._state))
+        return self._cache
+
+
+def again(cache_id: str, params: Mapping[str, Any]) -> str:
+    """The exact call to make next time. Of large parameters, which keep their values if they are left out, there are the names."""
+    shown = {k: v for k, v in list(params.items())[:10] if len(dump(v)) <= 200}
+    others = [f"{k}: {program_text.json_type(v)}" for k, v in params.items() if k not in shown]
+    more = f"  # and {', '.join(others[:20])}{' …' if len(others) > 20 else ''}" if others else ""
+    return f"run_cached_code({json.dumps(cache_id)}, {json.dumps(shown, ensure_ascii=False)}){more}"

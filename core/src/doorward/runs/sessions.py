@@ -1,0 +1,159 @@
+"""Sandboxes that keep their variables between runs, each owned by one principal, ended by time or by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING
+
+import anyio
+
+from doorward.access.slots import BEFORE
+from doorward.model.errors import Busy, ExecutorError, InvalidArguments, LimitExceeded, SandboxDied, UnknownName, Unsupported
+
+if TYPE_CHECKING:
+    from doorward.model.drivers import Sandbox
+    from doorward.model.types import Ended, Program
+    from doorward.runs.executors import Executors
+    from doorward.runs.run_context import RunDoor
+
+
+ANEW = 'Start anew with session_id="new".'
+
+
+def gone(hint: str | None) -> str:
+    """A hint that also says that the session is over."""
+    return f"{hint or ''} The session and its variables are gone.".lstrip()
+
+
+class Session:
+    """One sandbox for the runs of one principal, one run at a time."""
+
+    def __init__(self, principal: str) -> None:
+        self.id = secrets.token_urlsafe(16)
+        self.principal = principal
+        self.executor = ""
+        self.used = 0.0
+        self.dead = False
+        self.used_before = False
+        self._sandbox: Sandbox | None = None
+        self._lock = anyio.Lock()
+
+    @property
+    def busy(self) -> bool:
+        return self._lock.locked()
+
+    async def run(self, executors: Executors, name: str, program: Program, door: RunDoor) -> Ended:
+        """Run in this session's sandbox, opened at its first run. A run that is cancelled, meets a limit or loses its
+        sandbox ends the session: its variables are gone, and what is raised says so."""
+        async with self._turn(program):
+            if self.dead:
+                raise UnknownName("the session has ended", hint=ANEW)
+            if self._sandbox is None:
+                if not executors.get(name).capabilities().sessions:
+                    raise Unsupported("it keeps no sessions")
+                self._sandbox, self.executor = await executors.open(name, program, session=True), name
+            try:
+                if self.dead:  # it was closed while its sandbox opened
+                    raise UnknownName("the session has ended", hint=ANEW)
+                ended = await self._sandbox.run(program, door)
+                self.used_before = True
+                return ended
+            except Unsupported:
+                if not self.used_before:  # the next executor may take the session
+                    await self._sandbox.close()
+                    self._sandbox, self.executor = None, ""
+                raise
+            except InvalidArguments:  # a file that is none: nothing has run
+                raise
+            except ExecutorError as error:
+                died = "the session was closed while the program ran" if self.dead else f"{error}; the session and its variables are gone"
+                self.dead = True
+                raise SandboxDied(died, hint=ANEW) from None
+            except BaseException as error:
+                self.dead = True
+                if isinstance(error, LimitExceeded):
+                    error.hint = gone(error.hint)
+                raise
+            finally:
+                if self.dead:  # others may wait for its slot
+                    with anyio.CancelScope(shield=True):
+                        await self.close()
+
+    @contextlib.asynccontextmanager
+    async def _turn(self, program: Program) -> AsyncIterator[None]:
+        """A block that no other run of this session is in. Raises: Busy if one is still there shortly before the end of this run's time."""
+        try:
+            self._lock.acquire_nowait()
+        except anyio.WouldBlock:
+            with anyio.move_on_after(program.deadline - time.monotonic() - BEFORE) as waiting:
+                await self._lock.acquire()
+            if waiting.cancelled_caught:
+                hint = "Nothing has run: wait for it, or open another session."
+                raise Busy("the session is busy: another run of it has not ended", hint=hint) from None
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    async def close(self) -> None:
+        """End it, and a program that runs in it."""
+        self.dead = True
+        if self._sandbox is not None:
+            await self._sandbox.close()
+
+
+class Sessions:
+    """The open sessions. Ids cannot be guessed, and work for their principal only."""
+
+    def __init__(self, *, most: int, idle: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = most
+        self._idle = idle
+        self._clock = clock
+        self._open: dict[str, Session] = {}
+
+    async def get(self, session_id: str, principal: str) -> Session:
+        """The session of this id, or a new one for `"new"`.
+
+        Raises: UnknownName; LimitExceeded if the principal has too many.
+        """
+        await self.sweep()
+        if session_id != "new":
+            session = self.find(session_id, principal)
+        else:
+            mine = [s for s in self._open.values() if s.principal == principal]
+            if len(mine) >= self._most:
+                hint = f"Go on with one of them; each ends when it is unused for {self._idle:g} s."
+                raise LimitExceeded(f"{len(mine)} sessions are open, no more are allowed", hint=hint)
+            session = Session(principal)
+            self._open[session.id] = session
+        session.used = self._clock()
+        return session
+
+    def find(self, session_id: str, principal: str) -> Session:
+        """An open session. Raises: UnknownName."""
+        session = self._open.get(session_id)
+        if session is None or session.principal != principal:
+            raise UnknownName(f"there is no session {session_id[:80]!r} (any more)", hint='Open one with session_id="new".')
+        return session
+
+    async def sweep(self) -> None:
+        """End sessions that are dead or unused for too long; all at once, for whoever opens one waits for those of others."""
+        over = [s for s in self._open.values() if not s.busy and (s.dead or self._clock() - s.used > self._idle)]
+        await asyncio.gather(*map(self.end, over))
+
+    async def leave(self, session: Session) -> None:
+        """A run in it is over: it ends if the run ended it, or is unused from now on."""
+        session.used = self._clock()
+        if session.dead:
+            await self.end(session)
+
+    async def end(self, session: Session) -> None:
+        if self._open.pop(session.id, None):
+            await session.close()
+
+    async def close(self) -> None:
+        await asyncio.gather(*map(self.end, [*self._open.values()]))

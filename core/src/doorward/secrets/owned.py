@@ -1,0 +1,73 @@
+"""The secrets that the settings of one server may name, remembered as its."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from doorward.model.errors import MissingSecret
+from doorward.secrets.redaction import Redactor
+from doorward.secrets.references import Reference
+from doorward.secrets.scrubber import MOST_FETCHED, MOST_OF_ALL, NOBODYS, Owner, Scope
+from doorward.secrets.store import Secrets, Template
+
+
+class OwnedSecrets(Secrets):
+    """The secrets that settings of one server may name, or those of one principal there. What is revealed is remembered by the
+    scrubber of all, as theirs."""
+
+    def __init__(self, shared: Secrets, whose: Owner, own: Callable[[str], Template | str | None] | None = None) -> None:
+        """`own`: what the principal's own secrets are, by their keys; they are there as `${principal:KEY}`."""
+        self._shared, self._whose, self._own = shared, whose, own
+
+    def _is_principals(self, reference: Reference) -> bool:
+        return self._own is not None and reference.scheme == "principal"
+
+    def _takes_time(self, reference: Reference) -> bool:
+        return self._is_principals(reference) or self._shared._takes_time(reference)
+
+    def _is_to_hide(self, reference: Reference, remember: bool) -> bool:
+        # What is their own and secret is remembered where it is revealed; their name is no secret.
+        return not self._is_principals(reference) and self._shared._is_to_hide(reference, remember)
+
+    async def _fetch(self, reference: Reference) -> str | None:
+        if not self._is_principals(reference):
+            return await self._shared._fetch(reference)
+        own = self._owned(reference)
+        if isinstance(own, str):
+            return own
+        return self._revealed(reference, await self._of_template.get(own.raw, credential=True))
+
+    def _value(self, reference: Reference) -> str | None:
+        if not self._is_principals(reference):
+            return self._shared._value(reference)
+        own = self._owned(reference)
+        if isinstance(own, str):
+            return own
+        return self._revealed(reference, self._of_template.expand(own.raw, remember=True, credential=True))
+
+    @property
+    def _of_template(self) -> Secrets:
+        """What the principal's own templates may name. Theirs are remembered as their own, not as nobody's."""
+        return OwnedSecrets(self._shared, self._whose)
+
+    def _revealed(self, reference: Reference, value: str) -> str:
+        self.remember(value, of=reference.text)
+        return value
+
+    def _owned(self, reference: Reference) -> Template | str:
+        assert self._own is not None
+        principal = self._whose.principal
+        if (found := self._own(reference.name)) is None:
+            place = f"[principals.{principal}.secrets]"
+            raise MissingSecret(f"the principal {principal!r} has no {reference.name!r}", hint=f"Set {reference.name} in {place}.")
+        return found
+
+    def remember(self, value: str, *, of: str = "", most: int = MOST_FETCHED, whose: Owner = NOBODYS) -> None:
+        whose = self._whose._replace(is_credential=whose.is_credential)
+        if not whose.principal:
+            self._shared.remember(value, of=of, most=most, whose=whose)
+        elif value.strip() != whose.principal:  # who may choose their name could take any word out of the answers of all
+            self._shared.remember(value, of=of and f"of principals: {of}", most=MOST_OF_ALL, whose=whose)
+
+    def redactor(self, scope: Scope | None = None) -> Redactor:
+        return self._shared.redactor(scope)

@@ -1,0 +1,258 @@
+"""Where `${…}` values come from.
+
+A value is resolved when it is first needed, never while compiling. What was revealed is remembered by the scrubber, which removes
+it from results, errors, logs and audit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from doorward.host.cached_file import Watched
+from doorward.model.errors import ConfigError, MissingSecret
+from doorward.secrets import references
+from doorward.secrets.redaction import REDACTED
+from doorward.secrets.references import Reference
+from doorward.secrets.scrubber import Owner, Scrubber
+
+if TYPE_CHECKING:
+    import anyio
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core.core_schema import CoreSchema, ValidationInfo
+
+MOST_BYTES = 64 * 1024
+"""Size of a file with a secret."""
+MOST_OF_DOTENV = 4 * 2**20
+THREADS = 8
+"""Values that plugins fetch at the same time."""
+
+
+class Secrets(Scrubber):
+    """The values of `${VAR}`, `${VAR:-default}`: the environment, then `.env`; of `${file:path}`; of other schemes by plugins' hooks."""
+
+    def __init__(
+        self,
+        dotenv: Path | None = None,
+        *,
+        folder: Path | None = None,
+        environ: Mapping[str, str] | None = None,
+        resolve: Callable[[str, str], str | None] | None = None,
+    ) -> None:
+        """`folder`: where relative paths of `${file:…}` start; that of `.env` if it is not given."""
+        super().__init__()
+        self._dotenv = Watched(dotenv, _variables, MOST_OF_DOTENV) if dotenv else None
+        self._folder = folder or (dotenv.parent if dotenv else Path())
+        self._environ = os.environ if environ is None else environ
+        self._files: dict[str, Watched[str]] = {}
+        self._fetching: dict[tuple[str, str], asyncio.Future[str | None]] = {}
+        self._threads: anyio.CapacityLimiter | None = None
+        self.resolve = resolve
+
+    def expand(
+        self, template: str, *, remember: bool = False, credential: bool = False, fetched: Mapping[str, str | None] | None = None
+    ) -> str:
+        """`template` with its references replaced. `remember` makes the scrubber know each value. `credential`: the whole is one, not
+        only what is called so. `fetched`: values that are there already, by the text of their reference. A plugin that takes its
+        time keeps the caller waiting: see `get`.
+
+        Raises: MissingSecret, naming the reference and where to set it; ConfigError for a file that cannot be read.
+        """
+
+        def value(reference: Reference) -> str:
+            known = fetched is not None and reference.text in fetched
+            found = fetched[reference.text] if known and fetched else self._value(reference)
+            if not found and reference.default is not None:
+                found = reference.default
+            if found is None:
+                raise MissingSecret(f"{reference.text} has no value", hint=_advice(reference))
+            if self._is_to_hide(reference, remember):
+                is_credential = credential or bool(reference.scheme) or references.is_credential(reference.name)
+                self.remember(found, of=reference.text, whose=Owner(is_credential=is_credential))
+            return found
+
+        return references.replace(template, value)
+
+    async def get(self, template: str, *, credential: bool = False) -> str:
+        """`expand`, with `remember`. What a plugin fetches is fetched once for all who ask at the same time, in a thread.
+
+        Raises: MissingSecret, ConfigError.
+        """
+        fetched = {r.text: await self._fetch(r) for r in references.find(template) if self._takes_time(r)}
+        return self.expand(template, remember=True, credential=credential, fetched=fetched)
+
+    def _takes_time(self, reference: Reference) -> bool:
+        return reference.scheme not in ("", "file")
+
+    def _is_to_hide(self, reference: Reference, remember: bool) -> bool:
+        return remember or bool(reference.scheme) or references.is_credential(reference.name)
+
+    async def _fetch(self, reference: Reference) -> str | None:
+        import anyio
+        import anyio.to_thread
+
+        key = reference.scheme, reference.name
+        if key not in self._fetching:
+            self._threads = self._threads or anyio.CapacityLimiter(THREADS)
+            work = anyio.to_thread.run_sync(self._value, reference, abandon_on_cancel=True, limiter=self._threads)
+            # A task of its own: who asked first may be gone before the answer.
+            self._fetching[key] = asyncio.ensure_future(work)
+            self._fetching[key].add_done_callback(lambda done: (self._fetching.pop(key), done.cancelled() or done.exception()))
+        try:
+            return await asyncio.shield(self._fetching[key])
+        except ConfigError as error:  # a new one for each: the trace of one that was raised grows
+            raise type(error)(error.message, hint=error.hint) from None
+
+    def _value(self, reference: Reference) -> str | None:
+        if not reference.scheme:
+            return self._environ.get(reference.name, self._dotenv_values().get(reference.name))
+        if reference.scheme == "file":
+            return self._file_value(reference)
+        if self.resolve is None:
+            hint = "It is needed before plugins are loaded. Write ${NAME} or ${file:path}."
+            raise MissingSecret(f"{reference.text} has no value yet", hint=hint)
+        return self.resolve(reference.scheme, reference.name)
+
+    def _file_value(self, reference: Reference) -> str:
+        path = self._folder / Path(reference.name).expanduser()
+        file = self._files.setdefault(reference.name, Watched(path, lambda content: content.decode().rstrip("\r\n"), MOST_BYTES))
+        try:
+            return file.get()
+        except OSError as error:
+            raise MissingSecret(f"{reference.text} cannot be read: {error.strerror}", hint=f"Put the value into {path}.") from None
+        except ValueError:
+            raise MissingSecret(f"{reference.text} is no text in UTF-8", hint=f"Put the value into {path}.") from None
+
+    def _dotenv_values(self) -> dict[str, str]:
+        """`.env`, read again when it changes, so that rotated values are picked up."""
+        if self._dotenv is None or not os.path.lexists(self._dotenv.file):
+            return {}
+        try:
+            return self._dotenv.get()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"cannot be read: {error}", place=str(self._dotenv.file)) from None
+
+    def variables(self, prefix: str) -> dict[str, str]:
+        """The variables that start with `prefix`; the real environment wins over `.env`."""
+        both = {**self._dotenv_values(), **self._environ}
+        return {k: v for k, v in both.items() if k.startswith(prefix)}
+
+
+def _variables(content: bytes) -> dict[str, str]:
+    from io import StringIO
+
+    from dotenv import dotenv_values
+
+    values = dotenv_values(stream=StringIO(content.decode()), interpolate=False)
+    return {k: v for k, v in values.items() if v is not None}
+
+
+def _advice(reference: Reference) -> str:
+    if not reference.scheme:
+        return "Set it in .env or the environment."
+    return f"Put it where {reference.scheme!r} looks for it." + (" Only variables have defaults." if ":-" in reference.name else "")
+
+
+class Template:
+    """A string of the configuration whose references are resolved when it is used, not when it is read.
+
+    A pydantic type for the `Settings` of drivers: `headers: dict[str, Template]`.
+    """
+
+    _is_credential = False
+
+    def __init__(self, raw: str, secrets: Secrets | None = None, place: str = "") -> None:
+        self.raw = raw
+        self.place = place
+        self.called = ""
+        """The key under which it stands in a table: the name of a header or a variable tells whether what is written there is a secret."""
+        self._secrets = secrets or Secrets()
+
+    def reveal(self) -> str:
+        """The value now, for where nobody can wait: see `get`. What its references stand for is scrubbed from every output from
+        here on.
+
+        Raises: MissingSecret, ConfigError.
+        """
+        return self._used(self._secrets.expand(self.raw, remember=True, credential=self._is_credential))
+
+    async def get(self) -> str:
+        """The value now. Where a plugin has to fetch it (a command, a keyring), nobody else waits for that.
+
+        Raises: MissingSecret, ConfigError.
+        """
+        return self._used(await self._secrets.get(self.raw, credential=self._is_credential))
+
+    def _used(self, value: str) -> str:
+        for secret in self._literals:
+            self._secrets.remember(secret)
+        return value
+
+    @cached_property
+    def _literals(self) -> set[str]:
+        """What the configuration holds itself of it that is secret."""
+        from doorward.secrets.detection import literals
+
+        return literals(self.raw, self.called)
+
+    def remember(self, value: str) -> None:
+        """Scrub something that was made of this value (an encoded header, a fetched token) as well."""
+        self._secrets.remember(value, of=f"made of {self.raw}", whose=Owner(is_credential=self._is_credential))
+
+    def missing(self) -> str | None:
+        """Why `reveal` would fail, or `None`."""
+        error = self.trouble()
+        return None if error is None else str(error)
+
+    def trouble(self) -> ConfigError | None:
+        """The error that `reveal` would raise, with its hint, or `None`."""
+        try:
+            self._secrets.expand(self.raw)
+        except ConfigError as error:
+            return error
+        return None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.raw!r})"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        from pydantic_core import core_schema
+
+        def build(value: Any, handler: Callable[[Any], str], info: ValidationInfo) -> Template:
+            if isinstance(value, cls):  # of a plugin's settings that another's are made of
+                return value
+            context = info.context or {}
+            return cls(handler(value), context.get("secrets"), context.get("place", ""))
+
+        return core_schema.with_info_wrap_validator_function(
+            build,
+            core_schema.str_schema(),
+            serialization=core_schema.plain_serializer_function_ser_schema(lambda t: repr(t)),
+        )
+
+
+class Secret(Template):
+    """A `Template` that is a credential: the whole value is scrubbed, also where the file holds it literally."""
+
+    _is_credential = True
+
+    def _used(self, value: str) -> str:
+        self.remember(value)
+        return super()._used(value)
+
+    @property
+    def literal(self) -> bool:
+        """Whether the configuration file holds the credential itself; `doctor` warns about that."""
+        return not references.has_references(self.raw)
+
+    def __repr__(self) -> str:
+        try:  # A default may be a credential too.
+            shown = references.replace(self.raw, lambda r: f"${{{r.scheme}:{r.name}}}" if r.scheme else f"${{{r.name}}}")
+        except MissingSecret:
+            return f"Secret({REDACTED})"
+        return f"Secret({REDACTED if self.literal else repr(shown)})"

@@ -1,0 +1,112 @@
+"""The `auth` that a server seems to want: what its source suggests, as far as it can be used here, and as the file would hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from doorward.catalog.function_codec import Report
+from doorward.config import config
+from doorward.config.config import Server
+from doorward.model.errors import ConfigError, MissingSecret
+from doorward.model.types import Suggestion
+from doorward.plugins.manager import Plugins
+from doorward.secrets import references
+from doorward.secrets.store import Secrets, Template
+
+_OF_ONE_KIND = ("api_key", "basic")
+"""Types of auth that put one thing in one place, and so fit or do not; any other may end in a token of whatever kind."""
+
+
+class _Set(dict[str, str]):
+    """An environment in which every variable is set."""
+
+    def get(self, key: str, default: Any = None) -> str:
+        return "set"
+
+
+def usable(found: Report | Sequence[Suggestion], plugins: Plugins) -> list[Suggestion]:
+    """The suggestions of a compile, the best first, without those whose type of auth is not installed, or would refuse them."""
+    suggestions = [Suggestion(**each) for each in found.auth] if isinstance(found, Report) else found
+    return [suggestion for suggestion in suggestions if _fits(suggestion, plugins)]
+
+
+def _fits(suggestion: Suggestion, plugins: Plugins) -> bool:
+    if not all(map(_is_of_variables, _texts(suggestion.auth))):
+        return False
+    secrets = Secrets(environ=_Set())
+    try:
+        for table in suggestion.auth:
+            options = {key: value for key, value in table.items() if key != "type"}
+            config.validate(plugins.driver("auth", table["type"]).Settings, options, secrets=secrets, place="auth")
+    except ConfigError:
+        return False
+    return True
+
+
+def _is_of_variables(text: str) -> bool:
+    """Whether a text refers to nothing but variables: a source knows no file and no command of the operator's."""
+    try:
+        return not any(reference.scheme for reference in references.find(text))
+    except MissingSecret:
+        return False
+
+
+def value(suggestion: Suggestion) -> Any:
+    """What `auth` is set to: a table, or a list of them where several are needed."""
+    tables = [dict(table) for table in suggestion.auth]
+    return tables[0] if len(tables) == 1 else tables
+
+
+def variables(auth: Any) -> list[str]:
+    """The variables that tables of `auth` name."""
+    return list(dict.fromkeys(r.name for text in _texts(auth) for r in references.find(text) if not r.scheme))
+
+
+def templates(server: Server, secrets: Secrets) -> list[Template]:
+    """The texts of a server's `auth`, for one whose settings cannot be had for want of a variable."""
+    return [Template(text, secrets) for text in _texts(server.settings.auth)]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            yield from _texts(list(value.values()))
+        case list() | tuple():
+            for part in value:
+                yield from _texts(part)
+
+
+def hint(server: Server, report: Report | None) -> str:
+    """What a call is told whose credentials were missing: which types of auth the server may want. Nothing more of it, for agents read
+    this. Empty if there is an `auth`."""
+    if server.settings.auth:
+        return ""
+    kinds = dict.fromkeys(" and ".join(str(table.get("type")) for table in each["auth"]) for each in (report.auth if report else ()))
+    of = f" of the type {' or '.join(kinds)}; `doorward doctor` shows what to write" if kinds else ""
+    return f"[servers.{server.name}] has no credentials: the operator gives it an `auth`{of}."
+
+
+def mismatches(auth: Any, suggestions: Sequence[Suggestion]) -> Iterator[str]:
+    """What of a configured `auth` does not fit what the document says: a place for credentials that it does not know, scopes that are
+    missing."""
+    known = [table for suggestion in suggestions for table in suggestion.auth]
+    types = list(dict.fromkeys(str(table["type"]) for table in known))
+    for table in auth if isinstance(auth, list) else [auth]:
+        kind, alike = table.get("type"), [each for each in known if each["type"] == table.get("type")]
+        if known and kind in _OF_ONE_KIND and not alike:
+            yield f"auth is of the type {kind}; its document knows {' and '.join(types)}"
+        elif kind == "api_key" and alike and not any(_place(each) == _place(table) for each in alike):
+            yield f"auth has an API key in {_place(table)}; its document knows {' and '.join(dict.fromkeys(map(_place, alike)))}"
+        needed = next((each["scope"] for each in alike if "scope" in each), ())
+        if needed and (given := table.get("scope")):
+            have = given.split() if isinstance(given, str) else given
+            if missing := [scope for scope in needed if scope not in have]:
+                yield f"auth asks for no scope {', '.join(missing)}, which functions of it need"
+
+
+def _place(table: Mapping[str, Any]) -> str:
+    name, where = str(table.get("name")), table.get("in", "header")
+    return f"{where} {name.lower() if where == 'header' else name}"

@@ -1,0 +1,138 @@
+"""The auths of the configured servers: found by name, validated, made when first needed, closed at the end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from doorward.access.principals import Principals
+from doorward.config.config import Loaded, Server, module_name, validate
+from doorward.host.logs import log
+from doorward.model.contexts import PluginContext
+from doorward.model.errors import ConfigError
+from doorward.model.types import LOCAL
+from doorward.plugins.manager import Plugins
+from doorward.secrets.scrubber import MOST_FETCHED, MOST_OF_ALL, Conceal, Owner
+
+if TYPE_CHECKING:
+    import httpx2
+
+
+class Auths:
+    """Makes the auth of a server, for one principal where it is `per_principal`."""
+
+    def __init__(self, loaded: Loaded, plugins: Plugins, principals: Principals, state: Path) -> None:
+        self._loaded = loaded
+        self._plugins = plugins
+        self._principals = principals
+        self._state = state
+        self._concealers: dict[str, Conceal] = {}
+        self._opened: dict[tuple[str, str], list[Any]] = {}
+
+    def drivers(self, server: Server, principal: str = LOCAL) -> list[tuple[Any, Any]]:
+        """The driver classes and their settings, in the order of the configuration; none for a public server.
+
+        Raises: ConfigError, PluginError.
+        """
+        tables = server.settings.auths(principal)
+        found = []
+        for number, table in enumerate(tables, 1):
+            options = dict(table)
+            place = f"{server.place} auth" + (f" {number}" if len(tables) > 1 else "")
+            kind = options.pop("type", None)
+            if not isinstance(kind, str):
+                raise ConfigError("has no type", place=place, hint='For example: auth = { type = "jwt", token = "${TOKEN}" }')
+            driver = self._plugins.driver("auth", kind)
+            secrets = self._principals.secrets_of(server, principal)
+            found.append((driver, validate(driver.Settings, options, secrets=secrets, place=place)))
+        return found
+
+    def make(self, server: Server, source: Any, principal: str = LOCAL) -> list[Any]:
+        """New auths of a server, whose source has the validated settings `source`. Raises: ConfigError, PluginError."""
+        key = self._loaded.config.vault_key
+        if server.name not in self._concealers:  # one for all who come and go: what it was told is kept as long as there is the scrubber
+            self._concealers[server.name] = self._loaded.secrets.concealer(MOST_OF_ALL if server.settings.per_principal else MOST_FETCHED)
+        whose = principal if server.settings.per_principal else ""
+        context = PluginContext(
+            server.name,
+            None,
+            self._state,
+            url_of(source),
+            server.settings.source,
+            conceal=partial(self._concealers[server.name], whose=Owner(module_name(server.name), whose)),
+            principal=principal,
+            presented=lambda: self._principals.presented(principal),
+            vault_key=key.reveal if key else None,
+            origins=tuple(getattr(source, "origins", ())),
+            per_principal=server.settings.per_principal,
+        )
+        return [driver(replace(context, settings=settings)) for driver, settings in self.drivers(server, principal)]
+
+    def open(self, server: Server, source: Any, principal: str = LOCAL) -> httpx2.Auth | None:
+        """What adds the credentials of a server to its requests; `None` for a public one. Raises: ConfigError, PluginError."""
+        auths = self.make(server, source, principal)
+        if not auths:
+            return None
+        self._opened.setdefault((server.name, principal), []).extend(auths)
+        for table in server.settings.auths(principal):
+            self._plugins.tell("auth_chosen", server=server.name, auth=table["type"])
+        made = [auth.create_auth() for auth in auths]
+        return made[0] if len(made) == 1 else _all(made)
+
+    def close(self, name: str, principal: str) -> Awaitable[None]:
+        """Close what was opened of one server for one principal, up to now: what is opened before that is awaited stays open."""
+        return self._close(name, self._opened.pop((name, principal), []))
+
+    async def _close(self, name: str, auths: list[Any]) -> None:
+        for auth in auths:
+            try:
+                if close := getattr(auth, "close", None):
+                    await close()
+            except Exception:  # the others must be closed as well
+                log.exception("close_failed", server=name)
+
+
+def url_of(source: Any) -> str:
+    """Where a server is, as the settings of its source say; empty where they do not."""
+    return str(getattr(source, "url", None) or getattr(source, "base_url", None) or "")
+
+
+def _all(auths: list[httpx2.Auth]) -> httpx2.Auth:
+    """An `httpx2.Auth` that is all of these, one around the other."""
+    import httpx2
+
+    class All(httpx2.Auth):
+        def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+            return _around(auths, request)
+
+    return All()
+
+
+async def _around(auths: list[httpx2.Auth], request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+    """The requests of the first auth, each passed through the others. Those that it makes on its own account (for a token) are not:
+    they go elsewhere."""
+    first, *others = auths
+    flow = first.async_auth_flow(request)
+    response: httpx2.Response | None = None
+    try:
+        while True:
+            outgoing = await flow.asend(response)  # type: ignore[arg-type]
+            if outgoing is not request or not others:
+                response = yield outgoing
+                continue
+            inner = _around(others, outgoing)
+            try:
+                response = None
+                while True:
+                    response = yield await inner.asend(response)  # type: ignore[arg-type]
+            except StopAsyncIteration:
+                pass
+            finally:
+                await inner.aclose()
+    except StopAsyncIteration:
+        return
+    finally:
+        await flow.aclose()

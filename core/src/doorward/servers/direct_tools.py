@@ -1,0 +1,83 @@
+"""Functions that are tools of their own as well: what the servers' `expose` names."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from doorward.access.policy import selected
+from doorward.host.logs import log
+from doorward.model.errors import StateError
+from doorward.model.types import Function
+
+if TYPE_CHECKING:
+    from doorward.catalog.catalog import Catalog
+    from doorward.servers.registry import Servers
+
+ADVISED = 3
+"""Tools of one server beyond which `compile` warns: each takes room in the context of every client, used or not."""
+
+MOST = 100
+"""Tools altogether."""
+
+OURS = frozenset(
+    ["list_servers", "search_functions", "get_functions", "execute_code", "run_cached_code", "list_skills", "get_server_skills"]
+)
+"""Doorward's own tools."""
+
+_LONGEST = 64
+"""Characters of a tool's name that all clients take."""
+
+
+class Exposed:
+    """The exposed functions, found once for each state of the catalog."""
+
+    def __init__(self, servers: Servers, catalog: Catalog) -> None:
+        self._servers = servers
+        self._catalog = catalog
+        self._seen: object = None
+        self._of_servers: dict[str, tuple[float, list[Function]]] = {}
+        self._tools: dict[str, Function] = {}
+        self._views: dict[frozenset[str], Mapping[str, Function]] = {}
+
+    def tools(self, principal: str) -> Mapping[str, Function]:
+        """The functions that a principal has as tools, by the name of the tool, `server_function`, in the order of the configuration.
+        A tool has the same name for all who have it."""
+        tools = self._all()
+        theirs = frozenset(module for module in {f.server for f in tools.values()} if self._servers.usable(module, principal))
+        if theirs not in self._views:
+            self._views[theirs] = {tool: function for tool, function in tools.items() if function.server in theirs}
+        return self._views[theirs]
+
+    def _all(self) -> Mapping[str, Function]:
+        now = self._catalog.version(), [module for module, _ in self._servers.exposing()]
+        if now != self._seen:
+            try:
+                self._catalog.refresh()
+                chosen = [*self._chosen()]
+            except StateError:  # the tools that are known stay until it can be read again
+                return self._tools
+            self._seen, self._tools, self._views = now, {}, {}
+            for function in chosen:
+                if len(self._tools) == MOST:
+                    log.warning("too_many_exposed", most=MOST, left_out=function.qualified)
+                    break
+                self._tools[self._tool_name(function)] = function
+        return self._tools
+
+    def _chosen(self) -> Iterator[Function]:
+        """Of a server that has not been compiled since they are those of before: its functions are not read again."""
+        for module, settings in self._servers.exposing():
+            if (report := self._catalog.report(module)) is None:
+                continue
+            if module not in self._of_servers or self._of_servers[module][0] != report.compiled:
+                exposed = [f for f in self._catalog.functions(module) if selected(f, settings.expose)]
+                self._of_servers[module] = report.compiled, exposed
+            yield from self._of_servers[module][1]
+
+    def _tool_name(self, function: Function) -> str:
+        name = f"{function.server}_{function.name}"
+        if len(name) <= _LONGEST and name not in self._tools and name not in OURS:
+            return name
+        return f"{name[: _LONGEST - 7]}_{hashlib.sha256(function.qualified.encode()).hexdigest()[:6]}"

@@ -1,0 +1,50 @@
+"""What the configuration of a server leaves of a compile, and what its functions are called: nothing is stored that may not be used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from doorward.access.policy import selected, wanted
+from doorward.config.settings import ServerSettings
+from doorward.model.names import Named, brief_names, kept_names, other_names
+from doorward.model.types import Compiled, Function, Skipped
+from doorward.servers.corrections import corrected
+from doorward.servers.direct_tools import ADVISED
+
+
+def narrowed(compiled: Compiled, settings: ServerSettings) -> Compiled:
+    """The compile as corrected, without what `include`, `exclude` and `read_only` leave out; with warnings about what fits nothing."""
+    compiled = corrected(compiled, settings)
+    warnings = list(compiled.warnings)
+    kept = [f for f in compiled.functions if wanted(f, settings)]
+    for key, patterns, among in (
+        ("include", settings.include or (), compiled.functions),
+        ("exclude", settings.exclude, compiled.functions),
+        ("expose", settings.expose, kept),
+    ):
+        warnings += [f"{key}: {p!r} fits no function" for p in patterns if not any(selected(f, [p]) for f in among)]
+    if (count := sum(selected(f, settings.expose) for f in kept)) > ADVISED:
+        warnings.append(f"expose: {count} functions become tools; each costs every client tokens, and one is often enough")
+    unique: dict[str, Function] = {}
+    for function in kept:
+        unique.setdefault(function.name, function)
+    skipped = [Skipped(f.id, f"the name {f.name} is taken") for f in kept if unique[f.name] is not f]
+    return replace(compiled, functions=[*unique.values()], warnings=warnings, skipped=[*compiled.skipped, *skipped])
+
+
+def renamed(functions: Sequence[Function], before: Iterable[Named]) -> list[Function]:
+    """The functions without what their names repeat. What was in the catalog `before` keeps its name, whatever an upstream adds."""
+    made = _named(functions)
+    names = kept_names([f._replace(name=brief) for f, brief in zip(made, brief_names(made), strict=True)], before)
+    return [f if f.name == name else replace(f, name=name) for f, name in zip(functions, names, strict=True)]
+
+
+def otherwise_called(functions: Sequence[Function]) -> list[Function]:
+    """The functions with the names that they may be meant by as well."""
+    others = other_names(_named(functions))
+    return [replace(f, aliases=(*f.aliases, *also)) if also else f for f, also in zip(functions, others, strict=True)]
+
+
+def _named(functions: Iterable[Function]) -> list[Named]:
+    return [Named(f.name, f.id, f.route) for f in functions]

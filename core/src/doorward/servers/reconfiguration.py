@@ -1,0 +1,75 @@
+"""A configuration that changes while a gateway is open: its servers are read anew, all else at the start only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+
+from doorward.config.config import Loaded, reloaded
+from doorward.host.cached_file import stamp
+from doorward.host.logs import log
+from doorward.model.errors import DoorwardError
+
+if TYPE_CHECKING:
+    from doorward.access.principals import Principals
+    from doorward.servers.registry import Servers
+    from doorward.servers.skills import Skills
+
+
+class Reconfiguration:
+    """Looks at the file of a configuration, and has others use the servers that are in it now."""
+
+    def __init__(self, loaded: Loaded, servers: Servers, principals: Principals, skills: Skills) -> None:
+        self._loaded, self._servers = loaded, servers
+        self._users = principals, skills
+        self._stamp = loaded.stamp
+
+    async def look(self) -> list[str]:
+        """Serve what the file has now, if it has changed. What cannot be used as a whole changes nothing, and is logged once.
+
+        Returns: the servers that are to be compiled.
+        """
+        if (found := self._found()) == self._stamp:
+            return []
+        self._stamp = found
+        if not found:
+            log.warning("configuration_gone", file=str(self._loaded.path), hint="What it said still holds.")
+            return []
+        try:
+            loaded = await anyio.to_thread.run_sync(reloaded, self._loaded)
+        except (DoorwardError, OSError) as error:
+            self._refuse(str(error), getattr(error, "hint", None))
+            return []
+        if keys := sorted(key for key in {*loaded.rest, *self._loaded.rest} if loaded.rest.get(key) != self._loaded.rest.get(key)):
+            self._refuse(f"{', '.join(keys)}: read at the start only", "Restart to use what has changed.")
+            return []
+        if broken := next((name for name in loaded.broken if name in self._servers.configured), None):
+            self._refuse(f"server {broken}: {loaded.broken[broken]}", loaded.broken[broken].hint)
+            return []
+        return await self._use(loaded)
+
+    async def _use(self, loaded: Loaded) -> list[str]:
+        """Servers that are as they were go on as they are."""
+        servers = self._servers
+        before = {name: servers.fingerprint(name) for name in servers.configured}
+        self._loaded = loaded
+        for user in (*self._users, servers):
+            user.use(loaded)
+        changed = [name for name in servers.configured if before.get(name) != servers.fingerprint(name)]
+        gone = [name for name in {**before, **servers.broken} if name not in servers.configured]
+        for name in (*changed, *gone):
+            if name not in loaded.broken:
+                servers.broken.pop(name, None)
+            await servers.renew(name)
+        log.info("configuration_read", servers=len(servers.configured), changed=changed, gone=gone)
+        return changed
+
+    def _refuse(self, why: str, hint: str | None) -> None:
+        log.warning("configuration_not_used", file=str(self._loaded.path), why=why, hint=hint or "What it said before still holds.")
+
+    def _found(self) -> tuple[int, ...]:
+        try:
+            return stamp(self._loaded.path.stat())
+        except OSError:
+            return ()

@@ -1,0 +1,163 @@
+"""Skills: the Markdown guides that owners of servers write for agents, from a file or by HTTP."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from doorward.config.config import Loaded, module_name
+from doorward.data.cursors import page
+from doorward.data.quoting import in_a_line, status
+from doorward.host import files
+from doorward.model.errors import ConfigError, ServerError, UnknownName
+from doorward.model.names import some
+from doorward.secrets.scrubber import answers_of
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from doorward.access.principals import Principals
+
+MOST = 256 * 2**10
+"""Bytes of one guide."""
+
+_PATIENCE = 20.0
+"""Seconds that a download may take."""
+
+_REDIRECTS = 5
+_URL = ("http://", "https://")
+
+
+class Skills:
+    """The guides of the configured servers. A file is read each time that somebody asks; what is at a URL is fetched by
+    each compile and kept in the server's state folder, so that reading it needs no network."""
+
+    def __init__(self, loaded: Loaded, principals: Principals, state: Path) -> None:
+        self._loaded = loaded
+        self._principals = principals
+        self._state = state
+        self.use(loaded)
+
+    def use(self, loaded: Loaded) -> None:
+        """Know the guides of a configuration, which may be read anew."""
+        self._places = {
+            module_name(name): (name, server.settings.skills)
+            for name, server in loaded.servers.items()
+            if server.settings.skills and not server.settings.disabled
+        }
+
+    @property
+    def configured(self) -> bool:
+        """Whether any server has a guide, readable or not."""
+        return bool(self._places)
+
+    def names(self, principal: str) -> list[str]:
+        """The servers of a principal that have a guide that can be read."""
+        return self.page(principal)[0]
+
+    def page(self, principal: str, limit: int | None = None, cursor: str | None = None) -> tuple[list[str], str]:
+        """Some of them, and the cursor of the next page, if there is one. Raises: InvalidArguments for a cursor that is none."""
+        shown, following = page(self._theirs(principal), limit, cursor)
+        return [server for server in shown if self._file(server).is_file()], following
+
+    def _theirs(self, principal: str) -> list[str]:
+        theirs = self._principals.rights(principal).modules
+        return [server for server in self._places if server in theirs]
+
+    def read(self, server: str, principal: str) -> str:
+        """The guide of a server of a principal, as it is now.
+
+        Raises: UnknownName if there is none; ConfigError if it cannot be read.
+        """
+        if server not in self._places or server not in self._principals.rights(principal).modules:
+            guides, more = self.page(principal, 20)
+            raise UnknownName(f"there is no guide to {server[:100]!r}", hint=f"Guides: {some(guides)}{', …' * bool(more)}.")
+        return self._read(server)
+
+    def _read(self, server: str) -> str:
+        """Raises: ConfigError."""
+        file = self._file(server)
+        try:
+            with file.open("rb") as opened:
+                raw = opened.read(MOST)
+        except OSError as error:
+            raise self._wrong(server, f"cannot be read: {error.strerror}") from None
+        return self._loaded.secrets.scrub(raw.decode("utf-8", "replace"), answers_of(server))
+
+    async def refresh(self, name: str) -> str | None:
+        """Fetch the guide of a configured server anew, if it is at a URL.
+
+        Returns: what is wrong with it, for the compile's warnings; `None` if it can be read.
+        """
+        server = module_name(name)
+        if server not in self._places:
+            return None
+        try:
+            place = self._places[server][1]
+            if place and place.startswith(_URL):
+                await _download(place, self._file(server))
+            self._read(server)
+        except (ConfigError, ServerError) as error:
+            self._loaded.secrets.scrub_error(error, answers_of(server))
+            return in_a_line(error)
+        except OSError as error:
+            return f"the guide cannot be kept: {error.strerror}"
+        return None
+
+    def _file(self, server: str) -> Path:
+        name, place = self._places[server]
+        assert place is not None
+        if place.startswith(_URL):
+            return self._state / "servers" / name / "skills.md"
+        return self._loaded.folder / Path(place).expanduser()
+
+    def _wrong(self, server: str, why: str) -> ConfigError:
+        name, place = self._places[server]
+        return ConfigError(why, place=f"{self._loaded.file} [servers.{name}] skills = {place!r}", hint="It is a path, or a URL.")
+
+
+@contextlib.asynccontextmanager
+async def _answer(client: httpx2.AsyncClient, url: str) -> AsyncIterator[httpx2.Response]:
+    """The answer, redirects of the same host followed: agents read what it says, and whoever keeps a guide must not be able
+    to show them what only this host can reach.
+
+    Raises: ServerError, httpx2.HTTPError.
+    """
+    for _ in range(_REDIRECTS):
+        async with client.stream("GET", url) as answer:
+            if not answer.has_redirect_location:
+                yield answer
+                return
+            before, to = answer.url, answer.url.join(answer.headers["location"])
+        upgraded = (before.scheme, before.port, to.scheme, to.port) == ("http", None, "https", None)
+        if to.host != before.host or not (upgraded or (to.scheme, to.port) == (before.scheme, before.port)):
+            why = f"the guide {str(before).partition('?')[0]} is redirected to {to.scheme}://{to.host}, which is not followed"
+            raise ServerError(why, hint="If the guide is there, set `skills` of the server to that URL.")
+        url = str(to.copy_with(username=None, password=None))
+    raise ServerError(f"the guide is redirected more than {_REDIRECTS} times", hint="Check `skills` of the server.")
+
+
+async def _download(url: str, file: Path) -> None:
+    """Raises: ServerError, ConfigError. Then the copy of before is still there."""
+    import httpx2
+
+    shown = url.partition("?")[0]
+    content = b""
+    try:
+        with anyio.fail_after(_PATIENCE):
+            async with httpx2.AsyncClient() as client, _answer(client, url) as answer:
+                answer.raise_for_status()
+                async for part in answer.aiter_bytes():
+                    content += part
+                    if len(content) > MOST:
+                        why = f"the guide {shown} is larger than {MOST // 2**10} KiB"
+                        raise ServerError(why, hint="Shorten it: agents read all of it.")
+    except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+        answered = getattr(error, "response", None)
+        why = type(error).__name__ if answered is None else status(answered.status_code)
+        raise ServerError(f"the guide {shown} cannot be had: {why}", hint="Check `skills` of the server.") from None
+    files.write(file, content, private=True, follow=False)

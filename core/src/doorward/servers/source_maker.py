@@ -1,0 +1,69 @@
+"""Makes the source of a server: its driver, with the server's validated settings and what it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, cast
+
+from doorward.access.principals import Principals
+from doorward.catalog.catalog import Catalog
+from doorward.config.config import Loaded, Server, module_name, validate
+from doorward.config.settings import ServerSettings
+from doorward.model.contexts import ServerContext
+from doorward.model.drivers import Source
+from doorward.model.types import LOCAL
+from doorward.plugins.manager import Plugins
+from doorward.secrets.scrubber import answers_of
+from doorward.servers import auth_suggestions
+from doorward.servers.auths import Auths
+
+
+class SourceMaker:
+    """One for all servers; the settings that are `local`'s, which everybody uses but where each has their own, are validated once."""
+
+    def __init__(self, loaded: Loaded, plugins: Plugins, principals: Principals, auths: Auths, catalog: Catalog, state: Path) -> None:
+        self._loaded, self._plugins, self._principals = loaded, plugins, principals
+        self._auths, self._catalog, self._state = auths, catalog, state
+        self._options: dict[str, Any] = {}
+
+    def driver(self, server: Server) -> Any:
+        """The driver class. Raises: PluginError."""
+        return self._plugins.driver("source", server.settings.source)
+
+    def settings(self, server: Server, principal: str = LOCAL) -> Any:
+        """The settings of a server's source. Raises: ConfigError, PluginError."""
+        if principal == LOCAL and server.name in self._options:
+            return self._options[server.name]
+        secrets = self._principals.secrets_of(server, principal)
+        model = self.driver(server).Settings
+        found = validate(model, dict(server.options), secrets=secrets, place=server.place, also=ServerSettings.model_fields)
+        if principal == LOCAL:
+            self._options[server.name] = found
+        return found
+
+    def forget(self, name: str) -> None:
+        """Validate the settings of a server anew: they are others."""
+        self._options.pop(name, None)
+
+    def make(self, server: Server, whose: str, changed: Callable[[], None]) -> Source:
+        """A new source, which calls `changed` when its server says so. Imports the plugin, opens nothing.
+
+        Raises: ConfigError, PluginError.
+        """
+        name, settings = server.name, self.settings(server, whose)
+        module, state = module_name(name), self._state / "servers" / name
+        context = ServerContext(
+            module,
+            settings,
+            self._loaded.folder,
+            state if whose == LOCAL else state / "principals" / sha256(whose.encode(errors="surrogatepass")).hexdigest()[:16],
+            cache(lambda: self._auths.open(server, settings, whose)),
+            changed,
+            partial(self._loaded.secrets.scrub, scope=answers_of(module)),
+            lambda: auth_suggestions.hint(server, self._catalog.report(module)),
+            lambda definition: self._catalog.definition(module, definition),
+        )
+        return cast("Source", self.driver(server)(context))

@@ -1,0 +1,121 @@
+"""The sources at work: one of a server, or one of each principal who uses it, which ends when they have not used it for a while."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+
+import anyio
+
+from doorward.host.logs import log
+from doorward.model.drivers import Source
+from doorward.model.errors import LimitExceeded
+from doorward.model.types import LOCAL
+
+MOST = 200
+"""Sources open at once that are principals' own: each may be a process, or a connection."""
+
+IDLE = 600.0
+"""Seconds after which a principal's own source that is not used is closed."""
+
+Key = tuple[str, str]
+"""The name of a server, and whose source it is: `local`'s is everyone's, unless the server is `per_principal`. That one stays open:
+it compiles the server, and is told of changes."""
+
+
+@dataclass(slots=True)
+class _Open:
+    source: Source
+    calls: int = 0
+    used: float = field(default=0.0)
+
+
+class Sources:
+    """Makes each source when it is first asked for (`make`), and tells whoever else has to close something with it (`closed`, whose
+    answer is awaited when the source is closed)."""
+
+    def __init__(
+        self, make: Callable[[str, str], Source], closed: Callable[[str, str], Awaitable[None]], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._make = make
+        self._closed = closed
+        self._clock = clock
+        self._open: dict[Key, _Open] = {}
+        self._retired: dict[int, tuple[str, _Open, Awaitable[None]]] = {}
+
+    def get(self, name: str, whose: str) -> Source:
+        """The source, which stays open as long as it is used now and then. Raises: what making it raises."""
+        return self._entry(name, whose).source
+
+    @contextlib.asynccontextmanager
+    async def using(self, name: str, whose: str) -> AsyncIterator[Source]:
+        """The source for one call, during which nobody closes it.
+
+        Raises: LimitExceeded if too many principals use theirs just now; what making it raises.
+        """
+        if whose != LOCAL and (name, whose) not in self._open:
+            await self._make_room()
+        entry = self._entry(name, whose)
+        entry.calls += 1
+        try:
+            yield entry.source
+        finally:
+            entry.calls -= 1
+            entry.used = self._clock()
+            if not entry.calls and (retired := self._retired.pop(id(entry), None)):
+                await self._end(*retired)
+
+    async def sweep(self) -> None:
+        """Close what no principal has used for a while."""
+        for key in [key for key in self._idle() if self._clock() - self._open[key].used > IDLE]:
+            await self._close(key)
+
+    async def retire(self, name: str) -> None:
+        """Close the sources of a server whose configuration is another, or gone, each when its calls are over."""
+        for key in [key for key in self._open if key[0] == name]:
+            if not self._open[key].calls:
+                await self._close(key)
+                continue
+            entry = self._open.pop(key)
+            self._retired[id(entry)] = name, entry, self._closed(*key)  # now: the next source of that name has an auth of its own
+
+    async def close(self) -> None:
+        """Close everything."""
+        for key in [*self._open]:
+            await self._close(key)
+        while self._retired:
+            await self._end(*self._retired.popitem()[1])
+
+    def _entry(self, name: str, whose: str) -> _Open:
+        entry = self._open.get((name, whose))
+        if entry is None:
+            entry = self._open[name, whose] = _Open(self._make(name, whose))
+        entry.used = self._clock()
+        return entry
+
+    async def _make_room(self) -> None:
+        while sum(whose != LOCAL for _, whose in self._open) >= MOST:
+            if not (idle := self._idle()):
+                raise LimitExceeded(f"{MOST} connections of principals are in use", hint="Try again in a moment.")
+            await self._close(idle[0])
+
+    def _idle(self) -> list[Key]:
+        """Principals' own sources that make no call, the longest unused first."""
+        found = [key for key, entry in self._open.items() if key[1] != LOCAL and not entry.calls]
+        return sorted(found, key=lambda key: self._open[key].used)
+
+    async def _close(self, key: Key) -> None:
+        if (entry := self._open.pop(key, None)) is None:  # another has closed it meanwhile
+            return
+        closed = self._closed(*key)  # now: whose it is may come again while we wait, and then has another one
+        await self._end(key[0], entry, closed)
+
+    async def _end(self, name: str, entry: _Open, closed: Awaitable[None]) -> None:
+        with anyio.CancelScope(shield=True):  # whose task this is may end: what is half closed would stay so
+            try:
+                await entry.source.close()
+            except Exception:  # the others must be closed as well
+                log.exception("close_failed", server=name)
+            await closed

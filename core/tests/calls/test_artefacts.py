@@ -1,0 +1,185 @@
+"""Files that programs leave and take: kept on the host, bounded, shown as images, saved by the command line."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doorward import Ended, Failure, Program
+from doorward.calls.artefacts import PREFIX, base_name
+from doorward.describe.outcome_text import as_dict, as_text
+from doorward.mcp.server import build
+from doorward.model.errors import DoorwardError
+from mcp.client.client import Client
+
+from ..conftest import CONFIG, InProcess, MemoryCache
+
+pytestmark = pytest.mark.anyio
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\x00" * 20
+WEBP = b"RIFF\x00\x00\x00\x00WEBPVP8 "
+
+
+class Leaving:
+    """A sandbox whose program is an expression that uses the door, as executors do for files in ./out."""
+
+    async def run(self, program: Program, door: Any) -> Ended:
+        try:
+            return Ended(eval(program.code, {"door": door, "PNG": PNG, "WEBP": WEBP, **program.params}))
+        except DoorwardError as error:
+            return Ended(error=Failure(error.kind, type(error).__name__, error.message, hint=error.hint))
+
+    async def close(self) -> None:
+        pass
+
+
+class Files(InProcess):
+    async def open(self, program: Program, *, session: bool = False) -> Any:
+        return Leaving()
+
+
+@pytest.fixture
+def files(doorward_host: Any) -> Any:
+    doorward_host.install("executor", "files", Files)
+    return doorward_host
+
+
+FILES = CONFIG.replace('"inprocess"', '"files"')
+
+
+@pytest.mark.parametrize(
+    ("name", "clean"),
+    [
+        ("plot.png", "plot.png"),
+        ("../../etc/passwd", "passwd"),
+        ("C:\\temp\\a.csv", "a.csv"),
+        ("a\nb\x1b[31m\u202e.txt", "ab[31m.txt"),
+        ("..", ""),
+        ("out/", ""),
+        ("x" * 300 + ".csv", "x" * 196 + ".csv"),
+    ],
+)
+def test_names_are_harmless(name: str, clean: str) -> None:
+    """No folders, no control characters, not too long."""
+    assert base_name(name) == clean
+
+
+async def test_files_that_a_program_leaves(files: Any) -> None:
+    """They stand in the outcome with type and name, and are their principal's. CONTRACT: OUT-04."""
+    async with files.gateway(FILES) as gate:
+        outcome = await gate.execute("door.keep(b'1,2', 'text/csv', '../report.csv').uri", principal="ann")
+        (kept,) = outcome.artefacts
+        assert (kept.uri, kept.type, kept.bytes, kept.name) == (outcome.value, "text/csv", 3, "report.csv")
+        assert as_dict(outcome)["artefacts"] == [{"uri": kept.uri, "type": "text/csv", "bytes": 3, "name": "report.csv"}]
+        assert f"artefact: {kept.uri} (report.csv, text/csv, 3 bytes)" in as_text(outcome)
+        assert gate.file(kept.uri, principal="ann").name == "report.csv"
+        read = await gate.execute("door.open(uri).content.decode()", params={"uri": kept.uri}, principal="ann")
+        assert read.value == "1,2"
+        stolen = await gate.execute("door.open(uri)", params={"uri": kept.uri}, principal="mallory")
+        assert stolen.error is not None
+        assert stolen.error.type == "InvalidArguments"
+        odd = await gate.execute("door.keep(b'', 'text/html\\nX: y').type")
+        assert odd.value == "application/octet-stream"
+        assert "name" not in as_dict(odd)["artefacts"][0]
+        failed = await gate.execute("[door.keep(b'', 'text/csv', 'opened.csv'), door.keep(b'1', 'text/csv', 'written.csv')] and 1 / 0")
+        assert [file.name for file in failed.artefacts] == ["written.csv"]  # the other one it had only opened
+
+
+async def test_files_are_bounded_in_number_and_bytes(files: Any) -> None:
+    """What a run leaves cannot fill the host; what the host itself keeps of the run is not counted."""
+    async with files.gateway(FILES + '[limits]\nresult = "1KiB"\ninline = 50\n') as gate:
+        many = await gate.execute("[door.keep(b'1', 'a/b') for _ in range(101)]")
+        assert "more than 100 files" in many.error.message
+        assert len(many.artefacts) == 100
+        assert (await gate.execute("[door.keep(b'', 'a/b') for _ in range(100)] and 'x' * 1000")).truncated
+        large = await gate.execute("[door.keep(b'x' * 600, 'a/b') for _ in range(2)]")
+        assert "more than 1024 bytes" in large.error.message
+
+
+async def test_a_handle_as_a_parameter_is_its_uri(files: Any) -> None:
+    """Checked to be the principal's, before the program begins; for text and undeclared parameters, also of kept programs.
+    CONTRACT: EXE-01."""
+    async with files.gateway(FILES) as gate:
+        uri = (await gate.execute("door.keep(b'1', 'text/csv', 'a.csv').uri")).value
+        handle = {"artefact": uri, "type": "text/csv", "bytes": 1, "name": "a.csv"}
+        assert (await gate.execute("data", params={"data": handle})).value == uri
+        files.install("cache", "memory", MemoryCache)
+        async with files.gateway(CONFIG.replace('"none"', '"memory"')) as plain:
+            own = await plain.execute("data = ''\nresult = data", params={"data": uri})
+            assert own.value == uri
+            missing = await plain.execute("data = ''", params={"data": handle})
+            assert "parameter 'data': there is no result" in missing.error.message
+            raw = (await plain.execute("await weather.raw()")).value
+            number = await plain.execute("data = 3", params={"data": raw})
+            assert "of type integer, got string" in number.error.message
+            again = await plain.run_cached(own.cache_id, {"data": raw})
+            assert again.value == raw["artefact"]
+            assert "no result" in (await plain.run_cached(own.cache_id, {"data": handle})).error.message
+        other = await gate.execute("data", params={"data": handle}, principal="mallory")
+        assert (other.error.type, "'data'" in other.error.message) == ("InvalidArguments", True)
+        free = {"artefact": uri, "mine": 1}
+        assert (await gate.execute("data", params={"data": free})).value == free
+
+
+async def test_images_are_shown_to_the_client(files: Any) -> None:
+    """PNG, JPEG, GIF and WebP as image content behind the text, few and small ones; never what only claims to be one.
+    CONTRACT: OUT-04."""
+    async with files.gateway(FILES) as gate, Client(build(gate)) as client:
+
+        async def answer(code: str) -> Any:
+            return await client.call_tool("execute_code", {"code": code})
+
+        one = await answer("door.keep(PNG, 'image/png', 'plot.png') and 5")
+        assert [c.type for c in one.content] == ["text", "image"]
+        assert base64.b64decode(one.content[1].data) == PNG
+        assert one.content[1].mime_type == "image/png"
+        assert "plot.png" in one.content[0].text
+        assert one.structured_content["value"] == 5
+        assert "notes" not in one.structured_content
+        webp = await answer("door.keep(WEBP, 'image/webp') and 1")
+        assert webp.content[1].mime_type == "image/webp"
+        for hidden in (
+            "(b'<svg/>', 'image/svg+xml')",
+            "(b'rubbish', 'image/png')",
+            "(PNG, 'text/plain')",
+            "(b'RIFF1234WAVE', 'image/webp')",
+        ):
+            assert [c.type for c in (await answer(f"door.keep{hidden} and 1")).content] == ["text"], hidden
+        many = await answer("[door.keep(PNG + b'0' * n, 'image/png') for n in (2**20, 1, 2, 3, 4, 5)] and 1")
+        assert [c.type for c in many.content] == ["text"] + ["image"] * 4
+        assert "2 more images are not shown" in many.content[0].text
+        assert "2 more images are not shown" in many.structured_content["notes"][0]
+        failed = await answer("[door.keep(PNG, 'image/png'), 1 / 0]")
+        assert failed.is_error
+
+
+def test_the_command_line_saves_files(tmp_path: Path) -> None:
+    """`--artefacts` saves under harmless names, replaces nothing and follows no link."""
+    from doorward.calls.artefacts import Artefacts
+    from doorward.cli.run import saved
+
+    class Gate:
+        store = Artefacts(most=1000, seconds=60)
+
+        def file(self, uri: str) -> Any:
+            return self.store.open(uri, "local")
+
+    gate: Any = Gate()
+    kept = [gate.store.keep(content, type, "local", name) for content, type, name in [
+        (b"one", "text/csv", "a.csv"), (b"two", "text/csv", "a.csv"), (b"three", "text/plain", ".bashrc"), (b"four", "image/png", ""),
+    ]]  # fmt: skip
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    (folder / "bashrc").symlink_to(tmp_path / "elsewhere")
+    notes = list(saved(gate, kept, folder))
+    assert notes[0] == f"{kept[0].uri} is {folder / 'a.csv'}"
+    found = {p.name: p.read_bytes() for p in folder.iterdir() if not p.is_symlink()}
+    assert found == {"a.csv": b"one", "a-2.csv": b"two", "bashrc-3": b"three", "artefact.png": b"four"}
+    assert not (tmp_path / "elsewhere").exists()
+    assert list(saved(gate, kept, None)) == ["4 artefacts are not kept; --artefacts FOLDER saves them"]
+    assert list(saved(gate, [], None)) == []
+    assert "cannot be saved" in next(iter(saved(gate, kept, folder / "a.csv")))
+    gone = [kept[0].__class__(PREFIX + "nope", "text/csv", 1)]
+    assert "cannot be saved" in next(iter(saved(gate, gone, folder)))

@@ -1,0 +1,110 @@
+"""The stored functions: kept whole, found again, never broken."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doorward.catalog.catalog import Catalog
+
+from ..conftest import function, stored
+
+
+def test_a_function_comes_back_as_it_was(tmp_path: Path) -> None:
+    """Everything of a function survives, by its name and by its original id. CONTRACT: SRC-07, SRC-11."""
+    kept = function("get_it", "Gets it", id="getIt", tags=("a", "b"), returns={"$ref": "#/$defs/Thing"}, read_only=True, data={"x": [1]})
+    catalog = stored(tmp_path, kept)
+    assert catalog.function("s", "get_it") == catalog.function("s", "getIt") == kept
+    assert catalog.definition("s", "Thing") == {"type": "object"}
+    assert catalog.reports()["s"].functions == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("show all issues", "issues_list"),
+        ("make a new issue", "issues_create"),
+        ("createIssue", "issues_create"),
+        ("remove issue", "issues_delete"),
+    ],
+)
+def test_search_knows_other_words(tmp_path: Path, query: str, first: str) -> None:
+    """Synonyms, camelCase and plurals find the function. CONTRACT: DIS-12."""
+    catalog = stored(
+        tmp_path,
+        function("issues_list", "List issues"),
+        function("issues_create", "Create an issue"),
+        function("issues_delete", "Delete an issue"),
+        function("pets_list", "List pets"),
+    )
+    assert catalog.search(query, servers=["s"])[0][0].name == first
+
+
+@pytest.mark.parametrize("query", ["", '"', "a OR", "NEAR(", "x*", "(", "col:umn", "'; DROP TABLE functions; --", "🐍", "\0"])
+def test_queries_are_not_syntax(tmp_path: Path, query: str) -> None:
+    """Whatever is asked, it is words."""
+    catalog = stored(tmp_path, function("f"))
+    catalog.search(query, servers=["s"])
+    assert catalog.function("s", "f")
+
+
+def test_pages_and_filters(tmp_path: Path) -> None:
+    """Pages do not overlap; read-only filters; an empty query lists everything."""
+    catalog = stored(tmp_path, *(function(f"thing_{i}", "A thing", read_only=i % 2 == 0) for i in range(20)))
+    first, total = catalog.search("thing", servers=["s"], limit=5)
+    second, _ = catalog.search("thing", servers=["s"], limit=5, offset=5)
+    assert total == 20
+    assert not {f.name for f in first} & {f.name for f in second}
+    assert catalog.search("", servers=["s"], read_only=True)[1] == 10
+    assert catalog.search("thing", servers=[])[1] == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"no database at all" * 100, b"SQLite format 3\0" + b"\0" * 500])
+def test_a_broken_file_is_made_anew(tmp_path: Path, content: bytes) -> None:
+    """A file that is no catalog, or torn, is replaced: everything can be compiled again."""
+    (tmp_path / "catalog.db").write_bytes(content)
+    assert stored(tmp_path, function("f")).function("s", "f")
+
+
+def test_an_older_layout_is_made_anew(tmp_path: Path) -> None:
+    """A file of another version is not misread."""
+    old = sqlite3.connect(tmp_path / "catalog.db")
+    old.execute("CREATE TABLE functions (x)")
+    old.execute("PRAGMA user_version = 99")
+    old.commit()
+    old.close()
+    assert stored(tmp_path, function("f")).function("s", "f")
+
+
+def test_opens_in_constant_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening reads nothing of what is stored: with 20,000 functions SQLite takes as many steps as with one."""
+    stored(tmp_path, *(function(f"f{i}", "A function among many") for i in range(20_000))).close()
+    small = tmp_path / "small"
+    stored(small, function("f")).close()
+
+    steps, real = [0], sqlite3.connect
+
+    def counted(*args: Any, **options: Any) -> sqlite3.Connection:
+        def step() -> int:
+            steps[0] += 1
+            return 0
+
+        db = real(*args, **options)
+        db.set_progress_handler(step, 1)
+        return db
+
+    def opened(folder: Path) -> int:
+        steps[0] = 0
+        Catalog(folder / "catalog.db").close()
+        return steps[0]
+
+    monkeypatch.setattr(sqlite3, "connect", counted)
+    assert 0 < opened(tmp_path) == opened(small)
+
+
+def test_the_file_is_private(tmp_path: Path) -> None:
+    """Nobody else may read what the user connects to."""
+    stored(tmp_path, function("f"))
+    assert (tmp_path / "catalog.db").stat().st_mode & 0o077 == 0

@@ -1,0 +1,195 @@
+"""Other systems' names, and what MCP servers have besides tools, for programs: resources, prompts, ToolError, a working directory."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doorward import Call, Compiled, Function, Settings, ToolError
+from doorward.compat.aliases import THERE, aliases, server_meant
+
+from ..conftest import CONFIG
+
+_spec = importlib.util.spec_from_file_location("unshared_for_aliases", Path(__file__).parents[1] / "unshared.py")
+assert _spec is not None
+assert _spec.loader is not None
+unshared = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(unshared)
+
+
+class BoxSettings(Settings):
+    cwd: str = ""
+    capable: bool = True
+
+
+OFFERED = [
+    Function("", name, id, parameters={"type": "object", "properties": {p: {} for p in parameters}, "required": parameters}, read_only=True)
+    for name, id, parameters in [
+        ("list_resources", "resources/list", []),
+        ("read_resource", "resources/read", ["uri"]),
+        ("list_prompts", "prompts/list", []),
+        ("get_prompt", "prompts/get", ["name", "arguments"]),
+    ]
+]  # fmt: skip
+
+
+class Box:
+    """A source like that of MCP servers: tools that fail with a text, resources and prompts."""
+
+    Settings = BoxSettings
+    offers = OFFERED
+
+    def __init__(self, server: Any) -> None:
+        self.name = server.name
+
+    async def fingerprint(self) -> str:
+        return "1"
+
+    async def compile(self) -> Compiled:
+        open_it = {"type": "object", "properties": {"per_page": {"type": "integer"}}, "required": ["per_page"]}
+        opened = Function(self.name, "open_it", "open-it", "Open the box", parameters=open_it, names={"per_page": "perPage"})
+        functions = [opened, Function(self.name, "jam", "jamNow")]
+        many = [Function(self.name, f"spare_{n}", summary="One of many") for n in range(600)]
+        return Compiled([*functions, *many], description="A box of things")
+
+    async def call(self, call: Call) -> Any:
+        if call.function.name == "jam":
+            raise ToolError("the box is jammed")
+        return [call.function.id, dict(call.arguments)]
+
+    async def close(self) -> None:
+        pass
+
+
+BOX = """
+[servers.tool-box]
+source = "box"
+cwd = "things"
+"""
+
+
+@pytest.fixture
+def box(doorward_host: Any) -> Any:
+    doorward_host.install("source", "box", Box)
+    doorward_host.install("executor", "unshared", unshared.UnsharedExecutor)
+    return doorward_host
+
+
+@pytest.mark.anyio
+async def test_resources_and_prompts(box: Any) -> None:
+    """Through the broker, by what the source offers; a server without says so."""
+    async with box.gateway(CONFIG + BOX) as gate:
+        asked = {
+            "list_resources": ({"server": "tool-box"}, ["resources/list", {}]),
+            "read_resource": ({"server": "tool-box", "uri": "box://lid"}, ["resources/read", {"uri": "box://lid"}]),
+            "list_prompts": ({"server": "tool_box"}, ["prompts/list", {}]),
+            "get_prompt": ({"server": "tool_box", "name": "tidy"}, ["prompts/get", {"name": "tidy", "arguments": {}}]),
+        }
+        for helper, (arguments, answer) in asked.items():
+            assert await gate.call(f"doorward.{helper}", arguments) == answer
+        outcome = await gate.execute("await doorward.read_resource('tool-box', 'box://lid')")
+        assert [(c["function"], c["count"]) for c in outcome.calls] == [("tool_box.read_resource", 1)]
+        error = (await gate.execute("await doorward.list_prompts('weather')")).error
+        assert (error.type, error.message) == ("UnknownName", "the server 'weather' has no prompts")
+        error = (await gate.execute("await doorward.list_prompts('toolbox')")).error
+        assert (error.message, error.hint) == ("Server 'toolbox' is not available", "Near: tool_box.")
+
+
+@pytest.mark.anyio
+async def test_what_a_configuration_leaves_of_resources(box: Any) -> None:
+    """`exclude` holds for them as for functions."""
+    async with box.gateway(CONFIG + BOX + 'exclude = ["resources/*"]\n') as gate:
+        error = (await gate.execute("await doorward.list_resources('tool-box')")).error
+        assert error.message == "the server 'tool_box' has no resources"
+        assert "exclude" in error.hint
+        assert await gate.call("doorward.list_prompts", {"server": "tool-box"}) == ["prompts/list", {}]
+
+
+@pytest.mark.anyio
+async def test_what_a_server_is(box: Any) -> None:
+    """What it is about, how many functions it has, some of their names, where it works. CONTRACT: DIS-14, MCP-12."""
+    async with box.gateway(CONFIG + BOX) as gate:
+        folder = str(box.folder / "things")
+        (card,) = await gate.get_functions(["tool-box"])
+        assert card["text"].splitlines()[0] == "tool_box: A box of things"
+        assert "602 functions: open_it, jam, spare_0, " in card["text"]
+        assert f"It works in the folder {folder}" in card["text"]
+        assert await gate.call("doorward.runtime.describe_server", {"name": "tool-box"}) | {"tools": ()} == {
+            "name": "tool-box", "alias": "tool_box", "cwd": folder, "tools": (),
+        }  # fmt: skip
+        (other,) = await gate.get_functions(["weather"])
+        assert "folder" not in other["text"]
+
+
+@pytest.mark.anyio
+async def test_lists_of_tools_are_bounded(box: Any) -> None:
+    """A note says how many more there are."""
+    async with box.gateway(CONFIG + BOX) as gate:
+        outcome = await gate.execute("len(await doorward.call('doorward.runtime.list_tools', {'server': 'tool-box'}))")
+        assert outcome.value == 500
+        assert outcome.notes == ("tool_box has 602 functions, of which 500 are listed; doorward.search finds others",)
+        assert len(await gate.call("doorward.runtime.discover_mcp_tools")) == 500
+        weather, tools = await gate.call("doorward.runtime.list_loaded_server_metadata")
+        assert len(weather["tools"]) + len(tools["tools"]) == 500
+
+
+@pytest.mark.anyio
+@unshared.needs_namespaces
+async def test_in_full_cpython(box: Any) -> None:
+    """The error of a tool, its text and type; original names of tools and of their parameters. CONTRACT: EXE-07, EXE-08."""
+    async with box.gateway(CONFIG.replace('"inprocess"', '"unshared"') + BOX) as gate:
+        code = """\
+import doorward, tool_box
+try:
+    tool_box.jam()
+except doorward.ToolError as e:
+    caught = [str(e), isinstance(e, doorward.DoorwardError), isinstance(e, doorward.ApiError)]
+result = [caught, mcp_tool_box.open_it(per_page=1), call_mcp_tool("mcp__tool-box__open-it", {"perPage": 2}),
+    doorward.call("tool_box.open-it", {"perPage": 3}), sorted(mcp_servers), doorward.server("tool-box") is tool_box]"""
+        outcome = await gate.execute(code)
+        assert outcome.error is None, outcome.error
+        assert outcome.value == [
+            ["the box is jammed", True, False], *(["open-it", {"per_page": n}] for n in (1, 2, 3)),
+            ["tool-box", "tool_box", "weather"], True,
+        ]  # fmt: skip
+        error = (await gate.execute("from mcp.servers.tool_box import jamNow\njamNow()")).error
+        assert (error.kind, error.type, error.message, error.line) == ("server", "ToolError", "the box is jammed", 2)
+        for code in ("from mcp.servers.tolbox import x", "mcp_tolbox.open_it()", "mcp_servers['tol-box']"):
+            hint = (await gate.execute(code)).error.hint
+            assert "is not available. Near: tool_box." in hint, code
+
+
+def test_nothing_for_programs_that_need_nothing() -> None:
+    """Such a program is only searched for the names."""
+    found = aliases("import github\nresult = github.f()", {"github": "github"}, lambda server, name: False)
+    assert (found.modules, found.before) == ({}, "")
+
+
+def test_servers_names_come_first() -> None:
+    """An alias never takes the name of a server or a function; other names are made if nothing has them."""
+    servers = {"mcp": "mcp", "mcp_git": "mcp_git", "git": "git", "Hub": "Hub"}
+    found = aliases("mcp.functions mcp_git mcp_hub git Hub", servers, lambda server, name: server == "git")
+    assert not {name for name in found.modules if name.startswith("mcp.s") or name in ("mcp", "mcp_git", "git.functions")}
+    assert {"mcp_hub": "Hub", "Hub.functions": "Hub", "mcp.functions": "mcp"}.items() <= found.modules.items()
+    assert found.before == "try:\n    eval('mcp_hub')\nexcept NameError:\n    import mcp_hub\n"
+    odd = aliases("mcp_servers", {"a_b": 'a"b\\\n'}, lambda server, name: False)
+    scope: dict[str, Any] = {}
+    exec(odd.before.replace("import a_b as mcp__0", "mcp__0 = 1"), scope)
+    assert scope["mcp_servers"] == {'a"b\\\n': 1, "a_b": 1}
+
+
+@pytest.mark.anyio
+async def test_every_name_that_is_there_is_a_helper(box: Any) -> None:
+    async with box.gateway(CONFIG) as gate:
+        assert set(THERE) < set(gate.discovery.members("doorward.runtime", None))
+        assert "call_tool" not in gate.discovery.members("doorward", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "server"),
+    [("mcp.servers.git", "git"), ("mcp.servers.git.x", "git"), ("mcp_git", "git"), ("git.functions", "git"), ("git", "git")],
+)
+def test_what_a_name_means(name: str, server: str) -> None:
+    assert server_meant(name) == server

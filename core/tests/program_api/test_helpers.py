@@ -1,0 +1,238 @@
+"""What agents learn of `doorward`: its helpers, files, and how a result that was cut is read."""
+
+from __future__ import annotations
+
+import ast
+import base64
+import json
+import time
+from typing import Any
+
+import pytest
+from doorward.describe.outcome_text import as_dict, as_text
+from doorward.mcp.server import build
+from doorward.program_api.helper_cards import HelperCards
+from mcp.client.client import Client
+
+from ..conftest import CONFIG
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_every_helper_says_what_it_does(doorward_host: Any) -> None:
+    """`get_functions(["doorward"])` lists all names that programs may import, and each has a card: valid Python, without our own words."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        (whole,) = await gate.get_functions(["doorward"])
+        names = gate.discovery.members("doorward", "local")
+        assert names is not None
+        assert {"pages", "read", "path", "ApiError", "ToolError"} <= set(names)
+        for name in names:
+            (card,) = await gate.get_functions([f"doorward.{name}"])
+            assert f"\n{name}" in whole["text"]
+            head = ast.parse(card["text"]).body[1]
+            assert isinstance(head, (ast.FunctionDef, ast.ClassDef))
+            assert head.name == name
+            assert len(ast.get_docstring(head) or "") > 20, name
+            assert "run" not in card["signature"]
+            assert "'" not in card["signature"].replace("''", ""), "annotations stand without quotes"
+        assert len(whole["text"]) < 2400
+        assert "whole answers" in (await gate.get_functions(["doorward.pages"]))[0]["text"]
+        assert (await gate.execute("await doorward.describe('doorward.pages')")).value == card_of(gate, "doorward.pages")
+
+
+def card_of(gate: Any, name: str) -> str:
+    card = HelperCards(gate.discovery.helpers).card(name)
+    assert card is not None
+    return str(card["text"])
+
+
+async def test_names_that_are_none(doorward_host: Any) -> None:
+    """A misspelt helper is told by near names, anything else by all of them; `doorward` is no server to search."""
+    async with doorward_host.gateway(CONFIG) as gate, Client(build(gate)) as client:
+        for asked, said in (
+            ("pagez", "Near: doorward.pages"),
+            ("apierror", "Near: doorward.ApiError"),
+            ("zzz", "There are: servers, search"),
+        ):
+            (card,) = await gate.get_functions([f"doorward.{asked}"])
+            assert said in card["error"]
+            error = (await gate.execute(f"await doorward.call('doorward.{asked}')")).error
+            assert error is not None
+            assert said in error.message
+        found = await client.call_tool("search_functions", {"query": "read a result", "server": "doorward"})
+        assert 'get_functions(["doorward"])' in found.content[0].text
+
+
+async def test_what_is_wrong_with_the_call_of_a_helper(doorward_host: Any) -> None:
+    """It is told in the words of programs: the helper's name, what is missing, how it is written."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        for code, said, hint in [
+            ("await doorward.pages()", "doorward.pages: missing a required argument: 'function'", "doorward.pages(function"),
+            ("await doorward.skills(1, 2, 3)", "doorward.skills: too many positional arguments", "doorward.skills(server"),
+            ("await doorward.list_prompts(x=1)", "doorward.list_prompts: ", "doorward.list_prompts(server"),
+            ("await doorward.read_resource('weather')", "needs a server and the URI", "doorward.read(file)"),
+            ("await doorward.read([1])", "a handle of a file is wanted, not list", "needs no reading"),
+            ("await doorward.read('doorward://results/none')", "there is no result doorward://results/none", "or an earlier one of yours"),
+            ("await doorward.path('doorward://results/none')", "this sandbox has no files", "doorward.read(file)"),
+        ]:
+            error = (await gate.execute(code)).error
+            assert error is not None
+            assert (error.type, said in error.message, hint in (error.hint or "")) == ("InvalidArguments", True, True), error
+            assert "Helpers" not in error.message
+            assert "_" not in error.message.replace("_prompts", "").replace("_resource", "")
+
+
+async def test_a_cut_result_says_how_it_is_read(doorward_host: Any) -> None:
+    """In the answer's text and structure, by what works in every executor; printed text too; `read_resource` does it as well."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        cut = await gate.execute("result = await weather.big()")
+        assert cut.truncated is not None
+        how = cut.truncated["read"]
+        assert how in as_text(cut)
+        again = await gate.execute(
+            f"rows = await {how}\nresult = [len(rows), rows[1999]['id'], await doorward.read_resource('{cut.truncated['rest']}') == rows]"
+        )
+        assert again.value == [2000, 1999, True]
+        text = await gate.execute("'ä\"' * 20000")
+        assert text.truncated is not None
+        assert gate.result(text.truncated["rest"]).content.startswith('ä"ä"'), "a text is kept as it is, not as JSON"
+        assert (await gate.execute(f"len(await {text.truncated['read']})")).value == 40000
+        printed = await gate.execute("print('y' * 20000)")
+        how = printed.printed.rpartition("in a program: ")[2]
+        assert how.startswith("doorward.read(")
+        assert (await gate.execute(f"await {how} == 'y' * 20000 + chr(10)")).value is True
+        stolen = await gate.execute(f"await {how}", principal="mallory")
+        assert stolen.error is not None
+        assert stolen.error.type == "InvalidArguments"
+
+
+async def test_a_large_file_is_not_read(doorward_host: Any) -> None:
+    """What one answer may not hold, `doorward.read` does not either."""
+    async with doorward_host.gateway(CONFIG + '[limits]\nresult = "1KiB"\n') as gate:
+        kept = gate._artefacts.keep(b"x" * 1025, "text/plain", "local")
+        error = (await gate.execute(f"await doorward.read('{kept.uri}')")).error
+        assert error is not None
+        assert "1025 bytes, more than 1024" in error.message
+
+
+@pytest.mark.parametrize(
+    ("type", "content", "value"),
+    [
+        ("application/json", b'{"a": [1.5, "\xc3\xa4"]}', {"a": [1.5, "ä"]}),
+        ("application/problem+json; charset=utf-8", b"[]", []),
+        ("application/json", b"{broken", "{broken"),
+        ("text/csv", b"a,b\r\n1,2", "a,b\r\n1,2"),
+        ("application/xml", b"<a/>", "<a/>"),
+        ("TEXT/PLAIN", b"\xff", "\ufffd"),
+        ("application/octet-stream", b"plain", b"plain"),
+        ("image/svg+xml", b"<svg/>", b"<svg/>"),
+        ("", b"", b""),
+    ],
+)
+async def test_what_is_read_of_a_file(doorward_host: Any, type: str, content: bytes, value: Any) -> None:
+    """JSON is its value, text a str, anything else bytes, by the file's type alone."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        kept = gate._artefacts.keep(content, type, "local")
+        handle = {"artefact": kept.uri, "type": type, "bytes": len(content)}
+        assert await gate.call("doorward.read", {"file": handle}) == value
+
+
+PNG = "b'\\x89PNG\\r\\n\\x1a\\n' + bytes(2000)"
+
+
+async def test_bytes_in_a_value_are_a_file(doorward_host: Any) -> None:
+    """Top-level or nested, with type, size and a name; not base64 that nobody can read. Small ones stay base64. CONTRACT: OUT-04."""
+    async with doorward_host.gateway(CONFIG) as gate, Client(build(gate)) as client:
+        alone = await gate.execute(PNG)
+        assert (alone.value["type"], alone.value["bytes"], alone.value["name"]) == ("image/png", 2008, "value-1.png")
+        assert len(json.dumps(as_dict(alone))) < 1000
+        assert len(as_text(alone)) < 500
+        assert gate.file(alone.value["artefact"]).content == eval(PNG)
+        nested = await gate.execute(f"{{'a': [1, ({PNG}, b'%PDF-' + bytes(300))], 'b': {{b'x' * 300, b'y' * 300}}, 'c': b'abc'}}")
+        value = nested.value
+        assert [part["type"] for part in value["a"][1]] == ["image/png", "application/pdf"]
+        assert {part["type"] for part in value["b"]} == {"text/plain"}
+        assert value["c"] == "YWJj"
+        assert nested.notes == ("bytes in the value stand there as base64",)
+        assert alone.notes == ()
+        assert [a.name for a in nested.artefacts] == ["value-1.png", "value-2.pdf", "value-3.txt", "value-4.txt"]
+        many = await gate.execute("[b'x' * 300] * 101")
+        assert (len(many.artefacts), many.value[100]) == (100, base64.b64encode(b"x" * 300).decode())
+        shown = await client.call_tool("execute_code", {"code": f"{{'plot': {PNG}}}"})
+        assert [c.type for c in shown.content] == ["text", "image"]
+
+
+async def test_base64_of_a_file_is_that_file(doorward_host: Any) -> None:
+    """An image within an API's JSON, say; other texts stay what they are, however long."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        encoded = f"__import__('base64').b64encode({PNG}).decode()"
+        for value in (encoded, f"'data:image/png;base64,' + {encoded}"):
+            outcome = await gate.execute(f"{{'data': [{value}], 'n': 1}}")
+            (handle,) = outcome.value["data"]
+            assert (handle["type"], handle["bytes"], len(outcome.artefacts)) == ("image/png", 2008, 1)
+            assert gate.file(handle["artefact"]).content == eval(PNG)
+        for text in ("iVBORw0KGgo" + "A" * 500, "A" * 4000, "iVBORw0KGgo" + "A" * 4000 + "!", "UEsDB" + "A" * 4001, "H4sI " + "A" * 4000):
+            plain = await gate.execute("x", params={"x": text})
+            assert (plain.value, plain.artefacts) == (text, ()), text[:20]
+
+
+async def test_printed_bytes_are_short(doorward_host: Any) -> None:
+    """Bytes and base64 among printed text are cut, not the text around them; all of it can be read."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        for noise in (PNG, f"__import__('base64').b64encode({PNG})", "'ab' * 3000", "b'\\'' * 2500"):
+            outcome = await gate.execute(f"print('before', {noise}, 'after')\nresult = 1")
+            assert outcome.printed.startswith("before ")
+            assert " after\n" in outcome.printed
+            assert len(outcome.printed) < 500
+            how = outcome.printed.rpartition("in a program: ")[2]
+            whole = (await gate.execute(f"x = await {how}\nresult = [len(x), x[-7:]]")).value
+            assert (whole[0] > 2000, whole[1]) == (True, " after\n")
+            failed = await gate.execute(f"raise ValueError('before', {noise}, 'after')")
+            assert failed.error is not None
+            assert ("'before', " in failed.error.message, "'after')" in failed.error.message) == (True, True)
+            assert len(failed.error.message) < 500
+        words = "a few words, " * 1000
+        assert (await gate.execute(f"print('{words}')")).printed == words + "\n"
+
+
+@pytest.mark.parametrize("text", ["x" * 1999 + " ", "b'" * 2, "b'\"", "b'" + "\\" * 2, "b'x", "a" * 10**6])
+def test_odd_printed_text_is_shortened_in_little_time(text: str) -> None:
+    """Whatever a program prints: time grows with its length, not with the square of that."""
+    from doorward.calls.embedded import shortened
+
+    def seconds(size: int) -> float:
+        whole = (text * (size // len(text) + 1))[:size]
+        start = time.process_time()
+        shortened(whole)
+        return time.process_time() - start
+
+    assert min(seconds(2**20) for _ in range(3)) < 100 * max(min(seconds(2**16) for _ in range(3)), 0.001)
+
+
+async def test_what_only_passed_by_is_not_listed(doorward_host: Any) -> None:
+    """A download that a program used stands neither in the answer nor among its images; one that its value names does, handle or URI."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        passed = await gate.execute("x = await weather.raw(map=True)\nresult = x['bytes']")
+        assert (passed.value, passed.artefacts) == (2, ())
+        failed = await gate.execute("x = await weather.raw(map=True)\n1 / 0")
+        assert failed.artefacts == ()
+        for value, written in (("{'of': [x]}", False), ("x['artefact']", True), ("{'of': x['artefact']}", True), ("[x, x]", False)):
+            named = await gate.execute(f"x = await weather.raw(map=True)\nresult = {value}")
+            (artefact,) = named.artefacts
+            assert artefact.type == "image/png"
+            assert ("artefact: " in as_text(named)) == written, "a handle in the value says all that a line would"
+        other = await gate.execute(f"'{artefact.uri}'", principal="mallory")
+        assert other.artefacts == ()
+        assert (await gate.execute("'doorward://results/none'")).artefacts == ()
+
+
+async def test_a_credential_in_bytes_is_withheld(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where they would be kept as a file, in which nobody looks at once."""
+    monkeypatch.setenv("TOKEN", "canary-" + "4711-s3cr3t")
+    async with doorward_host.gateway(CONFIG + 'token = "${TOKEN}"\n') as gate:
+        await gate.execute("await weather.echo_token()")
+        for value in ("x.encode()", "[{'deep': b'y' * 400 + x.encode()}]", "{b'z' * 400 + x.encode()}"):
+            outcome = await gate.execute(f"x = '-'.join(['canary', '4711', 's3cr3t'])\n{value}")
+            assert outcome.error is not None
+            assert outcome.error.type in ("SecretWithheld", "LimitExceeded")
+            assert not outcome.artefacts

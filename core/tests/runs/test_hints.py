@@ -1,0 +1,138 @@
+"""What an error of a sandbox means, and what executors say of themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from doorward import Capabilities, Settings
+from doorward.mcp.server import build
+from mcp.client.client import Client
+
+from ..conftest import CONFIG, InProcess
+
+pytestmark = pytest.mark.anyio
+
+
+class Packages(Settings):
+    packages: tuple[str, ...] = ()
+
+
+class Jail(InProcess):
+    """As an executor of CPython with files and packages."""
+
+    Settings = Packages
+
+    def capabilities(self) -> Capabilities:
+        packages = [f"package{n}" for n in range(30)]
+        return Capabilities("CPython 3.13", "none: for tests", packages, files=True, limits={"memory": "cgroup"}, network=self.network)
+
+    network = False
+
+
+class Network(Jail):
+    network = True
+
+
+JAIL = CONFIG.replace('"inprocess"', '["jail", "inprocess"]')
+
+
+@pytest.fixture
+def jail(doorward_host: Any) -> Any:
+    doorward_host.install("executor", "jail", Jail)
+    doorward_host.install("executor", "network", Network)
+    return doorward_host
+
+
+NETWORK = "There is no network in a sandbox: call the functions of the catalog."
+
+
+@pytest.mark.parametrize(
+    ("raised", "hint"),
+    [
+        ("__import__('socket').gaierror(-2, 'Name or service not known')", NETWORK),
+        ("OSError(101, 'Network is unreachable')", NETWORK),
+        ("OSError(97, 'Address family not supported by protocol')", NETWORK),
+        ("__import__('urllib.error').error.URLError('x')", NETWORK),
+        ("type('ConnectError', (Exception,), {})('[Errno -3] Temporary failure in name resolution')", NETWORK),
+        ("type('ConnectionError', (Exception,), {})('Max retries exceeded')", NETWORK),
+        ("ModuleNotFoundError(\"No module named 'polars'\")", "`[executors.jail] packages`"),
+        ("ModuleNotFoundError(\"No module named 'polars.io'\")", "`[executors.jail] packages`"),
+        ("ModuleNotFoundError(\"No module named 'weathr'\")", "Near: weather."),
+        ("PermissionError(13, 'Permission denied', '/etc/x')", "./out"),
+        ("OSError(30, 'Read-only file system', '/usr/x')", "./out"),
+        ("OSError(28, 'No space left on device')", "disk of the sandbox is full"),
+        ("OSError(27, 'File too large')", "disk of the sandbox is full"),
+        ('RuntimeError("can\'t start new thread")', "`[limits] processes`"),
+        ("BlockingIOError(11, 'Resource temporarily unavailable')", "`[limits] processes`"),
+        ("EOFError('EOF when reading a line')", "`params`"),
+        ("FileNotFoundError(2, 'No such file or directory', 'doorward://results/abc')", "A handle is no path: doorward.read(handle)"),
+        ("TypeError(\"a bytes-like object is required, not 'Answer'\")", "A handle is no bytes: doorward.read(handle)"),
+        ("TypeError(\"'list' object is not an iterator\")", "next(iter(values))"),
+    ],
+)
+async def test_errors_of_the_system(jail: Any, raised: str, hint: str) -> None:
+    """No network, package, permission, disk, threads or input: what to do in place of it. CONTRACT: EXE-19."""
+    async with jail.gateway(JAIL) as gate:
+        outcome = await gate.execute(f"raise {raised}")
+        assert outcome.error.kind == "program"
+        assert hint in outcome.error.hint
+
+
+async def test_memory_that_the_program_ran_out_of_is_a_limit(jail: Any) -> None:
+    """Also where the interpreter lives on; NumPy's error is one too."""
+    async with jail.gateway(JAIL + '[limits]\nmemory = "64MiB"\n') as gate:
+        for raised in ("MemoryError()", "type('_ArrayMemoryError', (MemoryError,), {})('Unable to allocate 8. GiB')"):
+            error = (await gate.execute(f"print('before')\nraise {raised}")).error
+            assert (error.kind, error.type, error.line) == ("limit", "LimitExceeded", 2)
+            assert error.message == "the program needed more memory than its limit of 64 MiB"
+
+
+async def test_hints_fit_the_executor(jail: Any) -> None:
+    """A package that another one has; no files, a network."""
+    async with jail.gateway(CONFIG.replace('"inprocess"', '["inprocess", "jail"]')) as gate:
+        error = (await gate.execute("raise ModuleNotFoundError(\"No module named 'package7'\")")).error
+        assert "jail takes the program" in error.hint
+        assert "There are no files here: doorward.read(handle)" in (await gate.execute("raise PermissionError()")).error.hint
+    async with jail.gateway(CONFIG.replace('"inprocess"', '"network"')) as gate:
+        assert (await gate.execute("raise OSError(101, 'Network is unreachable')")).error.hint is None
+        upstream = (await gate.execute("await weather.fail()")).error
+        assert upstream.kind == "server"
+
+
+async def test_executors_say_what_they_can(jail: Any) -> None:
+    """Language, packages, network in few words; limits and the rest as structure. CONTRACT: EXE-21."""
+    async with jail.gateway(CONFIG.replace('"inprocess"', '["jail", "network"]')) as gate, Client(build(gate)) as client:
+        listed = await client.call_tool("list_servers", {})
+        first, second = listed.structured_content["executors"]
+        assert (first["limits"], first["files"], first["network"], len(first["packages"])) == ({"memory": "cgroup"}, True, False, 30)
+        assert second["network"]
+        line = listed.content[0].text.splitlines()[-1]
+        assert line.startswith("executors: jail: CPython 3.13, packages: package0, package1, ")
+        assert "package19 …; network: " in line
+        assert line.endswith("with network")
+        assert "no files" not in line
+        about = (await client.read_resource("doorward://capabilities")).contents[0].text
+        assert "jail: CPython 3.13, packages: package0" in about
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [
+        ("import doorward\ndoorward.parallel([])", "It has ApiError, call, capabilities, "),
+        ("import doorward\ndoorward.serch('x')", "Near: search."),
+        (
+            "raise AttributeError(\"module 'weather' has no attribute 'get_tides'\")",
+            "an operator compiles again by `doorward compile weather`.",
+        ),
+        ("await doorward.call('weather.get_tides')", "weather was compiled just now"),
+        ("await doorward.call('weather.get_forcast')", "Near: weather.get_forecast"),
+        ("mcp__weather__get_forecast(city='Oslo')", "Write `from weather import get_forecast` and call it so."),
+    ],
+)
+async def test_names_that_are_not_there(doorward_host: Any, code: str, hint: str) -> None:
+    """What `doorward` has is listed, not looked for in the catalog; a client's name of a tool is told in Python."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        error = (await gate.execute(code)).error
+        assert error is not None
+        assert hint in (error.hint or ""), error
