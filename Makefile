@@ -8,7 +8,7 @@ export PIP_CACHE_DIR := $(CURDIR)/.venv/cache/pip
 export UV_CACHE_DIR := $(CURDIR)/.venv/cache/uv
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export XDG_STATE_HOME := $(CURDIR)/.venv/state
-DISTRIBUTIONS := core $(wildcard plugins/*) examples/demo
+DISTRIBUTIONS := core $(wildcard libs/* plugins/*) examples/demo
 
 .PHONY: setup demo test peers shuffle lint tox bench lock clean
 setup: .venv/ready

@@ -22,7 +22,7 @@ async def call_tool(ctx: Any, params: Any) -> t.CallToolResult:
 
 async def main(transport: str) -> None:
     if transport == "ours":
-        from doorward.mcp.stdio import streams
+        from doorward_mcp_server.stdio import streams
     else:
         from mcp.server.stdio import stdio_server as streams
     server: Server[Any] = Server("bare", on_list_tools=list_tools, on_call_tool=call_tool)

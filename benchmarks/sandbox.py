@@ -279,7 +279,7 @@ def _pids() -> list[int]:
 
 def _is_python(pid: int) -> bool:
     with contextlib.suppress(OSError):
-        return b"doorward.sandbox.inside" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"doorward_jail.inside" in Path(f"/proc/{pid}/cmdline").read_bytes()
     return False
 
 

@@ -18,7 +18,7 @@ from common import at, median, table
 from doorward import Call, Compiled, Function, Gateway, ServerContext, Settings
 from doorward.secrets.needles import Forms, Needles
 from doorward.secrets.variants import forms
-from doorward.testing.host import Host
+from doorward_testing.host import Host
 
 MEBI = 2**20
 SECRET = "q7Xw2Lk9Vb4Nz8Tt"

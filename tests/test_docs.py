@@ -23,9 +23,9 @@ from doorward.cli import COMMANDS
 from doorward.config import config
 from doorward.config import settings as models
 from doorward.config.index import GROUPS, installed
-from doorward.mcp import guides
 from doorward.model import drivers
 from doorward.plugins import hookspecs
+from doorward_mcp_server import guides
 from doorward_sandbox_monty.modules import LIBRARY
 from pydantic import ByteSize
 
@@ -181,7 +181,7 @@ def test_the_tests_are_run_by_make_test() -> None:
 
 def test_tools_of_the_readme_are_those_served() -> None:
     """The README and docs/mcp.md name each tool with its arguments, optional ones with a question mark."""
-    from doorward.mcp.tools import SURFACES
+    from doorward_mcp_server.tools import SURFACES
 
     table = rows("README.md", "## What the agent sees")
     page = text_of("docs/mcp.md")

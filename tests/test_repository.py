@@ -168,7 +168,7 @@ def test_plugins_import_only_what_is_offered() -> None:
         built_on = {name.replace("-", "_") for name in BUILT_ON.get(folder.name, ())}
         for file in sources(folder):
             ours = {module for module in imports(file) if module.partition(".")[0].startswith("doorward")}
-            allowed = {"doorward", "doorward.commands", "doorward.credentials", "doorward.testing", "doorward.mcp", "doorward.sandbox"}
+            allowed = {"doorward", "doorward.commands", "doorward_auth_kit", "doorward_testing", "doorward.mcp", "doorward_jail"}
             allowed |= built_on
             wrong += [(named(file), m) for m in ours if m not in allowed and m.partition(".")[0] != f"doorward_{folder.name}"]
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -230,9 +230,9 @@ def test_the_workspace_has_every_distribution() -> None:
 
 
 def test_every_export_has_a_docstring() -> None:
-    """What `doorward`, `doorward.testing` and `doorward.commands` export says what it is; so do the public methods of its classes."""
+    """What `doorward`, `doorward_testing` and `doorward.commands` export says what it is; so do the public methods of its classes."""
     missing = []
-    testing = importlib.import_module("doorward.testing")
+    testing = importlib.import_module("doorward_testing")
     for name in [n for n in doorward.__all__ if n not in ("PLUGIN_API", "__version__", "hookimpl", "log", "Schema")]:
         missing += _undocumented(name, getattr(doorward, name))
     for module in (testing, importlib.import_module("doorward.commands")):

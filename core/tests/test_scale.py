@@ -16,10 +16,10 @@ from doorward.catalog import catalog
 from doorward.config.settings import Settings
 from doorward.data.cursors import cursor_at, page
 from doorward.gateway import Gateway
-from doorward.mcp.server import build
-from doorward.mcp.tools import SERVERS
 from doorward.model.errors import InvalidArguments
 from doorward.servers import background_refresh
+from doorward_mcp_server.server import build
+from doorward_mcp_server.tools import SERVERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp.client import Client

@@ -13,7 +13,7 @@ import pytest
 import tomli_w
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from doorward import Gateway, Outcome
-from doorward.testing.host import Host as Environment
+from doorward_testing.host import Host as Environment
 
 from .host import Host, Vault
 

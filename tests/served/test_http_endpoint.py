@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from doorward import ConfigError
 from doorward.config import config
-from doorward.mcp.endpoint import Endpoint
+from doorward_mcp_server.http.endpoint import Endpoint
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 

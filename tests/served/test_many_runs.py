@@ -51,7 +51,7 @@ def jails() -> set[str]:
     found = set()
     for process in Path("/proc").iterdir():
         try:
-            if process.name.isdigit() and b"doorward.sandbox.inside" in (process / "cmdline").read_bytes():
+            if process.name.isdigit() and b"doorward_jail.inside" in (process / "cmdline").read_bytes():
                 found.add(process.name)
         except OSError:
             continue

@@ -35,7 +35,7 @@ _EXPORTS = {
     "calls.items": ("items_of",),
     "host.self_reference": ("starts_doorward",),
     "host.logs": ("log",),
-    "mcp": ("RawPrompt", "RawResource", "RawTool", "principal_of"),
+    "plugins.mcp_additions": ("RawPrompt", "RawResource", "RawTool", "principal_of"),
     "model.names": ("is_plain", "python_name", "unique_names"),
     "host.guarded_transport": ("GuardedTransport",),
     "runs.program_text": ("awaited", "bind", "parameters", "sets_result"),
@@ -99,10 +99,6 @@ if TYPE_CHECKING:
     from doorward.host.logs import log as log
     from doorward.host.self_reference import starts_doorward as starts_doorward
     from doorward.host.watchdog import Watchdog as Watchdog
-    from doorward.mcp import RawPrompt as RawPrompt
-    from doorward.mcp import RawResource as RawResource
-    from doorward.mcp import RawTool as RawTool
-    from doorward.mcp import principal_of as principal_of
     from doorward.model.contexts import PluginContext as PluginContext
     from doorward.model.contexts import ServerContext as ServerContext
     from doorward.model.drivers import Auth as Auth
@@ -120,6 +116,10 @@ if TYPE_CHECKING:
     from doorward.model.names import unique_names as unique_names
     from doorward.model.types import *  # noqa: F403
     from doorward.plugins.hookspecs import hookimpl as hookimpl
+    from doorward.plugins.mcp_additions import RawPrompt as RawPrompt
+    from doorward.plugins.mcp_additions import RawResource as RawResource
+    from doorward.plugins.mcp_additions import RawTool as RawTool
+    from doorward.plugins.mcp_additions import principal_of as principal_of
     from doorward.runs.program_text import awaited as awaited
     from doorward.runs.program_text import bind as bind
     from doorward.runs.program_text import parameters as parameters

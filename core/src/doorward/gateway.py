@@ -5,6 +5,7 @@ async with Gateway.open("doorward.toml") as gate:
 """
 
 from __future__ import annotations
+
 import contextlib
 import secrets as tokens
 import time

@@ -10,8 +10,8 @@ import pytest
 from doorward import Ended, Failure, Program
 from doorward.calls.artefacts import PREFIX, base_name
 from doorward.describe.outcome_text import as_dict, as_text
-from doorward.mcp.server import build
 from doorward.model.errors import DoorwardError
+from doorward_mcp_server.server import build
 from mcp.client.client import Client
 
 from ..conftest import CONFIG, InProcess, MemoryCache

@@ -71,7 +71,7 @@ def test_commands_of_plugins_run(cli: Cli, doorward_host: Any) -> None:
     assert cli("dance").out == "la la\n"
 
 
-@pytest.mark.parametrize("word", ["list", "compile", "doctor", "serve", "clean"])
+@pytest.mark.parametrize("word", ["list", "compile", "doctor", "clean"])
 def test_first_run_says_how_to_begin(cli: Cli, word: str) -> None:
     """Without a configuration the message names the file and the command that makes it. CONTRACT: CLI-06."""
     ended = cli(word)

@@ -12,7 +12,7 @@ from doorward.compat.aliases import THERE, aliases, server_meant
 
 from ..conftest import CONFIG
 
-_spec = importlib.util.spec_from_file_location("unshared_for_aliases", Path(__file__).parents[1] / "unshared.py")
+_spec = importlib.util.spec_from_file_location("unshared_for_aliases", Path(__file__).parents[3] / "libs/jail/tests/unshared.py")
 assert _spec is not None
 assert _spec.loader is not None
 unshared = importlib.util.module_from_spec(_spec)

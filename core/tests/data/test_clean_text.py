@@ -11,7 +11,7 @@ import jsonschema_rs
 import pytest
 from doorward import Compiled, Function, Skipped, clean_text
 from doorward.data.clean_text import clean_compile, clean_schema, shown_schema
-from doorward.mcp.direct import Direct
+from doorward_mcp_server.direct_tools import Direct
 from hypothesis import given
 from hypothesis import strategies as st
 

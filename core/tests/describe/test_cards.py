@@ -10,7 +10,7 @@ from doorward.describe.cards import class_names, describe, describe_class
 from doorward.describe.signatures import CARD
 from doorward.describe.unions import value_of
 from doorward.model.types import Function
-from doorward.testing.cards import faults
+from doorward_testing.cards import faults
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

@@ -13,7 +13,7 @@ import pytest
 from doorward.catalog.catalog import Catalog
 from doorward.host import files
 from doorward.model.errors import ConfigError
-from doorward.sandbox import devices
+from doorward_jail import devices
 
 from ..conftest import InProcess, Weather
 

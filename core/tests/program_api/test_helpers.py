@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from doorward.describe.outcome_text import as_dict, as_text
-from doorward.mcp.server import build
 from doorward.program_api.helper_cards import HelperCards
+from doorward_mcp_server.server import build
 from mcp.client.client import Client
 
 from ..conftest import CONFIG

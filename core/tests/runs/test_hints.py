@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from doorward import Capabilities, Settings
-from doorward.mcp.server import build
+from doorward_mcp_server.server import build
 from mcp.client.client import Client
 
 from ..conftest import CONFIG, InProcess

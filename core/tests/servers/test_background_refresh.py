@@ -11,7 +11,7 @@ import pytest
 import structlog
 from doorward import Call, Client, Compiled, DoorwardError, Function, ServerContext, ServerError, UnknownName
 from doorward.servers import background_refresh
-from doorward.testing import Host
+from doorward_testing import Host
 
 from ..conftest import Weather
 

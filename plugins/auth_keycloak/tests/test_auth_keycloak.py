@@ -13,8 +13,8 @@ import pytest
 from doorward import ConfigError, DoorwardError, LoginRefused, PluginContext, quoted
 from doorward.config.config import validate
 from doorward.secrets.store import Secrets
-from doorward.testing import AuthConformance, check_driver, check_light_import
 from doorward_auth_keycloak import Keycloak
+from doorward_testing import AuthConformance, check_driver, check_light_import
 
 from .realm import Realm, running
 

@@ -9,8 +9,8 @@ import pytest
 from doorward import ConfigError
 from doorward.config.config import validate
 from doorward.secrets.store import Secrets
-from doorward.testing import AuthConformance, check_driver, check_light_import
 from doorward_auth_oauth2 import OAuth2
+from doorward_testing import AuthConformance, check_driver, check_light_import
 
 TOKEN = "https://login.example.com/token"
 

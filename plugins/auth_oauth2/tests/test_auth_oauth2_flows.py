@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from doorward import ConfigError, MissingSecret, PluginContext, Secret, ServerError, Settings, Template
 from doorward.config.config import validate
-from doorward.credentials import renewal
+from doorward_auth_kit import renewal
 from doorward_auth_oauth2 import OAuth2, OAuth2Settings, device
 
 from .conftest import Doorward, Person

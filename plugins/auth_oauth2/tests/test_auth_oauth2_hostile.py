@@ -14,7 +14,7 @@ import httpcore2
 import httpx2
 import pytest
 from doorward import ConfigError, ServerError
-from doorward.credentials import due
+from doorward_auth_kit import due
 from doorward_auth_oauth2.kept import Login
 from doorward_auth_oauth2.redirect import Redirect
 from doorward_auth_oauth2.wire import Places, Wire

@@ -12,7 +12,7 @@ from typing import Any
 import keyring
 import pytest
 from doorward import ConfigError
-from doorward.credentials import Vault
+from doorward_auth_kit import Vault
 from doorward_auth_oauth2.kept import Login, Store
 from keyring.backend import KeyringBackend
 from keyring.backends import fail, null

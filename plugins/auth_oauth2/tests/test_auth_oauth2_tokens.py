@@ -14,7 +14,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from doorward import ConfigError, ServerError
-from doorward.credentials import PATIENCE, due, renewal, vault
+from doorward_auth_kit import PATIENCE, due, renewal, vault
 from doorward_auth_oauth2 import kept
 
 from .conftest import Doorward, Person

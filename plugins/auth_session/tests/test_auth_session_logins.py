@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from doorward import LoginRefused, MissingSecret, ServerError
-from doorward.credentials import renewal
+from doorward_auth_kit import renewal
 
 from .application import Handler
 from .conftest import Doorward

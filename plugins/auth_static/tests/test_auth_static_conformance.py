@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from doorward.testing import AuthConformance, check_driver, check_light_import
 from doorward_auth_static import ApiKeyAuth, BasicAuth, JwtAuth, StaticAuth
+from doorward_testing import AuthConformance, check_driver, check_light_import
 
 TYPES = {
     "static": (StaticAuth, {"value": "${CANARY}"}),

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 from doorward import ConfigError, ServerError, Settings
 from doorward.servers.auths import Auths
-from doorward.testing import Host
+from doorward_testing import Host
 
 from .conftest import Api
 

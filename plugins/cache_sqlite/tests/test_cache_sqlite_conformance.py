@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from doorward.testing import CacheConformance, check_driver, check_light_import
 from doorward_cache_sqlite import SqliteCache, SqliteSettings
+from doorward_testing import CacheConformance, check_driver, check_light_import
 
 
 class TestSqliteConformance(CacheConformance):

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from doorward.commands import Project
-from doorward.testing import check_light_import
 from doorward_clients.clients import CLIENTS, Machine
 from doorward_clients.found import Search
 from doorward_clients.importing import import_
 from doorward_clients.planning import Plan
+from doorward_testing import check_light_import
 
 from .conftest import Home
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from doorward import DoorwardError, Gateway
-from doorward.testing import Host
 from doorward_mcp_upstream import MCP
+from doorward_testing import Host
 
 from .conftest import SDK, Listening, alive
 

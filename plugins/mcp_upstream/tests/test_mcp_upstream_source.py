@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from doorward import Gateway, InvalidArguments, ServerError, ToolError
-from doorward.testing import Host, check_light_import
 from doorward_mcp_upstream import MCP
+from doorward_testing import Host, check_light_import
 
 WIRE = Path(__file__).parent / "servers/wire.py"
 READS = {"readOnlyHint": True}

@@ -6,8 +6,8 @@ import json
 
 import pytest
 from doorward import ApiError, InvalidArguments, ServerContext
-from doorward.testing import SourceConformance, check_driver, check_light_import
 from doorward_openapi import OpenAPI
+from doorward_testing import SourceConformance, check_driver, check_light_import
 
 
 class TestOpenAPIConformance(SourceConformance):

@@ -18,7 +18,7 @@ import anyio
 import httpx2
 import pytest
 from doorward import PRIVATE_ADDRESS, ApiError, Call, ServerError, not_public, not_public_name
-from doorward.credentials import is_loopback
+from doorward_auth_kit import is_loopback
 from doorward_openapi.redirects import Hop, following
 
 pytestmark = pytest.mark.anyio

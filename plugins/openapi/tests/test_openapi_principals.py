@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from doorward import DoorwardError
-from doorward.testing import Host
+from doorward_testing import Host
 
 from .conftest import Upstream, document
 

@@ -14,9 +14,9 @@ import jsonschema_rs
 import pytest
 from doorward import ConfigError, ServerContext
 from doorward.describe import cards, signatures
-from doorward.testing.cards import faults
 from doorward_openapi import OpenAPI
 from doorward_openapi.document import decompress, parse
+from doorward_testing.cards import faults
 
 SPECS = Path(os.environ.get("DOORWARD_SPECS", ""))
 pytestmark = pytest.mark.anyio

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from doorward import Program
-from doorward.testing import Door
 from doorward_sandbox_docker import DockerExecutor, DockerSettings
+from doorward_testing import Door
 
 
 @pytest.fixture(scope="session")

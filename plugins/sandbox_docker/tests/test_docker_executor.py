@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 from doorward import LimitExceeded, Limits, Program, SandboxDied
-from doorward.sandbox.probes import probe
-from doorward.testing import Door, FullPythonConformance, check_driver, check_light_import
+from doorward_jail.probes import probe
 from doorward_sandbox_docker import DockerExecutor, DockerSettings
+from doorward_testing import Door, FullPythonConformance, check_driver, check_light_import
 
 pytestmark = pytest.mark.anyio
 
@@ -247,7 +247,7 @@ GATEWAY = """
 import asyncio, json, sys, time
 from pathlib import Path
 from doorward import PluginContext, Program
-from doorward.testing import Door
+from doorward_testing import Door
 from doorward_sandbox_docker import DockerExecutor, DockerSettings
 async def main():
     executor = DockerExecutor(PluginContext("docker", DockerSettings(**json.loads(sys.argv[1])), Path(sys.argv[2])))

@@ -12,8 +12,8 @@ import anyio
 import pytest
 from doorward import Unsupported
 from doorward.runs.run_context import RunDoor
-from doorward.testing import Door, ExecutorConformance, check_driver, check_light_import
 from doorward_sandbox_monty import MontyExecutor, MontySettings
+from doorward_testing import Door, ExecutorConformance, check_driver, check_light_import
 
 FILES = [
     "open('/etc/passwd')", "from pathlib import Path\nPath('a').exists()", "import os\nos.listdir('.')",
@@ -358,8 +358,8 @@ def test_a_process_that_ran_a_program_ends_well() -> None:
     import sys
 
     code = (
-        "import asyncio, time\nfrom pathlib import Path\nfrom doorward.testing import Host\n"
-        "from doorward.testing import Door\n"
+        "import asyncio, time\nfrom pathlib import Path\nfrom doorward_testing import Host\n"
+        "from doorward_testing import Door\n"
         "from doorward import Program\nfrom doorward_sandbox_monty import MontyExecutor, MontySettings\n"
         "async def main():\n"
         "    executor = MontyExecutor(Host(Path('.')).context(MontySettings))\n"

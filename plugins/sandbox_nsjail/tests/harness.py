@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from doorward import DoorwardError, Limits, PluginContext, Program
-from doorward.testing import Door
 from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings
+from doorward_testing import Door
 
 
 async def main(asked: dict[str, Any]) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from doorward.testing import FullPythonConformance, check_driver, check_light_import
 from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings
+from doorward_testing import FullPythonConformance, check_driver, check_light_import
 
 HOST = """
 import os, socket

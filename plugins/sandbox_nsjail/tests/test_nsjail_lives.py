@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 from doorward import Program
-from doorward.sandbox import start_time
-from doorward.testing import Door
+from doorward_jail import start_time
 from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings, cgroups
 from doorward_sandbox_nsjail.jail import launch
+from doorward_testing import Door
 
 RESTLESS = """
 import os, signal, time

@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 from doorward import ExecutorError, Limits, Program
-from doorward.testing import Door
 from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings, packages
 from doorward_sandbox_nsjail.interpreter import interpreter
+from doorward_testing import Door
 
 SMALL = "iniconfig==2.1.0"
 SCIENCE = ("numpy", "pandas", "matplotlib")

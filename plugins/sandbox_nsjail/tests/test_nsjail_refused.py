@@ -67,8 +67,8 @@ def test_a_containers_seccomp(here: Any) -> None:
 @pytest.mark.anyio
 async def test_jails_without_further_namespaces(host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where only root may make namespaces, a jail serves one run, and the next finds nothing of it."""
-    from doorward.testing import Door
     from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings, prepared
+    from doorward_testing import Door
 
     monkeypatch.setattr(prepared, "kafel_policy", lambda: CONTAINER)
     executor = NsjailExecutor(host.context(NsjailSettings, {"scratch": "10MiB"}))

@@ -23,9 +23,9 @@ from doorward.config.config import load, validate
 from doorward.config.distribution import find_index
 from doorward.config.index import Index
 from doorward.secrets.store import Secrets
-from doorward.testing import check_light_import
 from doorward_secrets import Command, Keyring
 from doorward_secrets import kept as kept_module
+from doorward_testing import check_light_import
 
 CANARY = "c4n4ry-of-the-vault"
 PYTHON = shlex.quote(sys.executable)

@@ -23,9 +23,6 @@ COMMANDS = {
     "call": ("catalog", "Call one function"),
     "login": ("login", "Log in to a server, or out"),
     "run": ("run", "Run a program in a sandbox"),
-    "sandbox": ("sandbox", "List, build and probe the executors"),
-    "serve": ("serve", "Serve MCP clients"),
-    "token": ("token", "Make, list and revoke tokens of HTTP clients"),
     "plugins": ("plugins", "List what is installed"),
     "schema": ("schema", "Print the JSON Schema of the configuration"),
     "doctor": ("doctor", "Check the configuration, and say what to do"),
@@ -37,8 +34,16 @@ COMMON = """\
 Every command takes --help, --config PATH (doorward.toml, or DOORWARD_CONFIG) and --env-file PATH; those that print data take --json.
 With DOORWARD_DEBUG=1 everything is logged, and errors come with their traceback.
 """
-WELL_KNOWN = {"connect": "doorward-clients", "demo": "doorward-demo", "import": "doorward-clients", "setup": "doorward-clients"}
-"""Commands that are not installed with core, by the distribution that brings them."""
+WELL_KNOWN = {
+    "serve": ("doorward-mcp-server", "Serve MCP clients"),
+    "token": ("doorward-mcp-server", "Make, list and revoke tokens of HTTP clients"),
+    "sandbox": ("doorward-jail", "List, build and probe the executors"),
+    "connect": ("doorward-clients", "Connect an MCP client with Doorward"),
+    "import": ("doorward-clients", "Take over the servers of an MCP client"),
+    "setup": ("doorward-clients", "Do all of this, asked step by step"),
+    "demo": ("doorward-demo", "Show what Doorward does"),
+}
+"""Commands that other distributions of ours bring: which, and what each does."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -72,7 +77,7 @@ def _command(word: str) -> object:
 
         return Plugins(find_index()).driver("command", word)
     if word in WELL_KNOWN:
-        _refuse(f"the command {word!r} is not installed", f"pip install {WELL_KNOWN[word]}")
+        _refuse(f"the command {word!r} is not installed", f"pip install {WELL_KNOWN[word][0]}")
     from difflib import get_close_matches
 
     near = get_close_matches(word, [*COMMANDS, *plugins, *WELL_KNOWN])
@@ -91,7 +96,8 @@ def _help() -> str:
     from doorward import __doc__ as about
 
     rows = {name: does for name, (_, does) in COMMANDS.items()}
-    rows |= {name: f"(from {entry.given_by})" for name, entry in _plugin_commands().items() if name not in rows}
+    for name, entry in _plugin_commands().items():
+        rows.setdefault(name, WELL_KNOWN[name][1] if name in WELL_KNOWN else f"(from {entry.given_by})")
     listed = "".join(f"  {name:<10} {does}\n" for name, does in rows.items())
     return f"{USAGE}\n\n{(about or '').partition(chr(10))[0]}\n\nCommands:\n{listed}\n{COMMON}"
 

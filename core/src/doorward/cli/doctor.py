@@ -100,7 +100,7 @@ def _state(gate: Gateway) -> Iterator[Check]:
 
 def _http(gate: Gateway) -> Iterator[Check]:
     """Who may come in over HTTP, and whether it can be served as it is configured."""
-    from doorward.mcp.endpoint import Endpoint
+    from doorward_mcp_server.http.endpoint import Endpoint
 
     http = gate.config.http
     tokens = {name: len(settings.tokens) for name, settings in gate.config.principals.items() if settings.tokens}
@@ -221,9 +221,9 @@ def _templates(value: Any) -> Iterator[Any]:
 
 async def _executors(gate: Gateway) -> AsyncIterator[Check]:
     """Each executor runs a program; then probes try to get out of its sandboxes."""
-    from doorward.cli.sandbox import uses
-    from doorward.sandbox import devices
-    from doorward.sandbox.probes import probe, summary
+    from doorward_jail import devices
+    from doorward_jail.command import uses
+    from doorward_jail.probes import probe, summary
 
     if wrong := devices.trouble():
         yield Check(wrong[0], False, wrong[1])

@@ -110,12 +110,12 @@ def _short(what: str) -> str:
 
 
 def _is_open(url: str) -> bool:
-    from doorward.credentials import is_loopback, parsed
+    from doorward_auth_kit import is_loopback, parsed
 
     return url.startswith("http://") and not is_loopback(parsed(url).host)
 
 
 def _host(url: str) -> str:
-    from doorward.credentials import parsed
+    from doorward_auth_kit import parsed
 
     return parsed(url).host

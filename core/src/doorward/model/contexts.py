@@ -11,8 +11,7 @@ from doorward.model.types import LOCAL, Schema
 
 if TYPE_CHECKING:
     import httpx2
-
-    from doorward.credentials.vault import Vault
+    from doorward_auth_kit.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +65,6 @@ class PluginContext:
 
     @property
     def vault(self) -> Vault:
-        from doorward.credentials.vault import Vault
+        from doorward_auth_kit.vault import Vault
 
         return Vault(self.state / "credentials", self.vault_key)

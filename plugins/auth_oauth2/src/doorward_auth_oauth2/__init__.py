@@ -71,7 +71,7 @@ class OAuth2:
 
     async def check(self) -> str:
         """Whether there is a login, and a place for its tokens. Raises: ConfigError, ServerError."""
-        from doorward.credentials import Home
+        from doorward_auth_kit import Home
 
         Home(self._context.name, self._context.url, self._context.origins)
         if self._context.settings.flow not in PEOPLE:
@@ -96,7 +96,7 @@ class OAuth2:
 
     def _store(self) -> Store:
         """Where what this principal has of this server is kept. What can be fetched again never goes into a keyring."""
-        from doorward.credentials import entry
+        from doorward_auth_kit import entry
 
         from doorward_auth_oauth2.kept import Store
 

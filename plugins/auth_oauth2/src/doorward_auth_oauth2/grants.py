@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import httpx2
 from doorward import ConfigError, PluginContext, ServerError
-from doorward.credentials import parsed
+from doorward_auth_kit import parsed
 
 from doorward_auth_oauth2.kept import Login, life
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 from doorward import ConfigError, log
-from doorward.credentials import Vault
+from doorward_auth_kit import Vault
 
 if TYPE_CHECKING:
     from keyring.backend import KeyringBackend

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx2
 from doorward import Person, PluginContext
-from doorward.credentials import Home
+from doorward_auth_kit import Home
 from mcp.shared.auth import AuthorizationCodeResult
 
 from doorward_auth_oauth2 import device, discovery, flows, grants

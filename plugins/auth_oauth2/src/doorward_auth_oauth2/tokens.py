@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import httpx2
 from doorward import LOCAL, ConfigError, LoginRefused, PluginContext, ServerError
-from doorward.credentials import Backoff, Fetched, Home, Renewal, due
+from doorward_auth_kit import Backoff, Fetched, Home, Renewal, due
 
 from doorward_auth_oauth2.kept import Login, Store
 from doorward_auth_oauth2.settings import PEOPLE

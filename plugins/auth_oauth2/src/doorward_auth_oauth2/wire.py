@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 import anyio
 import httpx2
 from doorward import PRIVATE_ADDRESS, GuardedTransport, LoginRefused, ServerError, not_public, not_public_name, quoted, resolved
-from doorward.credentials import PATIENCE, exchange, is_loopback, parsed, place
+from doorward_auth_kit import PATIENCE, exchange, is_loopback, parsed, place
 
 MOST_REDIRECTS = 4
 """Requests of one exchange."""

@@ -33,7 +33,7 @@ class Session:
 
     async def check(self) -> str:
         """What `doorward doctor` says: nobody is logged in for its sake."""
-        from doorward.credentials import place
+        from doorward_auth_kit import place
 
         from doorward_auth_session.places import Places
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 import httpx2
 from doorward import ServerError, log
-from doorward.credentials import Backoff, Fetched, Renewal, exchange
+from doorward_auth_kit import Backoff, Fetched, Renewal, exchange
 
 from doorward_auth_session import cookies
 from doorward_auth_session.login import Login, fields

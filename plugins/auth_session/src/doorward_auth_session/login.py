@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 from doorward import LoginRefused, ServerError, Template, quoted
-from doorward.credentials import exchange, place
+from doorward_auth_kit import exchange, place
 
 from doorward_auth_session import answers, cookies
 from doorward_auth_session.csrf import USUAL, inputs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx2
 from doorward import ConfigError, PluginContext
-from doorward.credentials import Home, parsed
+from doorward_auth_kit import Home, parsed
 
 REDIRECTS = (301, 302, 303, 307, 308)
 

@@ -192,7 +192,7 @@ def _auth(context: PluginContext, add: Callable[[httpx2.Request], Awaitable[None
     first request. A source that would carry credentials elsewhere is stopped.
     """
     import httpx2
-    from doorward.credentials import parsed
+    from doorward_auth_kit import parsed
 
     home = [parsed(url).origin for url in (context.url, *context.origins)] if context.url else []
 

@@ -1,6 +1,6 @@
 """The executor `docker`: full CPython with third-party packages, in hardened containers of Docker or Podman.
 
-What runs in a container, how many there are and what a session is, is core's (`doorward.sandbox`); here is how a container is made.
+What runs in a container, how many there are and what a session is, is core's (`doorward_jail`); here is how a container is made.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 from doorward import Capabilities, ExecutorError, Limits, PluginContext, log, own_folder
-from doorward.sandbox import Isolated, JailExecutor, JailSettings, docker_profile
+from doorward_jail import Isolated, JailExecutor, JailSettings, docker_profile
 from pydantic import Field
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ _OWN_PROCESSES = 2
 _START = 16
 """Processes and threads that a runtime needs to start a container, which its limit counts too."""
 ULIMITS = [{"Name": "nofile", "Soft": 1024, "Hard": 8192}, {"Name": "core", "Soft": 0, "Hard": 0}]
-"""A program has the soft one for good; the relay takes the hard one (`doorward.sandbox.inside.relay`)."""
+"""A program has the soft one for good; the relay takes the hard one (`doorward_jail.inside.relay`)."""
 
 
 def options(settings: DockerSettings, command: Sequence[str], limits: Limits, profile: str, *, podman: bool = False) -> dict[str, Any]:

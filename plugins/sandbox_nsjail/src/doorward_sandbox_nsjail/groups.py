@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from doorward import ExecutorError, Limits
-from doorward.sandbox import start_time
+from doorward_jail import start_time
 
 from doorward_sandbox_nsjail.cgroups import Parents
 

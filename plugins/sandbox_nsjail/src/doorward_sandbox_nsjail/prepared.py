@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from doorward import ExecutorError, Limits
-from doorward.sandbox import kafel_policy
+from doorward_jail import kafel_policy
 
 from doorward_sandbox_nsjail import cgroups, packages
 from doorward_sandbox_nsjail.binary import Nsjail, candidates
@@ -33,7 +33,7 @@ class Prepared:
     groups: Groups | str
 
     def zygote(self, limits: Limits) -> dict[str, Any]:
-        """The zygote's part of the limits, and what it must know of this machine (`doorward.sandbox.zygote_config`). Where no control
+        """The zygote's part of the limits, and what it must know of this machine (`doorward_jail.zygote_config`). Where no control
         group counts memory, a program may be one process only, for address space is limited a process."""
         alone = isinstance(self.groups, str)
         return {

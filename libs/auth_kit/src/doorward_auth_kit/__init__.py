@@ -1,0 +1,32 @@
+"""For auth plugins: what credentials that are fetched need, whatever the protocol by which they are got.
+
+`Home` keeps credentials with their server. `Renewal` has one there when a request needs it, `Backoff` keeps a provider from being
+asked over and over, and `Fetched` is the `httpx2.Auth` of the two. `exchange` sends a request of a login. `Vault` keeps what may be kept,
+under the name that `entry` gives it.
+"""
+
+from __future__ import annotations
+
+from doorward.host.loopback import is_loopback
+
+from doorward_auth_kit.exchange import PATIENCE, exchange
+from doorward_auth_kit.fetched import Fetched
+from doorward_auth_kit.home import Home, parsed, place
+from doorward_auth_kit.renewal import Backoff, Credential, Renewal, due
+from doorward_auth_kit.vault import Vault, entry
+
+__all__ = [
+    "PATIENCE",
+    "Backoff",
+    "Credential",
+    "Fetched",
+    "Home",
+    "Renewal",
+    "Vault",
+    "due",
+    "entry",
+    "exchange",
+    "is_loopback",
+    "parsed",
+    "place",
+]

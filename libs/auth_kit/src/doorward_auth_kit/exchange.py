@@ -1,0 +1,49 @@
+"""One request of a login, and its answer: over TLS, of bounded size and time, never redirected."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+
+import anyio
+import httpx2
+from doorward.model.errors import LoginRefused, ServerError
+
+from doorward_auth_kit.home import place
+
+PATIENCE = 15.0
+"""Seconds for one exchange."""
+MOST = 256 * 2**10
+"""Bytes of one answer."""
+ADVICE = "Is it up, and is its address right?"
+"""About what cannot be reached."""
+_TEXT = re.compile(r"(?i)utf-?(8|16|32)|(us-)?ascii|iso-8859-\d+|windows-\d+|shift_jis|euc-(jp|kr)|gb\w+|big5|koi8-\w")
+"""Charsets that are heeded. Of the other codecs of Python some take the square of the time, and some are none for text."""
+
+
+async def exchange(client: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Response:
+    """The answer, read to its end, whose `text` can be had; a redirect is an answer too, its `next_request` the one that it asks for.
+
+    Raises: ServerError, naming the place; LoginRefused if the answer is too long.
+    """
+    where = place(str(request.url))
+    body = b""
+    try:
+        with anyio.fail_after(PATIENCE):
+            response = await client.send(request, stream=True, follow_redirects=False)
+            async with contextlib.aclosing(response):
+                async for part in response.aiter_bytes():
+                    body += part
+                    if len(body) > MOST:
+                        # Not to be asked again soon: it may be a page that says that a password was wrong.
+                        raise LoginRefused(f"{where} answered with more than {MOST // 1024} KiB")
+    except TimeoutError:
+        raise ServerError(f"{where} cannot be reached: no answer within {PATIENCE:.0f} seconds", hint=ADVICE) from None
+    except httpx2.HTTPError as error:
+        raise ServerError(f"{where} cannot be reached: {str(error) or 'the connection was lost'}", hint=ADVICE) from None
+    headers = [(name, value) for name, value in response.headers.multi_items() if name not in ("content-encoding", "content-length")]
+    whole = httpx2.Response(response.status_code, headers=headers, content=body, request=request)
+    if not _TEXT.fullmatch(whole.charset_encoding or "utf-8"):
+        whole.encoding = "utf-8"
+    whole.next_request = response.next_request
+    return whole

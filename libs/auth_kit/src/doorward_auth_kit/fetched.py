@@ -1,0 +1,87 @@
+"""The `httpx2.Auth` of a credential that is fetched."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import Any, Generic
+
+import httpx2
+from doorward.model.errors import ServerError
+
+from doorward_auth_kit.exchange import MOST
+from doorward_auth_kit.home import Home
+from doorward_auth_kit.renewal import C, Renewal
+
+AGAIN_USELESS = 5.0
+"""Seconds for which no other credential is fetched for a server that has refused a new one as well."""
+
+MOST_REFUSED, WHILE = 10, 30.0
+"""Credentials that a server may refuse in so many seconds: then no other is fetched. One that refuses each after its first use would have
+us log in with every call, at a provider that locks those who do."""
+
+
+class Fetched(httpx2.Auth, Generic[C]):
+    """Puts the credential into each request to its home (`put`), and another one if the server refuses it with 401, once."""
+
+    def __init__(self, server: str, home: Home, renewal: Renewal[C], put: Callable[[httpx2.Request, C], None], *, advice: str = "") -> None:
+        self._server, self._home, self._renewal, self._put, self._advice = server, home, renewal, put, advice
+        self._useless: tuple[C, float] | None = None
+        self._refused: list[tuple[C, float]] = []
+
+    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        self._home.check(request)
+        credential = await self._renewal.get()
+        self._put(request, credential)
+        response = yield request
+        if (other := await self.after(response, credential)) is None:
+            return
+        response.stream = Capped(response.stream, self._server)  # httpx2 reads it to its end before it sends again
+        self._put(request, other)
+        response = yield request
+        await self.check(response, other)
+
+    async def after(self, response: httpx2.Response, credential: C) -> C | None:
+        """The credential with which the request should be made again, if it should."""
+        if response.status_code != 401:
+            return None
+        if self._useless is not None and self._useless[0] == credential and time.monotonic() < self._useless[1]:
+            raise self._refusal()
+        return await self.renew(credential)
+
+    async def renew(self, refused: C) -> C:
+        """Another credential than the one that was refused. Raises: ServerError if too many were; what fetching it raises."""
+        now = time.monotonic()
+        self._refused = [(each, at) for each, at in self._refused if now - at < WHILE]
+        if all(each != refused for each, _ in self._refused):
+            if len(self._refused) >= MOST_REFUSED:
+                raise self._refusal()
+            self._refused.append((refused, now))
+        return await self._renewal.get(refused)
+
+    async def check(self, response: httpx2.Response, credential: C) -> None:
+        """Whether the second answer will do. Raises: ServerError if the server refuses this credential, too."""
+        if response.status_code == 401:
+            self._useless = credential, time.monotonic() + AGAIN_USELESS
+            raise self._refusal()
+
+    def _refusal(self) -> ServerError:
+        return ServerError(f"{self._server} refuses the credentials that it was given", hint=self._advice or None)
+
+
+class Capped(httpx2.AsyncByteStream):
+    """The body of an answer, up to a size."""
+
+    def __init__(self, stream: Any, who: str) -> None:
+        self._stream, self._who = stream, who
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for part in self._stream:
+            size += len(part)
+            if size > MOST:
+                raise ServerError(f"{self._who} refuses its credentials, with more than {MOST // 1024} KiB of text")
+            yield part
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

@@ -1,0 +1,52 @@
+"""Where credentials may go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import httpx2
+from doorward.host.loopback import is_loopback
+from doorward.model.errors import ConfigError, ServerError
+
+
+class Home:
+    """The origin of a server (RFC 6454), and those that its configuration says are its own as well (`origins`): its credentials go
+    there, privately, and nowhere else.
+
+    Raises: ConfigError if `url` is none, or one of them is neither https nor on loopback.
+    """
+
+    def __init__(self, server: str, url: str, origins: Sequence[str] = ()) -> None:
+        at = parsed(url)
+        if not url or not at.host:
+            raise ConfigError(f"{server}: it is not known where its credentials may go", hint="Set `url` or `base_url` of the server.")
+        every = [at, *map(parsed, origins)]
+        for one in every:
+            if one.scheme != "https" and not (one.scheme == "http" and is_loopback(one.host)):
+                raise ConfigError(
+                    f"{server}: credentials that are fetched go over https only, and its URL is {place(str(one))}",
+                    hint="Use its https address; plain http is for loopback.",
+                )
+        self._server, self.origin, self._at = server, at.origin, place(str(at.join("/")))
+        self._origins = {one.origin for one in every}
+
+    def check(self, request: httpx2.Request) -> None:
+        """Raises: ServerError for a request to another origin."""
+        if request.url.origin not in self._origins:
+            raise ServerError(
+                f"the credentials of {self._server!r} are for {self._at} and were not sent to {place(str(request.url.join('/')))}",
+                hint="Configure the other origin as a server of its own.",
+            )
+
+
+def parsed(url: str) -> httpx2.URL:
+    """Raises: ServerError."""
+    try:
+        return httpx2.URL(url)
+    except httpx2.InvalidURL:
+        raise ServerError(f"{url[:100]!r} is no URL", hint="Write it as https://host/path.") from None
+
+
+def place(url: str) -> str:
+    """A URL without what may be secret in it."""
+    return str(httpx2.URL(url).copy_with(userinfo=b"", query=None, fragment=None))

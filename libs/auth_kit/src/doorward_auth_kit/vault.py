@@ -1,0 +1,163 @@
+"""What may be kept of credentials: files that only their owner can read, encrypted if there is a key."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import os
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+from doorward.host import files
+from doorward.host.logs import log
+from doorward.model.errors import ConfigError, ServerError
+
+if TYPE_CHECKING:
+    from doorward.model.contexts import PluginContext
+
+PATIENCE = 60.0
+"""Seconds to wait for another process that is at the same entry."""
+
+
+def entry(context: PluginContext, *about: str) -> str:
+    """The name of what is kept for this server, URL, principal and configuration, and for what else it is `about` (the provider, the
+    client): nobody else's has it."""
+    what = [context.principal, context.url, str(context.state.resolve()), *about]
+    return f"{context.name}-{hashlib.sha256(json.dumps(what).encode()).hexdigest()[:32]}"
+
+
+class Vault:
+    """A folder of entries by name. `key` reveals what encrypts them; without it they are as private as the file system makes them."""
+
+    def __init__(self, folder: Path, key: Callable[[], str] | None = None) -> None:
+        self._folder, self._key = folder, key
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether what is kept here is encrypted. What can be fetched again is kept only then."""
+        return self._key is not None
+
+    def load(self, name: str) -> str | None:
+        """What is kept under a name, if anything is and it can be read. Raises: ConfigError."""
+        with self._errors(name):
+            try:
+                with open(files.own_file(self._file(name), os.O_RDONLY), encoding="utf-8") as file:
+                    text = file.read()
+            except (FileNotFoundError, UnicodeDecodeError):
+                return None
+        return self._opened(name, text)
+
+    def save(self, name: str, text: str) -> Path:
+        """Keep it in place of what was kept, whole or not at all. Returns: where. Raises: ConfigError."""
+        file = self._file(name)
+        new = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
+        with self._errors(name):
+            self._make_folder()
+            try:
+                new.unlink(missing_ok=True)
+                with open(files.own_file(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="utf-8") as out:
+                    out.write(self._sealed(name, text))
+                    out.flush()
+                    os.fsync(out.fileno())
+                new.replace(file)
+            finally:
+                new.unlink(missing_ok=True)
+        return file
+
+    def forget(self, name: str) -> bool:
+        """Keep nothing under a name. Returns: whether there was anything. Raises: ConfigError."""
+        with self._errors(name):
+            had = self._file(name).exists()
+            self._file(name).unlink(missing_ok=True)
+        return had
+
+    def mark(self, name: str) -> None:
+        """Tell whoever holds what was kept that it is out of date. Raises: ConfigError."""
+        with self._errors(name):
+            self._make_folder()
+            number = files.own_file(self._mark(name), os.O_WRONLY | os.O_CREAT)
+            os.close(number)
+            os.utime(self._mark(name))
+
+    def marked(self, name: str) -> int:
+        """Another number after each `mark`. It is cheap enough to be asked at each request."""
+        try:
+            return self._mark(name).lstat().st_mtime_ns
+        except OSError:
+            return 0
+
+    @contextlib.asynccontextmanager
+    async def lock(self, name: str) -> AsyncIterator[None]:
+        """Alone with an entry, of all processes: a refresh token may be used once only. Raises: ConfigError, ServerError."""
+        from filelock import FileLock, Timeout
+
+        at = self._folder / f"{name}.lock"
+        with self._errors(name):
+            self._make_folder()
+            os.close(files.own_file(at, os.O_RDWR | os.O_CREAT))
+        lock = FileLock(at, mode=0o600)
+        patience = anyio.current_time() + PATIENCE
+        while True:
+            try:
+                lock.acquire(blocking=False)
+                break
+            except Timeout:
+                if anyio.current_time() > patience:
+                    raise ServerError("another process has been renewing the token for a minute", hint="Is one of them stuck?") from None
+                await anyio.sleep(0.05)
+            except OSError as error:
+                raise ConfigError(f"cannot be written: {error.strerror}", place=str(self._folder)) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _sealed(self, name: str, text: str) -> str:
+        if self._key is None:
+            return text
+        from cryptography.fernet import Fernet
+
+        salt = os.urandom(16)
+        return json.dumps({"salt": salt.hex(), "box": Fernet(_derived(self._key(), name, salt)).encrypt(text.encode()).decode()})
+
+    def _opened(self, name: str, text: str) -> str | None:
+        """What is kept. Nothing where it is encrypted, and not with this key or not for this entry: it has to be fetched anew."""
+        try:
+            kept = json.loads(text)
+            box, salt = kept["box"].encode(), bytes.fromhex(kept["salt"])
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return text
+        from cryptography.fernet import Fernet, InvalidToken
+
+        with contextlib.suppress(InvalidToken):
+            if self._key is not None:
+                return Fernet(_derived(self._key(), name, salt)).decrypt(box).decode()
+        log.warning("vault_of_another_key", folder=str(self._folder), hint="Set vault_key to the key with which it was encrypted.")
+        return None
+
+    def _file(self, name: str) -> Path:
+        return self._folder / f"{name}.json"
+
+    def _mark(self, name: str) -> Path:
+        return self._folder / f"{name}.changed"
+
+    def _make_folder(self) -> None:
+        files.own_folder(self._folder)
+        self._folder.chmod(0o700)
+
+    @contextlib.contextmanager
+    def _errors(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise ConfigError(f"cannot be used: {error.strerror}", place=str(self._file(name))) from None
+
+
+def _derived(key: str, name: str, salt: bytes) -> bytes:
+    """A key for Fernet from any text (RFC 7914), for one entry: what is moved to the place of another cannot be read there."""
+    return base64.urlsafe_b64encode(hashlib.scrypt(key.encode(), salt=salt + name.encode(), n=2**14, r=8, p=1, dklen=32))

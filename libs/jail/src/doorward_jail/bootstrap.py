@@ -1,0 +1,51 @@
+"""How a Python in isolation becomes a jail's zygote: it reads `inside/` from its standard input. Nothing of the host is installed or
+mounted there, so that any Python from 3.9 on serves, and always with the host's own version of these files."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from doorward_jail.inside.protocol import HEADER
+
+_PACKAGE = "doorward_jail.inside"
+_FILES = ("protocol", "channel", "results", "catalog", "runner", "walls", "relay", "zygote")
+"""Each imports only those before it."""
+
+_READ = f"""
+import json, os, sys, types
+def read(size):
+    data = b""
+    while len(data) < size:
+        part = os.read(0, size - len(data))
+        if not part:
+            os._exit(0)
+        data += part
+    return data
+text = json.loads(read(int.from_bytes(read(4), "big")))
+package = sys.modules[{_PACKAGE!r}] = types.ModuleType({_PACKAGE!r})
+for name, source in text["files"]:
+    module = types.ModuleType(package.__name__ + "." + name)
+    sys.modules[module.__name__] = module
+    setattr(package, name, module)
+    exec(compile(source, "<doorward " + name + ">", "exec", dont_inherit=True), module.__dict__)
+package.zygote.main(text["config"])
+os._exit(0)
+"""
+
+COMMAND = ("-I", "-S", "-c", _READ)
+"""What follows the name of the Python."""
+
+
+@cache
+def _files() -> list[tuple[str, str]]:
+    folder = resources.files(_PACKAGE)
+    return [(name, (folder / f"{name}.py").read_text(encoding="utf-8")) for name in _FILES]
+
+
+def first_frame(config: dict[str, Any]) -> bytes:
+    """What the Python reads first: the files, and the zygote's configuration."""
+    body = json.dumps({"files": _files(), "config": config}).encode()
+    return HEADER.pack(len(body)) + body

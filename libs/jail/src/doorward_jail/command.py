@@ -1,0 +1,120 @@
+"""`doorward sandbox`: the executors: what they are, what they need built, and whether their isolation holds on this machine."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import click
+from doorward.cli.common import Project, common, described, plain, print_json, say, table
+from doorward.model.errors import DoorwardError, ExecutorError, UnknownName
+
+if TYPE_CHECKING:
+    from doorward.gateway import Gateway
+
+
+@click.command()
+@common
+@click.argument("action", type=click.Choice(["list", "build", "probe"]))
+@click.argument("name", required=False)
+def sandbox(project: Project, action: str, name: str | None) -> int:
+    """Executors: `list` what they can do, `build` what one needs (an image, an environment with packages), `probe` whether their
+    isolation holds on this machine. NAME is an executor; all that the configuration names if not given.
+
+    `probe` runs small programs that try to get out, and ends with 1 if one did, or if an executor does not work.
+    """
+    return anyio.run({"list": _list, "build": _build, "probe": _probe}[action], project, name)
+
+
+async def _list(project: Project, name: str | None) -> int:
+    rows = []
+    async with project.gateway(ready=False) as gate:
+        installed = [entry.name for entry in gate.plugins.index.of("executor")]
+        for each in dict.fromkeys([name] if name else [*gate.executors.names, *installed]):
+            row: dict[str, Any] = {"executor": each, "used": each in gate.executors.names}
+            try:
+                can = _get(gate, each).capabilities()
+                row |= {"language": can.language, "isolation": can.isolation, "packages": list(can.packages), "limits": dict(can.limits)}
+            except DoorwardError as error:
+                row["broken"] = described(error)
+            rows.append(row)
+    if project.json:
+        print_json({"executors": rows})
+    else:
+        table(["executor", "used", "language", "isolation", "packages", "limits"], map(_cells, rows))
+    return 0
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    cells = [row["executor"], "yes" if row["used"] else "no"]
+    if "broken" in row:
+        return [*cells, "broken", row["broken"]["message"], "", ""]
+    limits = ", ".join(f"{limit}: {by}" for limit, by in row["limits"].items())
+    return [*cells, row["language"], row["isolation"], ", ".join(row["packages"]), limits]
+
+
+async def _build(project: Project, name: str | None) -> int:
+    made: dict[str, str] = {}
+    async with project.gateway(ready=False) as gate:
+        for each in _chosen(gate, name):
+            build = getattr(_get(gate, each), "build", None)
+            made[each] = await build(lambda line: say(line, err=True)) if build else "has nothing to build"
+            if not project.json:
+                say(f"{each}: {made[each]}")
+    if project.json:
+        print_json({"built": made})
+    return 0
+
+
+async def _probe(project: Project, name: str | None) -> int:
+    from doorward_jail.probes import probe
+
+    found: list[dict[str, Any]] = []
+    async with project.gateway(ready=False) as gate:
+        for each in _chosen(gate, name):
+            about: dict[str, Any] = {"executor": each}
+            try:
+                executor = _get(gate, each)
+                about["uses"] = await uses(executor)
+                about["probes"] = [asdict(probed) for probed in await probe(executor, gate.limits)]
+            except DoorwardError as error:
+                about["broken"] = described(error)
+            found.append(about | {"ok": "broken" not in about and all(p["held"] is not False for p in about["probes"])})
+            if not project.json:
+                _show(about)
+    ok = bool(found) and all(about["ok"] for about in found)
+    if project.json:
+        print_json({"ok": ok, "executors": found})
+    return 0 if ok else 1
+
+
+def _show(about: dict[str, Any]) -> None:
+    say(" · ".join([about["executor"], *about.get("uses", ())]))
+    marks = {True: click.style("✓", fg="green"), False: click.style("✗", fg="red"), None: "-"}
+    for probed in about.get("probes", ()):
+        text = f"{probed['probe']}: {probed['says']} ({probed['ms']:.0f} ms)"
+        say(f"{marks[probed['held']]} {plain(text)}", clean=False)
+    if broken := about.get("broken"):
+        say(f"{marks[False]} {plain(broken['message'])}" + (f"\n    {plain(broken['hint'])}" if "hint" in broken else ""), clean=False)
+
+
+async def uses(executor: Any) -> list[str]:
+    """What an executor says that it uses on this machine; nothing, if it says nothing. Raises: DoorwardError."""
+    check = getattr(executor, "check", None)
+    return list(await check()) if check else []
+
+
+def _chosen(gate: Gateway, name: str | None) -> list[str]:
+    """The executor of this name, or all that the configuration names. Raises: ExecutorError if that is none."""
+    if not (chosen := [name] if name else list(gate.executors.names)):
+        raise ExecutorError("no executor", hint=gate.executors.advice())
+    return chosen
+
+
+def _get(gate: Gateway, name: str) -> Any:
+    """An executor that is installed, configured or not."""
+    if name not in gate.executors.names and not gate.plugins.index.named("executor", name):
+        known = ", ".join(entry.name for entry in gate.plugins.index.of("executor")) or "none"
+        raise UnknownName(f"there is no executor {name!r}", hint=f"Installed: {known}.")
+    return gate.executors.get(name)

@@ -1,0 +1,228 @@
+"""The host's line to one sandbox: its frames and its output, on file descriptors of their own or relayed by the zygote."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from doorward.data.json_writing import dump
+from doorward.data.offload import is_large, off_loop
+
+from doorward_jail.inbox import Inbox
+from doorward_jail.inside.protocol import HEADER, MOST_UNREAD, encode
+
+if TYPE_CHECKING:
+    from doorward_jail.jail import Account, Jail
+
+_READS = 16
+"""Of output at once: more than a pipe holds, and an end for who prints without one."""
+
+
+Listener = Callable[[dict[str, Any], bytes], None]
+
+
+async def first_of(*futures: asyncio.Future[Any]) -> None:
+    """Wait until one of them is done."""
+    await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
+
+
+class Line:
+    """One sandbox, as its host sees it. What comes is handed to `heard` and `print`; what is no frame ends the sandbox."""
+
+    def __init__(self, jail: Jail, number: int) -> None:
+        self.jail = jail
+        self.number = number
+        self.pid = 0
+        self.account: Account | None = None
+        self.gone: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.why = self.hint = ""
+        self.heard: Listener = self._ready
+        self.print: Callable[[bytes], None] = lambda data: None
+        self._is_ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._inbox = Inbox(2**16, lambda message, blob: self.heard(message, blob), self.break_off)
+
+    async def open(self) -> None:
+        """Have the zygote start the sandbox, and wait until it is ready. Raises: OSError, EOFError."""
+        raise NotImplementedError
+
+    def write(self, frame: bytes) -> None:
+        """Send the sandbox a frame."""
+        raise NotImplementedError
+
+    def unread(self) -> int:
+        """Bytes that wait for the sandbox to read them."""
+        raise NotImplementedError
+
+    def send(self, message: dict[str, Any], blob: bytes = b"") -> None:
+        """Send the sandbox a message, unless it has left too many unread: then it is ended, and what comes after that is dropped."""
+        self._send(encode(message, blob))
+
+    def _send(self, frame: bytes) -> None:
+        if self.unread() > MOST_UNREAD:
+            hint = "Make fewer calls at once, or ask for less."
+            self.break_off(f"the program left more than {MOST_UNREAD // 2**20} MiB of answers unread", hint)
+        if not self.why:
+            self.write(frame)
+
+    def drain(self) -> None:
+        """Hand on what has been printed so far."""
+
+    async def send_answer(self, answer: dict[str, Any], blob: bytes = b"") -> None:
+        """The same for an answer of plain values, which is written in a thread if it is large."""
+        if is_large(answer.get("value")):
+            body = await off_loop(dump, answer)
+            self._send(HEADER.pack(len(body)) + body)
+        else:
+            self.send(answer, blob)
+
+    def begin(self, most: int) -> None:
+        """A run begins: the largest frame that may come from now on, in bytes."""
+        self._inbox.begin(most)
+
+    async def all_read(self) -> None:
+        """Wait until everything is heard that the sandbox has sent, and all that it has printed."""
+        await self._inbox.all_read()
+        self.drain()
+
+    def received(self, data: bytes) -> None:
+        """Bytes of the sandbox's channel."""
+        self._inbox.feed(data)
+
+    def printed(self, data: bytes) -> None:
+        """Bytes of the sandbox's output."""
+        self.print(data)
+
+    def break_off(self, why: str, hint: str = "") -> None:
+        """Nothing more is listened to; the sandbox is ended. `hint`: what to do, if a limit is why."""
+        self.why, self.hint = (self.why, self.hint) if self.why else (why, hint)
+        self._inbox.close()
+        with contextlib.suppress(EOFError):
+            self.jail.tell({"kill": self.number})
+
+    def lost(self, code: int, why: str = "") -> None:
+        """The sandbox has ended, with this exit code (negative: a signal's number)."""
+        self.drain()
+        self.why = self.why or why
+        if not self._is_ready.done():
+            self._is_ready.set_exception(EOFError(self.why or f"it ended with code {code}"))
+            self._is_ready.exception()
+        if not self.gone.done():
+            self.gone.set_result(code)
+
+    async def end(self) -> None:
+        """End the sandbox, and wait until all of it is gone."""
+        if not self.gone.done():
+            await self.jail.kill(self)
+        self.jail.forget(self)
+        self.heard = lambda message, blob: None
+        self._inbox.close()
+        if self.account is not None:
+            account, self.account = self.account, None
+            await account.close()
+
+    def _ready(self, message: dict[str, Any], blob: bytes) -> None:
+        if "ready" in message and not self._is_ready.done():
+            self._is_ready.set_result(None)
+
+
+class RelayedLine(Line):
+    """Over the jail's own channel, where no file descriptor can be passed."""
+
+    async def open(self) -> None:
+        self.jail.tell({"fork": self.number})
+        await self._is_ready
+
+    def write(self, frame: bytes) -> None:
+        with contextlib.suppress(EOFError):
+            self.jail.tell({"to": self.number}, frame)
+
+    def unread(self) -> int:
+        return self.jail.unread()
+
+
+class LocalLine(Line, asyncio.Protocol):
+    """Over a socket pair and a pipe, whose other ends the sandbox has got."""
+
+    def __init__(self, jail: Jail, number: int) -> None:
+        super().__init__(jail, number)
+        self._transport: asyncio.Transport | None = None
+        self._link, theirs = socket.socketpair()
+        self._out, out = os.pipe()
+        try:
+            self._link.setblocking(False)
+            os.set_blocking(self._out, False)
+            self._link.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # the first frame tells whose process it is
+            self.jail.tell({"fork": self.number, "passed": True}, fds=(theirs.fileno(), out))
+        except BaseException:
+            self._link.close()
+            os.close(self._out)
+            raise
+        finally:
+            theirs.close()
+            os.close(out)
+        asyncio.get_running_loop().add_reader(self._out, self.drain)
+
+    async def open(self) -> None:
+        try:
+            data = await self._first(self._link)
+            self._link.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
+            self.received(data)
+            self._transport, _ = await asyncio.get_running_loop().create_connection(lambda: self, sock=self._link)
+        except BaseException:
+            self._link.close()
+            raise
+        await self._is_ready
+
+    async def _first(self, link: socket.socket) -> bytes:
+        loop = asyncio.get_running_loop()
+        readable: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(link, lambda: None if readable.done() else readable.set_result(None))
+        try:
+            await first_of(readable, self.gone)
+        finally:
+            loop.remove_reader(link)
+        if not readable.done():
+            raise EOFError(self.why or "it ended at once")
+        data, parts, _, _ = link.recvmsg(2**16, socket.CMSG_SPACE(struct.calcsize("3i")))
+        for level, kind, content in parts:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+                self.pid = struct.unpack("3i", content)[0]
+        return data
+
+    def data_received(self, data: bytes) -> None:
+        self.received(data)
+
+    def write(self, frame: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(frame)
+
+    def unread(self) -> int:
+        return self._transport.get_write_buffer_size() if self._transport is not None else 0
+
+    def drain(self) -> None:
+        with contextlib.suppress(BlockingIOError, OSError):
+            for _ in range(_READS):
+                if self._out < 0:
+                    return
+                data = os.read(self._out, 2**16)
+                if not data:
+                    self._close_out()
+                    return
+                self.printed(data)
+
+    def lost(self, code: int, why: str = "") -> None:
+        super().lost(code, why)
+        self._close_out()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _close_out(self) -> None:
+        if self._out >= 0:
+            asyncio.get_running_loop().remove_reader(self._out)
+            os.close(self._out)
+            self._out = -1

@@ -1,0 +1,83 @@
+"""The base of executors that run CPython in jails."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from doorward.config.settings import Settings
+from doorward.model.contexts import PluginContext
+from doorward.model.drivers import Capabilities
+from doorward.model.types import Limits, Program
+from pydantic import ByteSize, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+
+from doorward_jail.bootstrap import COMMAND
+from doorward_jail.jail import Isolated, Jail, zygote_config
+from doorward_jail.pool import Pool
+from doorward_jail.session import JailSandbox
+
+
+class JailSettings(Settings):
+    """What every such executor lets the operator choose."""
+
+    pool: NonNegativeInt = Field(2, description="Sandboxes kept ready ahead; 0: each run starts its own")
+    most: PositiveInt = Field(16, description="Runs and open sessions at once; principals share them, and more wait, in turn")
+    wait: PositiveFloat = Field(30.0, description="Seconds that a program waits for a sandbox")
+    idle: NonNegativeFloat = Field(300.0, description="Seconds without a run after which what is ready is ended; 0: never")
+    start_timeout: PositiveFloat = Field(60.0, description="Seconds that a jail may take to start, its packages loaded")
+    scratch: ByteSize = Field(ByteSize(256 * 2**20), description="Files of one sandbox, all together")
+    inodes: PositiveInt = Field(20_000, description="Files and folders of one sandbox")
+    preload: list[str] = Field([], description="Modules that are loaded ahead, for all runs at once")
+
+
+class JailExecutor:
+    """An executor that says how a Python is started in isolation (`start`), and has the rest from here.
+
+    A jail is one such Python. Its first process, the zygote, runs no code of an agent's: it starts one process for each run
+    or session, with walls of its own around it (see `doorward_jail.inside.walls`), and ends it afterwards.
+    """
+
+    Settings: ClassVar[type[Settings]] = JailSettings
+
+    def __init__(self, context: PluginContext) -> None:
+        self.context = context
+        self.settings: Any = context.settings
+        self.slots, self.wait = self.settings.most, self.settings.wait
+        self._pool: Pool | None = None
+
+    def capabilities(self) -> Capabilities:
+        """See `doorward.Executor.capabilities`."""
+        raise NotImplementedError
+
+    async def start(self, command: Sequence[str], limits: Limits) -> Isolated:
+        """Start a Python in isolation, with these arguments behind its name. It needs `/work`, `/tmp` and `/dev/null`.
+
+        Raises: ExecutorError if isolation cannot be had on this machine, saying why and what to install.
+        """
+        raise NotImplementedError
+
+    async def open(self, program: Program, *, session: bool = False) -> JailSandbox:
+        """See `doorward.Executor.open`."""
+        if self._pool is None:
+            settings = self.settings
+            self._pool = Pool(self._jail, ready=settings.pool, most=settings.most, wait=settings.wait, idle=settings.idle)
+        return await self._pool.take(program.limits)
+
+    async def close(self) -> None:
+        """End all sandboxes."""
+        if self._pool is not None:
+            await self._pool.close()
+            self._pool = None
+
+    async def _jail(self, limits: Limits) -> Jail:
+        settings = self.settings
+        isolated = await self.start(COMMAND, limits)
+        config = zygote_config(
+            isolated.config,
+            preload=settings.preload,
+            scratch=settings.scratch,
+            inodes=settings.inodes,
+            processes=limits.processes,
+            relayed=not isolated.passes_fds,
+        )
+        return await Jail.start(isolated, config, limits, settings.start_timeout)

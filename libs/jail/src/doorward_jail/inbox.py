@@ -1,0 +1,160 @@
+"""What comes from a sandbox, as messages in their order: bounded, and read in a thread where it is large."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from doorward.data.json_reading import read_json
+from doorward.data.json_writing import MOST_PARTS
+from doorward.data.offload import off_loop
+from pydantic_core import from_json
+
+from doorward_jail.inside.protocol import MOST_UNREAD, BadFrame, Frames, Message, decode
+from doorward_jail.inside.results import BYTES
+
+_BYTES = json.dumps(BYTES).encode()
+
+_LESS = "Filter or aggregate in the program."
+
+_LARGE_BYTES = 2**18
+"""Of a frame that is read in a thread."""
+
+_PIECE_CHARACTERS = 2**20
+
+_MOST_LEVELS = 200
+"""Of nesting: more is no frame. What reads small frames takes no more either."""
+
+
+class TooMuch(BadFrame):
+    """One run has sent more than it may."""
+
+
+class Inbox:
+    """Takes the bytes of a sandbox's channel. Messages are handed to `heard`; what is no frame is told to `broken`."""
+
+    def __init__(self, most_bytes: int, heard: Callable[[dict[str, Any], bytes], None], broken: Callable[[str, str], None]) -> None:
+        """`broken` is told why, and what to do about it if a limit is."""
+        self._frames = Frames(most_bytes)
+        self._heard = heard
+        self._broken = broken
+        self._unread: deque[bytes] = deque()
+        self._reading: asyncio.Task[None] | None = None
+        self._is_open = True
+        self._parts = 0
+
+    def begin(self, most_bytes: int) -> None:
+        """A run begins: the largest frame that may come from now on."""
+        self._frames = Frames(most_bytes)
+        self._parts = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take what has come."""
+        if not self._is_open:
+            return
+        try:
+            self._unread.extend(self._frames.bodies(data))
+        except BadFrame as error:
+            self._refuse(error)
+            return
+        if self._reading is None:
+            self._read()
+        elif sum(map(len, self._unread)) > MOST_UNREAD:
+            self._broken("the program sent more at once than can be read", _LESS)
+
+    def close(self) -> None:
+        """Nothing more is read, and nobody told: who was is let go, with the files that they hold."""
+        self._is_open = False
+        self._heard = lambda message, blob: None
+        self._broken = lambda why, hint: None
+        self._unread.clear()
+
+    async def all_read(self) -> None:
+        """Wait until everything is heard that has come."""
+        while self._reading is not None:
+            await asyncio.wait([self._reading])
+
+    def _read(self) -> None:
+        """Hear what has come, up to a frame that is read in a thread: what is behind that waits."""
+        while self._unread and self._is_open:
+            body = self._unread.popleft()
+            if len(body) > _LARGE_BYTES:
+                self._reading = asyncio.ensure_future(self._read_large(body))
+                return
+            self._hear(body)
+
+    def _hear(self, body: bytes) -> None:
+        try:
+            message = decode(body, self._loads)
+        except BadFrame as error:
+            self._refuse(error)
+        else:
+            self._heard(*message)
+
+    async def _read_large(self, body: bytes) -> None:
+        message: Message | None = None
+        try:
+            message = await off_loop(decode, body, self._loads)
+        except BadFrame as error:
+            self._refuse(error)
+        finally:
+            self._reading = None
+        if message is not None and self._is_open:
+            self._heard(*message)
+        self._read()
+
+    def _refuse(self, error: BadFrame) -> None:
+        if isinstance(error, TooMuch):
+            self._broken(str(error), _LESS)
+        else:
+            self._broken(f"it sent {error}", "")
+
+    def _loads(self, text: bytes) -> Any:
+        self._parts += text.count(b",") + text.count(b"[") + text.count(b"{")
+        if self._parts > MOST_PARTS:  # commas and brackets in all that a run sends
+            raise TooMuch(f"what the program sent has more than {MOST_PARTS:,} parts")
+        value = from_json(text) if len(text) <= _LARGE_BYTES else _not_deep(read_json(text, constant=float))
+        return _with_bytes(value) if _BYTES in text else value
+
+
+def _not_deep(value: Any) -> Any:
+    """The value, level by level. Raises: ValueError if there are too many."""
+    level: list[Any] = [[value]]
+    for _ in range(_MOST_LEVELS + 1):
+        parts = (node.values() if isinstance(node, dict) else node for node in level)
+        level = [part for among in parts for part in among if isinstance(part, (dict, list))]
+        if not level:
+            return value
+    raise ValueError(f"more than {_MOST_LEVELS} levels")
+
+
+def _with_bytes(value: Any) -> Any:
+    """A value whose stand-ins for bytes are bytes. Walks with a stack of its own: JSON may be deep."""
+
+    def real(node: Any) -> Any:
+        if isinstance(node, dict) and len(node) == 1 and isinstance(text := node.get(BYTES), str):
+            try:
+                return _decoded(text)
+            except ValueError:
+                return text
+        return node
+
+    value = real(value)
+    todo = [value]
+    while todo:
+        node = todo.pop()
+        places = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+        for place, part in list(places):
+            if isinstance(part, (dict, list)):
+                node[place] = part = real(part)
+                todo.append(part)
+    return value
+
+
+def _decoded(text: str) -> bytes:
+    """The bytes of a base64 text, in pieces: the decoder lets no other thread work. Raises: ValueError."""
+    return b"".join(base64.b64decode(text[at : at + _PIECE_CHARACTERS]) for at in range(0, len(text), _PIECE_CHARACTERS))

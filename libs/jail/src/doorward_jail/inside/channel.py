@@ -1,0 +1,142 @@
+"""The sandbox's end of its channel: questions to the host, asked by any thread or awaited, and their answers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import select
+import socket
+import threading
+from typing import Any
+
+from doorward_jail.inside.protocol import HEADER, Frames, Message, encode
+
+_PROGRAM = 0
+"""The number of what the host sends of its own accord."""
+
+_MANY = 1_000_000
+_MARKS = str.maketrans({",": "\\u002c", "[": "\\u005b", "{": "\\u007b"})
+
+
+def sparing(frame: bytes) -> bytes:
+    """A frame of texts with very many commas and brackets, which are escaped in it: by those the host knows how much it is to read."""
+    if frame.count(b",") + frame.count(b"[") + frame.count(b"{") < _MANY:
+        return frame
+    line, end, blob = frame[HEADER.size :].partition(b"\n")
+    body = re.sub(r'"[^"\\]*(?:\\.[^"\\]*)*"', lambda text: text[0].translate(_MARKS), line.decode()).encode() + end + blob
+    return HEADER.pack(len(body)) + body
+
+
+class Channel:
+    """A connected socket to the host. Whoever waits reads for all: there is no thread of our own."""
+
+    def __init__(self, link: socket.socket) -> None:
+        self._link = link
+        self._pid = os.getpid()
+        self._sending = threading.Lock()
+        self._state = threading.Condition()
+        self._reading = False
+        self._frames = Frames(2**32)
+        self.most = 2**31
+        self._last = 0
+        self._answers: dict[int, Message | None] = {}
+        self._futures: dict[int, asyncio.Future[Message]] = {}
+
+    def send(self, message: dict[str, Any], blob: bytes = b"", default: Any = None) -> None:
+        """Send a frame. Raises: ValueError if it has more than `most` bytes; TypeError, ValueError, RecursionError for what JSON cannot
+        say."""
+        frame = sparing(encode(message, blob, default))
+        if len(frame) > self.most:  # the host would end the sandbox for it
+            raise ValueError(f"{len(frame)} bytes are more than can be sent at once ({self.most}): send less")
+        self.send_frame(frame)
+
+    def send_frame(self, frame: bytes) -> None:
+        """Send a frame as it is. Raises: RuntimeError in a process that the program has forked."""
+        if os.getpid() != self._pid:
+            raise RuntimeError("only the program's first process can call functions, not one that it has forked")
+        with self._sending:
+            self._link.sendall(frame)
+
+    def ask(self, message: dict[str, Any], default: Any = None) -> Message:
+        """Send a question, and wait for its answer."""
+        with self._state:
+            number = self._number()
+            self._answers[number] = None
+        try:
+            self.send({**message, "id": number}, default=default)
+            return self._wait(number)
+        finally:
+            self._answers.pop(number, None)
+
+    def next(self) -> Message:
+        """Wait for what the host sends of its own accord: a program."""
+        with self._state:
+            self._answers.setdefault(_PROGRAM, None)
+        try:
+            return self._wait(_PROGRAM)
+        finally:
+            self._answers.pop(_PROGRAM, None)
+
+    def _wait(self, number: int) -> Message:
+        with self._state:
+            while (answer := self._answers[number]) is None:
+                if self._reading:
+                    self._state.wait()
+                else:
+                    self._read()
+        return answer
+
+    async def ask_later(self, message: dict[str, Any], default: Any = None) -> Message:
+        """Send a question; other tasks go on until its answer is there."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Message] = loop.create_future()
+        with self._state:
+            number = self._number()
+            self._futures[number] = future
+        try:
+            self.send({**message, "id": number}, default=default)
+            loop.add_reader(self._link, self._readable)
+            return await future
+        finally:
+            self._futures.pop(number, None)
+            if not self._futures:
+                loop.remove_reader(self._link)
+
+    def _number(self) -> int:
+        self._last += 1
+        return self._last
+
+    def _readable(self) -> None:
+        with self._state:
+            # A thread that waits for an answer of its own may be reading this one too, or have read it already.
+            if not self._reading and select.select([self._link], [], [], 0)[0]:
+                self._read()
+
+    def _read(self) -> None:
+        """Read until an answer is there, and hand what came to who waits for it. Called with the state held, and lets go of it
+        meanwhile."""
+        self._reading = True
+        self._state.release()
+        answers: list[Message] = []
+        try:
+            while not answers:
+                data = self._link.recv(2**20)
+                if not data:
+                    raise EOFError("the host is gone")
+                answers = list(self._frames.feed(data))
+        finally:
+            self._state.acquire()
+            self._reading = False
+            self._state.notify_all()
+        for answer in answers:
+            number = answer[0].get("id", _PROGRAM)
+            if number in self._answers or number == _PROGRAM:
+                self._answers[number] = answer
+            elif (future := self._futures.get(number)) is not None:
+                future.get_loop().call_soon_threadsafe(_settle, future, answer)
+
+
+def _settle(future: asyncio.Future[Message], answer: Message) -> None:
+    if not future.done():
+        future.set_result(answer)

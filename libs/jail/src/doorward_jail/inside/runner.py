@@ -1,0 +1,167 @@
+"""Runs the programs of one sandbox: one, or those of a session one after the other.
+
+Nothing here is a wall. The walls are around this process (`walls.py`), and the host trusts nothing that it says.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import builtins
+import inspect
+import io
+import linecache
+import os
+import socket
+import sys
+import types
+from typing import Any
+
+from doorward_jail.inside import catalog, results
+from doorward_jail.inside.channel import Channel, sparing
+from doorward_jail.inside.protocol import encode
+
+_VALUE = "__doorward_value__"
+_NOTHING: dict[str, Any] = {"code": "1 + 1", "before": "", "awaited": [], "inputs": {}, "given": {}, "sets_result": False}
+
+
+def serve(link: socket.socket) -> None:
+    """Tell the host that this sandbox is ready, and run what it sends until it is gone."""
+    runner = Runner(Channel(link))
+    try:
+        while True:
+            message, files = runner.channel.next()
+            runner.run(message["run"], files)
+    except (EOFError, OSError):
+        os._exit(0)
+
+
+class Runner:
+    """The programs' module `__main__`, and what surrounds a run of one."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+        self._catalog = catalog.Catalog(channel)
+        self._out = results.Out()
+        self._kept: list[tuple[str, bytes]] = []
+        self._figures = results.Figures(lambda name, content: self._kept.append((name, content)))
+        self._figures.watch()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._count = 0
+        self._main = types.ModuleType("__main__")
+        self._main.__dict__[catalog.LATER] = catalog.later
+        _surroundings(self._main)
+        self._execute(_NOTHING, "")  # so that the memory which a first run copies is copied ahead
+        channel.send({"ready": os.getpid()})
+
+    def run(self, program: dict[str, Any], files: bytes) -> None:
+        """Run a program and tell the host how it ended."""
+        self.channel.send({"began": True})  # from now on it is not run anew if this process dies
+        self._count += 1
+        name = "program.py" if self._count == 1 else f"program-{self._count}.py"
+        most = self.channel.most = program["most"]
+        try:
+            for file, size in program["files"].items():
+                catalog.put(file, files[:size])
+                files = files[size:]
+            self._catalog.begin(program["mentioned"], program["aliases"])
+            ended = {"value": self._execute(program, name)}
+        except BaseException as error:
+            ended = {"error": results.failure(error, name)}
+        try:
+            self._send_artefacts(most)
+        except BaseException as error:
+            sys.stderr.write(f"[artefacts are lost: {results.failure(error, name)['message']}]\n")
+        self._send_end(ended, most)
+
+    def _execute(self, program: dict[str, Any], name: str) -> Any:
+        """The program's value: `result` if it sets that, else its last expression."""
+        code, scope = program["code"], self._main.__dict__
+        linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+        tree = ast.parse(code, name)
+        _value_of_last(tree)
+        _mark_awaited(tree, code, {(start, end) for start, end in program["awaited"]})
+        compiled = compile(tree, name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        exec(program["before"], scope)  # noqa: S102
+        scope.update(catalog.incoming(program["inputs"]))
+        for parameter, uri in program["given"].items():
+            scope[parameter] = self._catalog.given(scope[parameter], uri)
+        scope.pop(_VALUE, None)
+        try:
+            running = eval(compiled, scope)  # noqa: S307 (in here this is the job)
+            if inspect.iscoroutine(running):
+                self._loop = self._loop or asyncio.new_event_loop()
+                self._loop.run_until_complete(running)
+        except SystemExit as end:
+            if end.code not in (None, 0):
+                raise
+        value = scope.pop(_VALUE, None)
+        return scope.get("result", value) if program["sets_result"] else value
+
+    def _send_artefacts(self, most: int) -> None:
+        self._figures.collect()
+        for name, content in [*self._kept, *self._out.files(most)][: results.MOST_FILES]:
+            self.channel.send({"artefact": name}, content)
+        self._kept.clear()
+
+    def _send_end(self, ended: dict[str, Any], most: int) -> None:
+        try:
+            frame = sparing(encode({"done": ended}, default=self._outgoing))
+        except BaseException:  # a value that JSON cannot say, or that resists
+            try:
+                frame = encode({"done": {"value": results.plain(ended.get("value"))}})
+            except BaseException as error:
+                frame = encode({"done": {"error": results.failure(error, "")}})
+        while self._kept:  # figures that were in the value
+            self.channel.send({"artefact": self._kept[0][0]}, self._kept.pop(0)[1])
+        if len(frame) > most:
+            frame = encode({"done": {"bytes": len(frame)}})
+        self.channel.send_frame(frame)
+
+    def _outgoing(self, value: Any) -> Any:
+        return self._figures.kept(value) or results.returned(value)
+
+
+def _surroundings(main: types.ModuleType) -> None:
+    """What a script finds around it, where that differs from what the zygote left."""
+    sys.modules["__main__"] = main
+    sys.argv = ["program.py"]
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    for stream in ("stdout", "stderr"):
+        raw = io.FileIO(1, "w", closefd=False)
+        setattr(sys, stream, io.TextIOWrapper(raw, "utf-8", "backslashreplace", write_through=True))
+    sys.breakpointhook = lambda *args, **kwargs: sys.stderr.write("[breakpoint() does nothing here: there is nobody to debug]\n")
+    main.__dict__["__builtins__"] = builtins
+    builtins.help = catalog.told  # type: ignore[assignment]
+    for name in ("exit", "quit"):
+        setattr(builtins, name, sys.exit)
+    if "numpy.random" in sys.modules:  # else every sandbox of the zygote would draw the same numbers; OpenSSL and others note a fork
+        sys.modules["numpy.random"].seed()
+    os.makedirs("in", exist_ok=True)
+    os.makedirs("out", exist_ok=True)
+    sys.path.append(os.getcwd())
+
+
+def _value_of_last(tree: ast.Module) -> None:
+    """Make the last expression an assignment, that its value can be read."""
+    if tree.body and isinstance(last := tree.body[-1], ast.Expr):
+        target = ast.Name(_VALUE, ast.Store())
+        tree.body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
+        ast.fix_missing_locations(tree)
+
+
+def _mark_awaited(tree: ast.Module, code: str, places: set[tuple[int, int]]) -> None:
+    """Have calls at these places (in bytes of the text) ask for `later`, if it is a catalog function that they call."""
+    if not places:
+        return
+    starts = [0]
+    for line in code.encode().split(b"\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        if (starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset) in places:
+            node.func = ast.copy_location(ast.Call(ast.Name(catalog.LATER, ast.Load()), [node.func], []), node.func)
+            ast.fix_missing_locations(node)

@@ -1,0 +1,209 @@
+"""The first process of a jail: it has loaded what programs need, and starts a process with walls of its own for each.
+
+It runs no code of an agent's. Its channel to the host is its standard input and output; when that closes it ends, and with
+it, as the first process of its namespace, everything in the jail.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import gc
+import importlib
+import os
+import selectors
+import signal
+import socket
+import sys
+from typing import Any
+
+from doorward_jail.inside import relay, runner, walls
+from doorward_jail.inside.protocol import Frames, encode
+
+_CHUNK = 2**16
+
+
+class Zygote:
+    """Starts and ends sandboxes as the host says. It reads nothing that is a sandbox's: what it has read would be in the memory of all
+    that it forks later."""
+
+    def __init__(self, config: dict[str, Any], link: socket.socket, selector: selectors.BaseSelector) -> None:
+        self._config = config
+        self._link = link
+        self._frames = Frames(2**16)
+        self._children: dict[int, int] = {}
+        self._passed: list[int] = []
+        self._ended, wakes = socket.socketpair()
+        for end in (self._ended, wakes):
+            end.setblocking(False)
+        self._wakes = wakes
+        signal.set_wakeup_fd(wakes.fileno(), warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        selector.register(self._ended, selectors.EVENT_READ, self._reap)
+        selector.register(link, selectors.EVENT_READ, self._obey)
+
+    def _obey(self, events: int) -> bool:
+        data, fds = self._receive()
+        self._passed += fds
+        for message, _ in self._frames.feed(data):
+            if "fork" in message:
+                self._fork(message["fork"])
+            elif "kill" in message and (pid := self._children.get(message["kill"])):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        return bool(data)
+
+    def _receive(self) -> tuple[bytes, list[int]]:
+        room = socket.CMSG_SPACE(8 * 4)
+        try:
+            data, parts, _, _ = self._link.recvmsg(_CHUNK, room)
+        except OSError:
+            return b"", []
+        found = array.array("i")
+        for level, kind, content in parts:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                found.frombytes(content[: len(content) - len(content) % found.itemsize])
+        return data, list(found)
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        self._link.sendall(encode(message))
+
+    def _fork(self, number: int) -> None:
+        link, out = socket.socket(fileno=self._passed.pop(0)), self._passed.pop(0)
+        uid, gid = os.getuid(), os.getgid()
+        try:
+            pid = walls.start(fresh=self._config["fresh"], network=self._config["network"])
+            if pid == 0:
+                self._become_sandbox(link, out, uid, gid)
+            self._children[number] = pid
+        except OSError as error:
+            self._tell({"failed": number, "why": str(error)})
+        os.close(out)
+        link.close()
+
+    def _become_sandbox(self, link: socket.socket, out: int, uid: int, gid: int) -> None:
+        """In the new process: put up its walls, and run what its host sends. Never returns."""
+        config = self._config
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.dup2(out, 1)
+            os.dup2(out, 2)
+            os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+            channel = os.dup2(link.fileno(), 3, inheritable=False)
+            link.detach()
+            os.closerange(channel + 1, 65536)
+            os.setsid()
+            walls.first_to_die()
+            if config["fresh"]:
+                walls.settle(uid, gid)
+                walls.mounts(config["scratch"], config["inodes"])
+            os.chdir(walls.WORK)
+            os.umask(0o022)
+            walls.limits(config)
+            if config["fresh"]:
+                walls.hide()
+                pid = os.fork()
+                walls.hide(bool(pid))
+                if not pid:
+                    walls.unlist_mounts()
+                    os.chdir(walls.WORK)
+            walls.privileges(config["bpf"][os.uname().machine])
+            if config["fresh"] and pid:
+                _wait(pid)
+            runner.serve(socket.socket(fileno=channel))
+        except BaseException as error:
+            with contextlib.suppress(OSError):
+                os.write(2, f"{type(error).__name__}: {error}\n".encode())
+        finally:
+            os._exit(1)
+
+    def _reap(self, events: int) -> bool:
+        """Tell of each sandbox whose first process has ended, and that is all of it: the kernel ends what it had started."""
+        self._ended.recv(4096)
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return True
+            if pid == 0:
+                return True
+            for number, child in list(self._children.items()):
+                if child == pid:
+                    del self._children[number]
+                    code = os.waitstatus_to_exitcode(status)
+                    self._tell({"gone": number, "code": 128 - code if self._config["fresh"] and 128 < code < 193 else code})
+
+
+def _wait(pid: int) -> None:
+    """As the first process of a sandbox, be there for nothing but the end of the second, which runs its programs. Never returns.
+
+    That one is made by libc's own fork and has another process id than the zygote: by these, libraries know that they are in a new
+    process, and draw other random numbers there, and so other keys.
+    """
+    os.closerange(0, 4)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    while (ended := os.wait())[0] != pid:
+        pass
+    code = os.waitstatus_to_exitcode(ended[1])
+    os._exit(code if code >= 0 else 128 - code)
+
+
+def main(config: dict[str, Any]) -> None:
+    """Load what programs need, see whether sandboxes can have namespaces of their own here, and serve."""
+    ends = os.dup(0), os.dup(1)
+    os.dup2(2, 1)  # what packages print while they load is no frame
+    os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+    os.environ.clear()
+    os.environ.update(config["env"])
+    if "uid" in config:
+        walls.become(config["uid"], config["gid"])
+    sys.path[:0] = config["path"]
+    problems = {}
+    for name in config["preload"]:
+        try:
+            importlib.import_module(name)
+        except BaseException as error:
+            problems[name] = f"{type(error).__name__}: {error}"
+    config["reserved"] = walls.reserved()
+    why = ""
+    if config["fresh"]:
+        why = _refused(config)
+        config["fresh"] = not why
+    if not config["fresh"]:
+        walls.hide()
+    gc.collect()
+    gc.freeze()  # that no collection in a sandbox touches, and so copies, all of our memory
+    for name in [name for name in sys.modules if name.startswith("doorward")]:
+        del sys.modules[name]  # programs import a `doorward` of their own
+    selector = selectors.DefaultSelector()
+    link = relay.start(*ends, None if config["fresh"] else selector) if config["relayed"] else socket.socket(fileno=ends[0])
+    hello = {"python": ".".join(map(str, sys.version_info[:3])), "fresh": config["fresh"], "why": why, "problems": problems}
+    link.sendall(encode({"hello": hello}))
+    Zygote(config, link, selector)
+    relay.serve(selector)
+
+
+def _refused(config: dict[str, Any]) -> str:
+    """Why a process cannot have namespaces of its own here; empty if it can."""
+    if os.getpid() != 1:
+        return "the zygote is not the first process of its namespace"
+    uid, gid = os.getuid(), os.getgid()
+    reads, writes = os.pipe()
+    try:
+        pid = walls.start(fresh=True, network=config["network"])
+    except OSError as error:
+        return str(error)
+    if pid == 0:
+        try:
+            walls.settle(uid, gid)
+            walls.mounts(config["scratch"], config["inodes"])
+            walls.unlist_mounts()
+        except OSError as error:
+            os.write(writes, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writes)
+    os.waitpid(pid, 0)
+    with open(reads) as answer:
+        return answer.read()

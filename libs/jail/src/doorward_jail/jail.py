@@ -1,0 +1,275 @@
+"""The host's end of a jail: one isolated Python, whose zygote starts sandboxes."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import socket
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from doorward.host.logs import log
+from doorward.model.errors import ExecutorError
+from doorward.model.types import Limits
+
+from doorward_jail import bootstrap, devices, seccomp
+from doorward_jail.connection import Line, LocalLine, RelayedLine
+from doorward_jail.inside.protocol import BadFrame, Frames, encode
+
+ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": "/work",
+    "TMPDIR": "/tmp",  # noqa: S108 (of the sandbox)
+    "LANG": "C.UTF-8",
+    "MPLBACKEND": "agg",
+    "MPLCONFIGDIR": "/tmp",  # noqa: S108
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+}
+"""All of the environment in a sandbox."""
+
+_PATIENCE = 1.0
+"""Seconds for a zygote to end a sandbox, before the whole jail is ended."""
+
+
+class Account(Protocol):
+    """What one sandbox uses, counted from outside of it."""
+
+    async def reached(self) -> list[str]:
+        """The limits that it has run into: `memory`, `processes`."""
+        ...
+
+    async def close(self) -> None:
+        """The sandbox is gone: give back what counted."""
+        ...
+
+
+@dataclass(frozen=True)
+class Isolated:
+    """A Python that an executor has started in isolation.
+
+    `socket` is connected to its standard input and output; `unwrap` takes off what its carrier puts around the bytes that
+    come. `passes_fds`: it is a Unix socket of this machine, and file descriptors can be passed. `kill` ends everything in it,
+    and returns when that is gone. `said` is the last of its standard error. `room` is how many sandboxes it may hold at once.
+    `account` is called for each new sandbox, with its process id on this machine (0 where that is not known). `loaded` is
+    called once the packages are, before the first sandbox. `config` are keys of the zygote's configuration: see `zygote_config`.
+    """
+
+    socket: socket.socket
+    kill: Callable[[], Awaitable[None]]
+    said: Callable[[], str] = lambda: ""
+    passes_fds: bool = False
+    unwrap: Callable[[bytes], bytes] | None = None
+    room: int = 1
+    account: Callable[[int], Account] | None = None
+    loaded: Callable[[], Awaitable[None]] | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+def zygote_config(config: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
+    """The configuration of a zygote.
+
+    `uid`, `gid`: whom to become, if it is somebody else. `path`: folders of packages. `preload`: modules to load ahead. `env`:
+    the whole environment. `fresh`: whether to give each sandbox namespaces of its own (else a jail serves one sandbox).
+    `network`: leave sandboxes the jail's network. `scratch` (bytes), `inodes`, `files` (open at once), `processes`: limits of
+    a sandbox. `memory`: bytes of address space beside what is preloaded, 0 for no such limit. `one_process`: a sandbox
+    may start no process, for where nothing else counts memory. `relayed`: the host can pass no file descriptors.
+    """
+    given: dict[str, Any] = {"path": [], "preload": [], "env": {}, "fresh": True, "network": False, "files": 1024, "memory": 0}
+    given |= {"one_process": False, "relayed": True, **defaults, **config}
+    given["env"] = ENVIRONMENT | given["env"]
+    filters = {m: seccomp.bpf(m, one_process=given["one_process"], network=given["network"]) for m in seccomp.ARCHITECTURES}
+    return given | {"bpf": {machine: base64.b64encode(program).decode() for machine, program in filters.items()}}
+
+
+@contextlib.contextmanager
+def _more_in_flight() -> Iterator[None]:
+    """Descriptors in flight are counted for a user, sandboxes included, and bounded for who sends by its limit of open files: for this
+    moment by the hard one, so that no program can send so many that none is left for us."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+class Jail(asyncio.Protocol):
+    """One jail. Made by `start`."""
+
+    def __init__(self, isolated: Isolated, limits: Limits) -> None:
+        self.limits = limits
+        self.fresh = False
+        self.room = isolated.room
+        self.lines: dict[int, Line] = {}
+        self.used = False
+        self._left = time.monotonic()
+        self.dead = asyncio.Event()
+        self._isolated = isolated
+        self._frames = Frames(2**31)
+        self._last = 0
+        self._hello: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._transport: asyncio.Transport
+        self._ending: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def start(cls, isolated: Isolated, config: Mapping[str, Any], limits: Limits, seconds: float) -> Jail:
+        """Send the zygote into what was started, and wait until it is ready.
+
+        Raises: ExecutorError with what it said, if it ends or is not ready in time.
+        """
+        jail = cls(isolated, limits)
+        isolated.socket.setblocking(False)
+        loop = asyncio.get_running_loop()
+        try:
+            transport, _ = await loop.create_connection(lambda: jail, sock=isolated.socket)
+            jail._transport = transport
+            transport.write(bootstrap.first_frame(dict(config)))
+            hello = await asyncio.wait_for(asyncio.shield(jail._hello), seconds)
+            if isolated.loaded is not None:
+                await isolated.loaded()
+        except (OSError, TimeoutError, EOFError) as error:
+            await jail.end()
+            why = f"was not ready after {seconds:g} s" if isinstance(error, TimeoutError) else "ended at once"
+            why, hint = devices.trouble() or (f"the sandbox's Python {why}", isolated.said().strip()[-2000:] or None)
+            raise ExecutorError(why, hint=hint) from None
+        except BaseException:
+            await jail.end()
+            raise
+        jail.fresh = hello["fresh"]
+        if hello["problems"]:
+            await jail.end()
+            problems = "; ".join(f"{name}: {problem}" for name, problem in hello["problems"].items())
+            hint = "`preload` takes the names that programs import, of what the executor has."
+            raise ExecutorError(f"`preload` cannot be loaded: {problems}", hint=hint)
+        if config["fresh"] and not jail.fresh:
+            log.warning("no_namespaces_in_jail", why=hello["why"], effect="each jail serves one run")
+        return jail
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it can start another sandbox."""
+        return not self.dead.is_set() and self._ending is None and len(self.lines) < self.room and (self.fresh or not self.used)
+
+    def holds(self, limits: Limits) -> bool:
+        """Whether it was made for these limits, as far as they are its walls'."""
+        return (limits.memory, limits.processes) == (self.limits.memory, self.limits.processes)
+
+    def unused(self) -> float:
+        """Seconds in which it has had no sandbox; negative if it has one."""
+        return -1 if self.lines else time.monotonic() - self._left
+
+    def forget(self, line: Line) -> None:
+        """A sandbox is gone."""
+        self.lines.pop(line.number, None)
+        self._left = time.monotonic()
+
+    async def fork(self, seconds: float = 10.0) -> Line:
+        """A new sandbox's line, once the sandbox is ready. Raises: ExecutorError."""
+        if self.dead.is_set():
+            raise ExecutorError("the jail has ended", hint=self._said() or None)
+        self._last += 1
+        self.used = True
+        number = self._last
+        try:
+            line = self.lines[number] = (LocalLine if self._isolated.passes_fds else RelayedLine)(self, number)
+        except OSError as error:
+            raise ExecutorError(f"a sandbox did not start: {error}") from None
+        try:
+            await asyncio.wait_for(line.open(), seconds)
+            if self._isolated.account is not None:
+                line.account = self._isolated.account(line.pid)
+        except (OSError, TimeoutError, EOFError) as error:
+            await line.end()
+            why, hint = devices.trouble() or (error or "it was not ready in time", self._said() or None)
+            raise ExecutorError(f"a sandbox did not start: {why}", hint=hint) from None
+        except BaseException:
+            await line.end()
+            raise
+        return line
+
+    def tell(self, message: dict[str, Any], blob: bytes = b"", fds: tuple[int, ...] = ()) -> None:
+        """Send the zygote a message."""
+        if self.dead.is_set():
+            raise EOFError("the jail has ended")
+        if fds:
+            with _more_in_flight():
+                socket.send_fds(self._isolated.socket, [encode(message, blob)], fds)
+        else:
+            self._transport.write(encode(message, blob))
+
+    def unread(self) -> int:
+        """Bytes that wait for the zygote to read them."""
+        return self._transport.get_write_buffer_size()
+
+    async def kill(self, line: Line) -> None:
+        """End a sandbox, and with it everything in it; the whole jail if that does not work at once."""
+        with contextlib.suppress(EOFError):
+            self.tell({"kill": line.number})
+        try:
+            await asyncio.wait_for(asyncio.shield(line.gone), _PATIENCE)
+        except TimeoutError:
+            log.warning("jail_killed", why="its zygote did not end a sandbox")
+            await self.end()
+
+    async def end(self) -> None:
+        """End the jail and everything in it."""
+        if self._ending is None:
+            self._ending = asyncio.ensure_future(self._end())
+        await asyncio.shield(self._ending)
+
+    async def _end(self) -> None:
+        try:
+            await self._isolated.kill()
+        finally:
+            self.connection_lost(None)
+            if hasattr(self, "_transport"):
+                self._transport.close()
+            else:
+                self._isolated.socket.close()
+            for line in list(self.lines.values()):
+                await line.end()
+
+    def _said(self) -> str:
+        return self._isolated.said().strip()[-2000:]
+
+    # What comes from the zygote
+
+    def data_received(self, data: bytes) -> None:
+        if self._isolated.unwrap is not None:
+            data = self._isolated.unwrap(data)
+        try:
+            for message, blob in self._frames.feed(data):
+                self._heard(message, blob)
+        except (BadFrame, KeyError) as error:
+            log.warning("jail_killed", why=f"its zygote sent {error}")
+            self._ending = self._ending or asyncio.ensure_future(self._end())
+
+    def _heard(self, message: dict[str, Any], blob: bytes) -> None:
+        if "hello" in message:
+            self._hello.set_result(message["hello"])
+            return
+        kind, number = next((k, message[k]) for k in ("from", "printed", "failed", "gone") if k in message)
+        if (line := self.lines.get(number)) is None:
+            return
+        if kind == "from":
+            line.received(blob)
+        elif kind == "printed":
+            line.printed(blob)
+        elif kind == "failed":
+            line.lost(1, str(message["why"]))
+        elif kind == "gone":
+            line.lost(int(message["code"]))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.dead.set()
+        if not self._hello.done():
+            self._hello.set_exception(EOFError("the jail has ended"))
+            self._hello.exception()
+        for line in list(self.lines.values()):
+            line.lost(-9, "the jail has ended")

@@ -1,0 +1,132 @@
+"""Probes: small programs by which an executor proves on this machine that it isolates.
+
+Each probe opens something on the host for its time (a listener, a file, a process) that the program looks for with all that
+Python has. What counts is what the host sees, and only then what the program says. A probe costs milliseconds; all of them
+together are over in seconds, also where nothing holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from doorward.compat.aliases import Aliases
+from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName, Unsupported
+from doorward.model.types import Artefact, Ended, Failure, File, Limits, Program
+
+from doorward_jail.trial import Trial
+from doorward_jail.trials import TRIALS
+
+if TYPE_CHECKING:
+    from doorward.model.drivers import Executor
+
+REFUSED = ("ModuleNotFoundError", "NameError", "AttributeError", "NotImplementedError", "TypeError", "SyntaxError")
+"""How an interpreter refuses what it does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """What came of a probe. `held`: whether the isolation did; None: the executor's language has no words for the attempt.
+    `says` is a sentence, `ms` what it took."""
+
+    probe: str
+    held: bool | None
+    says: str
+    ms: float
+
+
+async def probe(executor: Executor, limits: Limits) -> list[Probed]:
+    """Run every probe in sandboxes of this executor, with the limits that runs have.
+
+    Raises: ExecutorError if it runs nothing at all.
+    """
+    await _run(executor, Program("1 + 1", description="probe", limits=limits), limits.timeout)
+    results = []
+    token = f"doorward-{secrets.token_hex(8)}"
+    with _environment(token):
+        for name, make in TRIALS.items():
+            started = time.perf_counter()
+            with make(token, limits) as trial:
+                held, says = await _try(executor, trial, limits)
+            results.append(Probed(name, held, says, round((time.perf_counter() - started) * 1000, 1)))
+    return results
+
+
+def summary(results: Sequence[Probed]) -> str:
+    """What held, and what there was no way to try, in a line."""
+    held = [r.probe for r in results if r.held]
+    wordless = [r.probe for r in results if r.held is None]
+    parts = [f"holds: {', '.join(held)}" if held else "", f"has no way to try: {', '.join(wordless)}" if wordless else ""]
+    return "; ".join(filter(None, parts))
+
+
+async def _try(executor: Executor, trial: Trial, limits: Limits) -> tuple[bool | None, str]:
+    value: Any = None
+    error: DoorwardError | Failure | None = None
+    program = Program(trial.code, trial.params, "probe", limits=replace(limits, timeout=trial.seconds))
+    try:
+        ended = await _run(executor, program, trial.seconds)
+        value, error = ended.value, ended.error
+    except DoorwardError as raised:
+        error = raised
+    wrong = trial.judge(value, error)
+    if wrong:
+        return False, wrong
+    if isinstance(error, Unsupported) or (isinstance(error, Failure) and error.type in REFUSED):
+        return None, f"cannot be tried: {error.message}"
+    if isinstance(error, DoorwardError) and not (isinstance(error, LimitExceeded) and trial.limit in error.message):
+        return False, f"the probe did not come to its end: {error.message}"
+    return True, trial.well
+
+
+async def _run(executor: Executor, program: Program, seconds: float) -> Ended:
+    """One program in a sandbox of its own. Raises: DoorwardError; LimitExceeded at the deadline."""
+    program = replace(program, deadline=time.monotonic() + seconds)
+    with anyio.move_on_after(seconds):
+        sandbox = await executor.open(program)
+        try:
+            return await sandbox.run(program, _NoDoor())
+        finally:
+            with anyio.CancelScope(shield=True):
+                await sandbox.close()
+    raise LimitExceeded(f"the run took more than {seconds:g} s")
+
+
+class _NoDoor:
+    """A door with nothing behind it."""
+
+    def members(self, server: str) -> None:
+        return None
+
+    async def call(self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        raise UnknownName("a probe calls nothing")
+
+    def stub(self, server: str, names: Sequence[str]) -> str:
+        return ""
+
+    def aliases(self, code: str, *, everything: bool = False) -> Aliases:
+        return Aliases()
+
+    def print(self, text: str) -> bool:
+        return True
+
+    def open(self, uri: str) -> File:
+        raise InvalidArguments("a probe opens nothing")
+
+    def keep(self, content: bytes, type: str, name: str = "") -> Artefact:
+        return Artefact("", type, len(content))
+
+
+@contextlib.contextmanager
+def _environment(token: str) -> Iterator[None]:
+    os.environ["DOORWARD_PROBE"] = token
+    try:
+        yield
+    finally:
+        del os.environ["DOORWARD_PROBE"]

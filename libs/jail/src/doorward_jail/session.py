@@ -1,0 +1,291 @@
+"""The host's end of a sandbox that runs programs: what it asks is answered through the door, what it says is not trusted."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import contextlib
+import mimetypes
+import re
+import signal
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from doorward.calls.artefacts import PREFIX
+from doorward.model.drivers import Door
+from doorward.model.errors import ApiError, DoorwardError, InvalidArguments, LimitExceeded, SandboxDied, ToolError
+from doorward.model.types import Ended, Failure, File, Frame, Limits, Program
+from doorward.runs import program_text
+
+from doorward_jail.connection import Line, first_of
+
+if TYPE_CHECKING:
+    from doorward_jail.pool import Pool
+
+_FLOOD = 64
+"""Times the limit of output after which a program is ended: until then what is too much is dropped."""
+
+_FEWER = "Make fewer calls: end the program when they are refused, and ask for many things at once."
+
+_ERRORS = 1000
+_TEXT = 8000
+_NAME = 200
+
+
+class JailSandbox:
+    """A `Sandbox` in a jail: one line to one sandbox."""
+
+    def __init__(self, line: Line, limits: Limits, pool: Pool) -> None:
+        self._line = line
+        self._limits = limits
+        self._pool = pool
+        self._ending: asyncio.Future[None] | None = None
+        self._clean = False
+        self._untouched = True  # nothing has been heard of a program in it
+        self._door: Door
+        self._asked: set[asyncio.Task[None]] = set()
+        self._done: asyncio.Future[dict[str, Any]]
+        self._room = 0
+        self._decoder: codecs.IncrementalDecoder
+        self._left_to_ask = 0
+
+    async def run(self, program: Program, door: Door) -> Ended:
+        """See `doorward.Sandbox.run`."""
+        line, loop = self._line, asyncio.get_running_loop()
+        self._door, self._done, self._room = door, loop.create_future(), _FLOOD * self._limits.output
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a character may come in two pieces
+        line.heard, line.print = self._heard, self._print
+        self._left_to_ask = self._limits.questions  # refused calls among them: they cost the host time as well
+        line.begin(self._limits.result + 2**20)
+        try:
+            message, blob = _run(program, door)
+            line.send(message, blob)
+            await first_of(self._done, line.gone)
+            await line.all_read()
+            if self._untouched and line.jail.dead.is_set():
+                return await self._in_another(program, door)
+            if self._done.done():
+                self._clean = True
+                return await self._ended(self._done.result())
+            raise await self._died(program.limits)
+        except asyncio.CancelledError:
+            self._clean = False
+            await self.close()
+            raise
+        finally:
+            line.heard, line.print = _deaf, _deaf
+            for task in self._asked:
+                task.cancel()
+
+    async def _in_another(self, program: Program, door: Door) -> Ended:
+        """The sandbox was dead before it did anything, as one that waits may be when its engine restarts: run it in a new one."""
+        self._untouched = False
+        self._line = await self._pool.instead_of(self._line)
+        return await self.run(program, door)
+
+    async def close(self) -> None:
+        """End it and everything in it. Idempotent: who is cancelled while it waits here may wait again. After a run that came to
+        its end nobody waits."""
+        if self._ending is None:
+            self._ending = self._pool.left(self._line, at_once=not self._clean)
+        if not self._clean:
+            await asyncio.shield(self._ending)
+
+    # What comes from the sandbox
+
+    def _heard(self, message: dict[str, Any], blob: bytes) -> None:
+        self._untouched = False
+        try:
+            if "began" in message:
+                return
+            if "done" in message:
+                if not isinstance(message["done"], dict):
+                    raise TypeError("an end that is no object")
+                if not self._done.done():
+                    self._done.set_result(message["done"])
+            elif "artefact" in message:
+                name = _text(message["artefact"], -_NAME)
+                self._door.keep(blob, mimetypes.guess_type(name)[0] or "application/octet-stream", name)
+            elif self._left_to_ask <= 0:
+                asked, calls = self._limits.questions, self._limits.calls
+                self._line.break_off(
+                    f"the program turned to its host more than {asked} times, far beyond its limit of {calls} calls", _FEWER
+                )
+            else:
+                self._left_to_ask -= 1
+                task = asyncio.ensure_future(self._answer(int(message["id"]), message))
+                self._asked.add(task)
+                task.add_done_callback(self._asked.discard)
+        except LimitExceeded as error:
+            self._door.print(f"[{error}]\n")
+        except (KeyError, TypeError, ValueError, OverflowError) as error:  # int() of what JSON calls Infinity overflows
+            self._line.break_off(f"it sent {type(error).__name__}: {error}")
+
+    async def _answer(self, number: int, message: Mapping[str, Any]) -> None:
+        blob = b""
+        answer: dict[str, Any] = {"id": number}
+        try:
+            match message:
+                case {"call": str(function), "args": list(args), "kwargs": dict(kwargs)}:
+                    value = await self._door.call(function, args, kwargs)
+                    if isinstance(value, bytes):
+                        blob = value
+                    else:
+                        answer["value"] = value
+                case {"members": str(server)}:
+                    names = self._door.members(server)
+                    answer["value"] = names if names is None else list(names)
+                case {"file": str(uri)}:
+                    file = self._door.open(uri)
+                    answer["name"], blob = _file_name(file, uri), file.content
+                case _:
+                    self._line.break_off("it asked what nobody understands")
+                    return
+        except DoorwardError as error:
+            answer["error"] = _told(error)
+        with contextlib.suppress(EOFError):
+            await self._line.send_answer(answer, blob)
+
+    def _print(self, data: bytes) -> None:
+        self._untouched = False
+        self._room -= len(data)
+        if self._room < 0:
+            self._line.break_off(f"the program printed more than {_FLOOD} times the limit of {self._limits.output} bytes", "Print less.")
+        else:
+            self._door.print(self._decoder.decode(data))
+
+    # How it ended
+
+    async def _ended(self, done: Mapping[str, Any]) -> Ended:
+        match done:
+            case {"error": dict(error)}:
+                failure = _failure(error)
+                reached = await self._reached()
+                if failure.type == "MemoryError" or "memory" in reached:
+                    raise _too_much_memory(self._limits)
+                if "processes" in reached:
+                    failure = replace(failure, hint=f"The limit of {self._limits.processes} processes and threads was reached.")
+                return Ended(error=failure)
+            case {"bytes": int(size)}:
+                hint = "Filter or aggregate in the program, or write a file into ./out."
+                raise LimitExceeded(f"the value has {size} bytes, more than {self._limits.result}", hint=hint)
+            case _:
+                return Ended(value=done.get("value"))
+
+    async def _died(self, limits: Limits) -> DoorwardError:
+        """Why the sandbox ended while the program ran."""
+        code = self._line.gone.result()
+        if "memory" in await self._reached():
+            return _too_much_memory(limits)
+        if self._line.hint:
+            return LimitExceeded(self._line.why, hint=self._line.hint)
+        if self._line.why:
+            return SandboxDied(f"the sandbox was ended: {self._line.why}")
+        if code < 0:
+            with contextlib.suppress(ValueError):
+                return SandboxDied(f"the sandbox died of {signal.Signals(-code).name}", hint="The program crashed its interpreter.")
+        return SandboxDied(f"the program ended its process with code {code}", hint="Set `result` and let the program come to its end.")
+
+    async def _reached(self) -> list[str]:
+        return await self._line.account.reached() if self._line.account else []
+
+
+def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
+    """The frame that hands a program over."""
+    code, inputs = program_text.bind(program.code.removeprefix("\ufeff"), program.params)
+    words = set(re.findall(r"\w+", code))
+    mentioned = {}
+    for word in words:
+        if names := door.members(word):
+            mentioned[word] = [name for name in names if name in words]
+    files: dict[str, int] = {}
+    given: dict[str, str] = {}
+    blob = b""
+    for name, value in inputs.items():
+        if isinstance(value, str) and value.startswith(PREFIX):
+            file = door.open(value)
+            path = _other_than(files, _file_name(file, value))
+            files[path] = len(file.content)
+            blob += file.content
+            given[name] = value
+            inputs[name] = f"in/{path}"
+    aliases = door.aliases(code)
+    about = {
+        "code": code,
+        "before": aliases.before,
+        "aliases": dict(aliases.modules),
+        "awaited": sorted(_awaited(code)),
+        "sets_result": program_text.sets_result(code),
+        "inputs": inputs,
+        "given": given,
+        "mentioned": mentioned,
+        "files": files,
+        "most": program.limits.result,
+    }
+    return {"run": about}, blob
+
+
+def _awaited(code: str) -> set[tuple[int, int]]:
+    try:
+        return program_text.awaited(code)
+    except DoorwardError:
+        return set()
+
+
+def _file_name(file: File, uri: str) -> str:
+    """A plain name for a file in ./in."""
+    name = re.sub(r"[^\w.-]+", "_", file.name.rpartition("/")[2]).strip("._")
+    return name or uri.removeprefix(PREFIX)[:12].strip("-_") + (mimetypes.guess_extension(file.type.partition(";")[0]) or "")
+
+
+def _other_than(taken: Collection[str], name: str) -> str:
+    """The name, with a number before it if there is such a file already."""
+    given, number = name, 1
+    while given in taken:
+        number += 1
+        given = f"{number}-{name}"
+    return given
+
+
+def _told(error: DoorwardError) -> dict[str, Any]:
+    """What a program is told of a call that failed."""
+    if not isinstance(error, ApiError):
+        kinds = [kind.__name__ for kind in (InvalidArguments, ToolError) if isinstance(error, kind)]
+        return {"type": kinds[0] if kinds else "DoorwardError", "message": error.message}
+    return {"type": "ApiError", "message": error.message, "status": error.status, "body": error.body, "retry_after": error.retry_after}
+
+
+def _failure(error: Mapping[str, Any]) -> Failure:
+    """What a sandbox says of an error, as far as it is of the right types and sizes."""
+    frames = error.get("frames")
+    shown = tuple(
+        Frame(line, _text(frame["function"], 100))
+        for frame in (frames if isinstance(frames, list) else [])[-20:]
+        if isinstance(frame, dict) and (line := _line(frame.get("line"))) and "function" in frame
+    )
+    return Failure(
+        "program",
+        _text(error.get("type"), _ERRORS) or "Error",
+        _text(error.get("message"), _TEXT),
+        _line(error.get("line")),
+        shown,
+    )
+
+
+def _line(value: Any) -> int | None:
+    """A line's number that can be one."""
+    return value if type(value) is int and 0 < value < 2**31 else None
+
+
+def _text(value: Any, most: int) -> str:
+    """At most so much of a text that is one, of its end if that is negative: that of anything else could take long to make."""
+    return (value[:most] if most > 0 else value[most:]) if isinstance(value, str) else ""
+
+
+def _too_much_memory(limits: Limits) -> LimitExceeded:
+    return LimitExceeded(f"the program needed more memory than its limit of {limits.memory // 2**20} MiB", hint="Work on smaller pieces.")
+
+
+def _deaf(*args: object) -> None:
+    """Nobody listens: the run is over."""

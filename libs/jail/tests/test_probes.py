@@ -1,0 +1,186 @@
+"""Probes tell an executor that isolates from one that does not, and the command line shows what they found."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doorward import Capabilities, Door, Ended, ExecutorError, Failure, LimitExceeded, Limits, PluginContext, Program, Settings, bind
+from doorward_jail import trials_of_limits
+from doorward_jail.probes import probe, summary
+from doorward_testing import Cli
+
+LIMITS = Limits(memory=64 * 2**20, processes=16)
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the executor below, which isolates nothing, is for Linux")
+
+
+class Bare:
+    """An executor that isolates nothing: a plain process, whose children are left alone at its deadline. For these tests only."""
+
+    Settings = Settings
+
+    def __init__(self, context: PluginContext) -> None:
+        pass
+
+    def capabilities(self) -> Capabilities:
+        return Capabilities("Python", "none: for tests", packages=["pandas"], limits={"time": "host"})
+
+    async def check(self) -> list[str]:
+        return ["a plain process"]
+
+    async def build(self, tell: Callable[[str], None]) -> str:
+        tell("pulling nothing")
+        return "made nothing of 0 bytes"
+
+    async def open(self, program: Program, *, session: bool = False) -> Bare:
+        return self
+
+    async def run(self, program: Program, door: Door) -> Ended:
+        code, params = bind(program.code, program.params)
+        code = "\n".join([*(f"{name} = {value!r}" for name, value in params.items()), "result = None", code, "import json, sys"])
+        with tempfile.TemporaryFile() as out:  # no pipe: children would keep it open
+            code += "\njson.dump(result, sys.stdout)"
+            process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=out, stderr=out, start_new_session=True)
+            try:
+                await process.wait()
+            except asyncio.CancelledError:
+                process.kill()
+                await process.wait()
+                raise
+            finally:
+                if "MOST" in program.params:
+                    with contextlib.suppress(OSError):
+                        os.killpg(process.pid, signal.SIGKILL)
+            out.seek(0)
+            said = out.read().decode()
+        if process.returncode:
+            return Ended(error=Failure("program", said.splitlines()[-1].partition(":")[0], said))
+        return Ended(json.loads(said))
+
+    async def close(self) -> None:
+        pass
+
+
+class Dying(Bare):
+    """Runs `1 + 1`, and dies of everything else."""
+
+    async def run(self, program: Program, door: Door) -> Ended:
+        if program.code != "1 + 1":
+            raise ExecutorError("it died")
+        return Ended(2)
+
+
+class Holding(Bare):
+    """What the host sees of an executor that holds: nothing; limits end what they should."""
+
+    async def run(self, program: Program, door: Door) -> Ended:
+        match program.params:
+            case {"MIB": _}:
+                raise LimitExceeded("the program needed more memory than its limit of 64 MiB")
+            case {"MOST": _}:
+                raise LimitExceeded("the program started more processes than its limit")
+            case {"NAME": _, **others} if not others:
+                await asyncio.sleep(60)
+        return Ended([])
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trials_of_limits, "DEADLINE", 0.3)
+
+
+@pytest.mark.anyio
+async def test_nothing_holds_without_isolation() -> None:
+    """Every probe finds what it looks for, and says what. Nothing of it stays on the host."""
+    before = {*Path("/tmp").glob("doorward-*")}
+    found = {p.probe: p for p in await probe(Bare(None), LIMITS)}  # type: ignore[arg-type]
+    assert {name for name, p in found.items() if p.held is not False} == set()
+    assert "port of the host" in found["network"].says
+    assert "/canary" in found["host files"].says
+    assert "on the host" in found["writing outside"].says
+    assert "killed" in found["other processes"].says
+    assert "variable" in found["environment"].says
+    assert "its limit is 64 MiB" in found["memory"].says
+    assert "its limit is 16" in found["processes"].says
+    assert "lived on" in found["deadline"].says
+    assert "DOORWARD_PROBE" not in os.environ
+    assert {*Path("/tmp").glob("doorward-*")} - before == set()
+
+
+@pytest.mark.anyio
+async def test_what_holds_is_told() -> None:
+    """Also in one line; a limit that ends its probe holds."""
+    found = await probe(Holding(None), LIMITS)  # type: ignore[arg-type]
+    assert [p for p in found if not p.held] == []
+    assert summary(found).startswith("holds: network, host files, ")
+    assert summary([replace(found[0], held=None)]) == "has no way to try: network"
+
+
+@pytest.mark.anyio
+async def test_an_end_that_is_no_limit_is_no_proof() -> None:
+    """A sandbox that dies of a probe has not shown that it holds."""
+    found = await probe(Dying(None), LIMITS)  # type: ignore[arg-type]
+    assert {p.held for p in found} == {False}
+    assert all("it died" in p.says for p in found)
+
+
+def test_the_command(project: Cli, doorward_host: Any) -> None:
+    """`doorward sandbox` lists, builds and probes executors, and ends with 1 if isolation does not hold."""
+    doorward_host.install("executor", "bare", Bare)
+    doorward_host.install("executor", "holding", Holding)
+    doorward_host.write('executor = ["holding"]\nplugins = []\n[limits]\nmemory = "64MiB"\nprocesses = 16')
+    rows = {row["executor"]: row for row in project("sandbox", "list", "--json").json["executors"]}
+    assert {name: row["used"] for name, row in rows.items()} == {"holding": True, "bare": False, "inprocess": False}
+    assert (rows["bare"]["packages"], rows["bare"]["limits"]) == (["pandas"], {"time": "host"})
+    assert "bare\tno\tPython\tnone: for tests\tpandas\ttime: host\n" in project("sandbox", "list").out
+
+    built = project("sandbox", "build", "bare")
+    assert (built.code, built.out, built.err) == (0, "bare: made nothing of 0 bytes\n", "pulling nothing\n")
+    assert project("sandbox", "build", "inprocess", "--json").json == {"built": {"inprocess": "has nothing to build"}}
+
+    held = project("sandbox", "probe")
+    assert held.code == 0
+    assert held.out.startswith("holding · a plain process\n✓ network: neither a listener")
+    ended = project("sandbox", "probe", "bare", "--json")
+    about = ended.json["executors"][0]
+    assert (ended.code, ended.json["ok"], about["ok"], about["uses"]) == (1, False, False, ["a plain process"])
+    assert about["probes"][0].keys() == {"probe", "held", "says", "ms"}
+    assert "✗ deadline: " in project("sandbox", "probe", "bare").out
+
+    doorward_host.install("executor", "sick", type("Sick", (Bare,), {"check": _sick}))
+    ended = project("sandbox", "probe", "sick")
+    assert (ended.code, "it is not there\n    Install it." in ended.out) == (1, True)
+    ended = project("sandbox", "probe", "nope")
+    assert (ended.code, "Installed: bare, holding, inprocess, sick." in ended.err + ended.out) == (1, True)
+
+
+@pytest.mark.parametrize("action", ["probe", "build"])
+def test_the_command_without_an_executor(project: Cli, doorward_host: Any, action: str) -> None:
+    """As `doctor` says it: nothing is no success."""
+    doorward_host.write("executor = []\nplugins = []")
+    ended = project("sandbox", action)
+    assert (ended.code, "no executor" in ended.err, "Installed but not configured: inprocess" in ended.err) == (1, True, True)
+
+
+async def _sick(self: Any) -> list[str]:
+    raise ExecutorError("it is not there", hint="Install it.")
+
+
+def test_doctor_shows_what_holds(project: Cli, doorward_host: Any) -> None:
+    """What each executor uses, then one line of what held; what did not, with its sentence."""
+    doorward_host.install("executor", "bare", Bare)
+    doorward_host.install("executor", "holding", Holding)
+    doorward_host.write('executor = ["holding", "bare"]\nplugins = []\n[limits]\nmemory = "64MiB"\nprocesses = 16')
+    out = project("doctor").out
+    assert "✓ executor holding: a plain process\n✓ executor holding holds: network, " in out
+    assert "✗ executor bare does not hold: network\n    a program reached a port of the host" in out

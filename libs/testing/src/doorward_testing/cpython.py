@@ -1,0 +1,77 @@
+"""The tests that every executor of full CPython must pass, beside those of `ExecutorConformance`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from doorward.model.types import File
+
+from doorward_testing.door import Door
+from doorward_testing.executors import ExecutorConformance, program_of
+from doorward_testing.full_python import ERRORS, STUBBORN, VALUES
+
+
+class FullPythonConformance(ExecutorConformance):
+    """For executors of CPython with files and threads. Override `executor`: a fresh instance."""
+
+    @pytest.mark.anyio
+    async def test_full_python(self, host: Any) -> None:
+        """What Python can, it can here."""
+        all_ended = await self.each(host, [code for code, _ in VALUES.values()])
+        told = zip(VALUES.items(), all_ended, strict=True)
+        assert {what: ended for (what, (_, value)), (ended, _) in told if (ended.error, ended.value) != (None, value)} == {}
+
+    @pytest.mark.anyio
+    async def test_errors_of_full_python(self, host: Any) -> None:
+        """An error has its own type, and its line in the agent's code."""
+        all_ended = await self.each(host, [code for code, *_ in ERRORS.values()])
+        told = zip(ERRORS.items(), all_ended, strict=True)
+        assert {what: ended for (what, (_, *error)), (ended, _) in told if [ended.error.type, ended.error.line] != error} == {}
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("what", STUBBORN)
+    async def test_stubborn_programs_are_over(self, host: Any, what: str) -> None:
+        """Cancelled, they end as the others do."""
+        await self.cancelled(host, STUBBORN[what])
+
+    @pytest.mark.anyio
+    async def test_files_that_a_program_leaves(self, host: Any) -> None:
+        """What is in ./out at the end has gone to the door, also of a run that failed; what is elsewhere has not."""
+        code = "open('x.txt', 'w').write('no')\nopen('out/a.csv', 'w').write('1,2')\nopen('out/b.png', 'wb').write(bytes(range(256)))\n"
+        for end in ("5", "1 / 0"):
+            _, door = await self.run(host, code + end)
+            assert sorted(door.kept) == [("a.csv", "text/csv", b"1,2"), ("b.png", "image/png", bytes(range(256)))]
+
+    @pytest.mark.anyio
+    async def test_files_that_a_program_is_given(self, host: Any) -> None:
+        """A parameter that is the URI of an artefact is the path of that file; `doorward.path` fetches any other."""
+        door = Door()
+        door.files = {f"doorward://results/{n}": File(f"{n},2".encode(), "text/csv", "report.csv") for n in ("one", "two")}
+        code = "import doorward\ndata = ''\nresult = [data, open(data).read(), open(doorward.path(other['uri'])).read()]"
+        params = {"data": "doorward://results/one", "other": {"uri": {"artefact": "doorward://results/two"}}}
+        ended, _ = await self.run(host, code, door=door, params=params)
+        assert ended.error is None, ended.error
+        assert ended.value[1:] == ["one,2", "two,2"]
+        assert ended.value[0] == "in/report.csv"
+
+    @pytest.mark.anyio
+    async def test_nothing_is_left_for_the_next(self, host: Any) -> None:
+        """Neither files, nor changes of modules, nor processes."""
+        executor = self.executor(host)
+        leave = "import builtins, json, os, sys\njson.left = builtins.left = 1\nsys.modules['left'] = json\n" + (
+            "for f in ('/tmp/left', 'left', 'out/left'): open(f, 'w').close()\nos.environ['LEFT'] = '1'"
+        )
+        look = "import builtins, json, os, sys\n" + (
+            "result = [hasattr(json, 'left'), hasattr(builtins, 'left'), 'left' in sys.modules, 'LEFT' in os.environ,\n"
+            "  *[os.path.exists(f) for f in ('/tmp/left', 'left', 'out/left')]]"
+        )
+        try:
+            for code, value in ((leave, None), (look, [False] * 7)):
+                sandbox = await executor.open(program_of(code))
+                ended = await sandbox.run(program_of(code), Door())
+                assert ended.error is None, ended.error
+                assert ended.value == value
+                await sandbox.close()
+        finally:
+            await executor.close()

@@ -1,0 +1,283 @@
+"""The tests that every executor must pass: inherit `ExecutorConformance`, and say how to make yours."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from doorward.model.errors import LimitExceeded, Unsupported
+from doorward.model.types import File, Limits, Program
+
+from doorward_testing import programs
+from doorward_testing.door import Door
+
+
+class ExecutorConformance:
+    """For executors. Override `executor`: a fresh instance. For one of CPython, with files and threads, inherit
+    `FullPythonConformance`."""
+
+    @pytest.fixture
+    def anyio_backend(self) -> str:
+        return "asyncio"
+
+    def executor(self, host: Any) -> Any:
+        raise NotImplementedError
+
+    async def run(self, host: Any, code: str, *, door: Door | None = None, **program: Any) -> tuple[Any, Door]:
+        """How a program ends in a fresh sandbox, and the door that it was given."""
+        executor, door = self.executor(host), door or Door()
+        asked = program_of(code, **program)
+        try:
+            sandbox = await executor.open(asked)
+            try:
+                return await sandbox.run(asked, door), door
+            finally:
+                await sandbox.close()
+        finally:
+            await executor.close()
+
+    async def each(self, host: Any, codes: Sequence[str], **program: Any) -> list[tuple[Any, Door]]:
+        """The same for many programs, a few at a time, in sandboxes of one executor: most of a test would be its start."""
+        executor, slots = self.executor(host), asyncio.Semaphore(4)
+
+        async def one(code: str) -> tuple[Any, Door]:
+            async with slots:
+                asked, door = program_of(code, **program), Door()
+                sandbox = await executor.open(asked)
+                try:
+                    return await sandbox.run(asked, door), door
+                finally:
+                    await sandbox.close()
+
+        try:
+            return await asyncio.gather(*map(one, codes))
+        finally:
+            await executor.close()
+
+    async def value_of(self, host: Any, code: str, **program: Any) -> Any:
+        """The value of a program that must succeed."""
+        ended, _ = await self.run(host, code, **program)
+        assert ended.error is None, ended.error
+        return ended.value
+
+    @pytest.mark.anyio
+    async def test_value(self, host: Any) -> None:
+        """The value is `result` if it is set, else the last expression."""
+        values = {"1 + 1": 2, "result = [1]\n2": [1], "x = 1": None, "{'a': (1, 2)}['a'][1]": 2}
+        for (code, value), (ended, _) in zip(values.items(), await self.each(host, list(values)), strict=True):
+            assert (ended.error, ended.value) == (None, value), code
+
+    @pytest.mark.anyio
+    async def test_calls(self, host: Any) -> None:
+        """Catalog functions are called plainly or awaited, imported as module or by name."""
+        codes = [
+            "import calc\ncalc.add(1, b=2)",
+            "from calc import add\nadd(1, 2)",
+            "import calc\nawait calc.add(1, 2)",
+            "import asyncio, calc\nsum(await asyncio.gather(calc.add(1), calc.add(2)))",
+        ]
+        for code, (ended, door) in zip(codes, await self.each(host, codes), strict=True):
+            assert (ended.error, ended.value) == (None, 3), code
+            assert door.made >= 1, code
+
+    @pytest.mark.anyio
+    async def test_the_error_of_an_api_can_be_caught(self, host: Any) -> None:
+        """As `doorward.ApiError`, however it is named, with its status, body and retry_after; no other error is caught by it."""
+        for code, (ended, _) in zip(programs.CATCHING, await self.each(host, programs.CATCHING), strict=True):
+            assert (ended.error, ended.value) == (None, [429, 1.5]), code
+
+    @pytest.mark.anyio
+    async def test_an_error_of_an_api_that_is_not_handled(self, host: Any) -> None:
+        """It says so, with the agent's lines, also where it was caught and raised again."""
+        for code, (ended, _) in zip(programs.RAISING, await self.each(host, programs.RAISING), strict=True):
+            assert (ended.error.type, ended.error.message) == ("ApiError", "calc.fail answered 404"), code
+            assert code.splitlines()[ended.error.line - 1].startswith("    "), code
+            assert all("__" not in frame.function for frame in ended.error.frames), code
+
+    @pytest.mark.anyio
+    async def test_the_error_of_a_tool(self, host: Any) -> None:
+        """As `doorward.ToolError`, whose text is the tool's; it is no ApiError, nor the other way round."""
+        codes = [*programs.OF_TOOLS, *programs.RAISING_OF_TOOLS]
+        for code, (ended, _) in zip(codes, await self.each(host, codes), strict=True):
+            if code in programs.OF_TOOLS:
+                assert (ended.error, ended.value) == (None, "the tool says no"), code
+            else:
+                assert (ended.error.type, ended.error.message) == ("ToolError", "the tool says no"), code
+                assert ended.error.line >= 3, code  # where it was called, or caught and raised again
+
+    @pytest.mark.anyio
+    async def test_programs_of_other_systems(self, host: Any) -> None:
+        """Their names for servers, functions and helpers mean ours, and never a program's own."""
+        for code, (ended, _) in zip(programs.OF_OTHERS, await self.each(host, programs.OF_OTHERS), strict=True):
+            assert (ended.error, ended.value) == (None, 3), code
+
+    @pytest.mark.anyio
+    async def test_a_function_can_be_handed_to_pages(self, host: Any) -> None:
+        """As itself or by its name."""
+        ended, _ = await self.run(host, "import calc, doorward\n[doorward.pages(f, x=1)[0] for f in (calc.add, calc.add, 'calc.add')]")
+        assert ended.value == ["calc.add"] * 3
+
+    @pytest.mark.anyio
+    async def test_a_program_can_ask_what_there_is(self, host: Any) -> None:
+        """By `__doc__`, `dir` and `help`: of a server, its functions, `doorward` and what is in it."""
+        for (code, value), (ended, _) in zip(programs.ASKING.items(), await self.each(host, list(programs.ASKING)), strict=True):
+            assert (ended.error, ended.value) == (None, value), code
+        ended, door = await self.run(host, programs.HELP)
+        told = [f"what {name} is" for name in ("doorward.pages", "doorward.path", "calc.add", "doorward")]
+        assert (ended.error, door.printed.splitlines()) == (None, told)
+
+    @pytest.mark.anyio
+    async def test_a_file_is_read_without_files(self, host: Any) -> None:
+        """`doorward.read` answers with a value, or with bytes as they are, called or awaited."""
+        door = Door()
+        door.files = {"doorward://results/1": File(bytes(range(256)), "image/png")}
+        code = "import doorward\nfile = {'artefact': 'doorward://results/1'}\n[doorward.read(file), (await doorward.read(file))[:3]]"
+        ended, _ = await self.run(host, code, door=door)
+        assert (ended.error, ended.value) == (None, [bytes(range(256)), b"\0\1\2"])
+
+    @pytest.mark.anyio
+    async def test_items_and_pages_in_loops(self, host: Any) -> None:
+        """Plain loops and `async for`, over what is there at once."""
+        for code, (ended, _) in zip(programs.PAGING, await self.each(host, programs.PAGING), strict=True):
+            assert (ended.error, ended.value) == (None, 2), code
+
+    @pytest.mark.anyio
+    async def test_a_reply_has_value_status_and_headers(self, host: Any) -> None:
+        """Read as attributes or by keys; as the value of a program it is an object of the three."""
+        for code, (ended, _) in zip(programs.REPLYING, await self.each(host, programs.REPLYING), strict=True):
+            assert (ended.error, ended.value) == (None, [3, 201, "/sums/7"]), code
+        whole = await self.value_of(host, "import calc, doorward\ndoorward.reply(calc.add, a=1)")
+        assert whole == {"value": 1, "status": 201, "headers": {"location": "/sums/7", "etag": '"7"'}}
+
+    @pytest.mark.anyio
+    async def test_parameters_are_data(self, host: Any) -> None:
+        """New values reach the program as they are, whatever characters they hold."""
+        value = 'C:\\new\n\'"""{x}'
+        ended, _ = await self.run(host, 'city: str = "London"\nresult = city', params={"city": value})
+        assert ended.value == value
+
+    @pytest.mark.anyio
+    async def test_error_has_the_agents_line(self, host: Any) -> None:
+        """An uncaught error says its type, message and line in the agent's own code; what was printed is kept."""
+        ended, door = await self.run(host, "print('before')\n\ndef f():\n    return 1 / 0\n\nf()")
+        assert (ended.error.type, ended.error.line) == ("ZeroDivisionError", 4)
+        assert "before" in door.printed
+
+    @pytest.mark.anyio
+    async def test_there_is_nothing_to_reach(self, host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Neither environment nor files of the host can be read."""
+        monkeypatch.setenv("HOST_CANARY", "x")
+        (secret := host.folder / "secret.txt").write_text("x")
+        for code in ("import os\nresult = os.environ['HOST_CANARY']", f"result = open({str(secret)!r}).read()"):
+            with contextlib.suppress(Unsupported):  # it has no files at all
+                assert (await self.run(host, code))[0].error is not None
+
+    @pytest.mark.anyio
+    async def test_memory_is_limited(self, host: Any) -> None:
+        """A program that takes all memory ends itself and nothing else."""
+        with pytest.raises(LimitExceeded, match="the program needed more memory than its limit of 64 MiB"):
+            await self.run(host, "x = [0] * 10\nwhile True:\n    x = x + x", limits=Limits(memory=64 * 2**20))
+
+    @pytest.mark.anyio
+    async def test_calls_are_made_at_the_same_time(self, host: Any) -> None:
+        """Calls handed to `asyncio.gather` are all under way before one is answered; values come in order."""
+        code = "import asyncio, calc\nresult = await asyncio.gather(*[calc.meet(n=50) for _ in range(50)])"
+        assert await self.value_of(host, code) == [50] * 50
+        code = "import asyncio, calc\nresult = await asyncio.gather(*[calc.wait(ms=ms) for ms in (60, 1, 30)])"
+        assert await self.value_of(host, code) == [60, 1, 30]
+
+    @pytest.mark.anyio
+    async def test_arguments_and_answers_are_what_they_are(self, host: Any) -> None:
+        """JSON of every kind passes the door unchanged, both ways."""
+        sent = [None, True, 0, -1.5, 2**53, "äöü😀 \x00\n\"'\\", [], {}, {"a b": [1, {"": None}]}, "x" * 300_000, list(range(10_000))]
+        came = await self.value_of(host, "import calc\nx = 0\n[calc.echo(one) for one in x]", params={"x": sent})
+        assert [(type(value), value) for value in came] == [(type(value), value) for value in sent]
+
+    @pytest.mark.anyio
+    async def test_whole_numbers_are_numbers_of_any_size(self, host: Any) -> None:
+        """One beyond 64 bits is a number to a program, and goes there and back as it is."""
+        code = "import calc\nn = calc.echo(-12 * 10**40)\n[n == -12 * 10**40, calc.echo([n]) == [n], calc.add(n, 1) - n]"
+        assert await self.value_of(host, code) == [True, True, 1]
+
+    @pytest.mark.anyio
+    async def test_prints_come_in_order(self, host: Any) -> None:
+        """All of it, also of many lines and of what has no end of line."""
+        ended, door = await self.run(
+            host, "import calc\nfor i in range(2000):\n    print(i)\ncalc.add(1)\nprint('ä', 'b', sep='-', end='.')"
+        )
+        assert ended.error is None
+        assert door.printed == "".join(f"{i}\n" for i in range(2000)) + "ä-b."
+
+    @pytest.mark.anyio
+    async def test_more_output_than_is_kept(self, host: Any) -> None:
+        """What goes beyond the limit is dropped, not what stood before it; the program ends as it would have."""
+        door = Door()
+        door.room = 1000
+        ended, _ = await self.run(host, "for i in range(3000): print(i)\n5", door=door, limits=Limits(output=1000))
+        assert ended.value == 5
+        assert door.printed.startswith("".join(f"{i}\n" for i in range(250)))
+
+    @pytest.mark.anyio
+    async def test_a_syntax_error_has_its_line(self, host: Any) -> None:
+        """Nothing of the program has run then."""
+        ended, door = await self.run(host, "print('x')\nx = = 1")
+        assert (ended.error.type, ended.error.line, door.printed) == ("SyntaxError", 2, "")
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("code", ["while True: pass", "import time\ntime.sleep(1000)", "import calc\ncalc.wait(ms=100000)"])
+    async def test_a_cancelled_run_is_over(self, host: Any, code: str) -> None:
+        """Soon, whatever it does; what it printed has come, and the next sandbox works."""
+        await self.cancelled(host, code)
+
+    async def cancelled(self, host: Any, code: str) -> None:
+        """A program that is cancelled is over within a few seconds, even on a busy machine."""
+        executor, door, program = self.executor(host), Door(), program_of(f"print('begun')\n{code}")
+        try:
+            sandbox = await executor.open(program)
+            running = asyncio.ensure_future(sandbox.run(program, door))
+            began = time.monotonic()
+            while "begun" not in door.printed and time.monotonic() - began < 60:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.3)
+            assert not running.done(), running.result()
+            cancelled = time.monotonic()
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            await sandbox.close()
+            assert time.monotonic() - cancelled < 20
+            assert "begun" in door.printed
+            again = await executor.open(program_of("1 + 1"))
+            assert (await again.run(program_of("1 + 1"), Door())).value == 2
+            await again.close()
+            await again.close()
+        finally:
+            await executor.close()
+
+    @pytest.mark.anyio
+    async def test_sessions(self, host: Any) -> None:
+        """Variables, functions and imports are there for the next run of a session, also after an error; not for another one."""
+        executor = self.executor(host)
+        if not executor.capabilities().sessions:
+            pytest.skip("it keeps no sessions")
+        try:
+            one, other = [await executor.open(program_of("1"), session=True) for _ in range(2)]
+            first = await one.run(program_of("import calc, json\nx = 40\ndef f(y): return calc.add(x, y)\nresult = 1"), Door())
+            assert first.value == 1
+            assert (await one.run(program_of("1 / 0"), Door())).error.type == "ZeroDivisionError"
+            assert (await one.run(program_of("x = x + 1\njson.dumps(f(1))"), Door())).value == "42"
+            assert (await one.run(program_of("y = 5"), Door())).value is None
+            assert (await other.run(program_of("x"), Door())).error.type == "NameError"
+            await one.close()
+            assert (await other.run(program_of("2"), Door())).value == 2
+            await other.close()
+        finally:
+            await executor.close()
+
+
+def program_of(code: str, **more: Any) -> Program:
+    return Program(code, deadline=time.monotonic() + 30, **more)

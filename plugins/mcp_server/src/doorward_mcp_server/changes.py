@@ -1,0 +1,77 @@
+"""Telling clients that a compile has changed what there is, in both eras of the protocol."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import anyio
+from doorward.gateway import Gateway
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ServerEvent,
+    ToolsListChanged,
+)
+
+LOOK_EVERY = 1.0
+"""Seconds between looks at the catalog, which another process may have written."""
+
+_MOST = 1000
+"""Connections of the older era that are told."""
+
+
+class Changes:
+    """Who wants to know: `listen` serves the streams that newer clients open (`subscriptions/listen`); clients of the
+    older era are told on the connection on which they once listed something."""
+
+    def __init__(self) -> None:
+        self._bus = InMemorySubscriptionBus()
+        self.listen = ListenHandler(self._bus)
+        self._sessions: OrderedDict[Any, Any] = OrderedDict()
+
+    def remember(self, ctx: Any) -> None:
+        """Somebody lists something."""
+        headers = getattr(ctx.request, "headers", None) or {}
+        key = headers.get("mcp-session-id")
+        if key not in self._sessions:
+            self._sessions[key] = ctx.session
+            while len(self._sessions) > _MOST:
+                self._sessions.popitem(last=False)
+
+    def forget(self, key: str) -> None:
+        """A session of HTTP has ended."""
+        self._sessions.pop(key, None)
+
+    async def watch(self, gate: Gateway) -> None:
+        """Tell of each change of the catalog, and of the servers that there are, until cancelled."""
+        seen = gate.catalog.version(), gate.servers.revision
+        while True:
+            await anyio.sleep(LOOK_EVERY)
+            if (now := (gate.catalog.version(), gate.servers.revision)) != seen:
+                seen = now
+                await self.tell(ToolsListChanged())
+                await self.tell(ResourcesListChanged())
+
+    async def tell(self, event: ServerEvent) -> None:
+        """Tell everyone of an event. A resource that was updated is told of by `subscriptions/listen` alone: who subscribed
+        to it in the older era, the plugin knows that serves `resources/subscribe`."""
+        await self._bus.publish(event)
+        for session in list(self._sessions.values()):
+            match event:
+                case ToolsListChanged():
+                    await session.send_tool_list_changed()
+                case ResourcesListChanged():
+                    await session.send_resource_list_changed()
+                case PromptsListChanged():
+                    await session.send_prompt_list_changed()
+
+
+def advertise(server: Server[Any]) -> None:
+    """Make the server say, in the older era too, that it tells of changes: its HTTP transport has no setting for that."""
+    options = NotificationOptions(tools_changed=True, resources_changed=True, prompts_changed=True)
+    make = server.create_initialization_options
+    server.create_initialization_options = lambda *_, **__: make(options)  # type: ignore[method-assign]

@@ -1,0 +1,79 @@
+"""A request to the client, checked: in the older era it is sent, in the newer one it is part of an answer (`parked`)."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+import mcp_types as t
+from doorward.model.errors import ServerError
+from mcp import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from pydantic import ValidationError
+
+_HINT = "Use a client that can be asked, or a function that asks nothing."
+
+
+def question(ctx: Any, method: str, params: Mapping[str, Any]) -> t.ElicitRequest | t.CreateMessageRequest:
+    """The request, if the client says that it takes such.
+
+    Raises: ServerError if it does not, or if these are no parameters of the method.
+    """
+    kind = t.ElicitRequest if method == "elicitation/create" else t.CreateMessageRequest
+    given = dict(params)
+    if given.get("mode") == "url":
+        given.setdefault("elicitationId", secrets.token_urlsafe(16))  # required in 2025-11-25, unknown in 2026-07-28
+    try:
+        asked = kind.model_validate({"method": method, "params": given}, by_name=False)
+    except ValidationError as error:
+        raise ServerError(f"what the client should be asked is no {method}: {_first(error)}") from None
+    if missing := _missing(ctx.session.client_capabilities or t.ClientCapabilities(), given, method):
+        raise ServerError(f"the client cannot be asked: it does not declare {missing}", hint=_HINT)
+    return asked
+
+
+def _missing(client: t.ClientCapabilities, params: Mapping[str, Any], method: str) -> str:
+    """The capability that the client does not have. A client that takes elicitation and names no mode takes forms."""
+    if method == "elicitation/create":
+        modes, wanted = client.elicitation, params.get("mode", "form")
+        if modes is None or (wanted == "url" and modes.url is None) or (wanted == "form" and modes.form is None and modes.url is not None):
+            return f"elicitation ({wanted})"
+    elif client.sampling is None or (params.get("tools") and client.sampling.tools is None):
+        return "sampling with tools" if client.sampling else "sampling"
+    return ""
+
+
+def answer(asked: t.ElicitRequest | t.CreateMessageRequest, raw: Any) -> Mapping[str, Any]:
+    """What the client answered, as plain JSON. Raises: ServerError if it is no answer to that."""
+    try:
+        return _kind(asked).model_validate(raw, by_name=False).model_dump(by_alias=True, mode="json", exclude_none=True)
+    except ValidationError as error:
+        raise ServerError(f"the client answered {asked.method} with what is no answer to it: {_first(error)}") from None
+
+
+async def send(ctx: Any, asked: t.ElicitRequest | t.CreateMessageRequest) -> Mapping[str, Any]:
+    """The answer to a request on the connection of the request that is being served (2025-11-25 and before).
+
+    Raises: ServerError if the client refuses, or cannot be reached that way.
+    """
+    related = ServerMessageMetadata(related_request_id=ctx.request_id)
+    try:
+        result: t.Result = await ctx.session.send_request(asked, _kind(asked), metadata=related)
+    except MCPError as error:  # also NoBackChannelError
+        raise ServerError(f"the client cannot be asked: {error}"[:1000], hint=_HINT) from None
+    except ValidationError as error:
+        raise ServerError(f"the client answered {asked.method} with what is no answer to it: {_first(error)}") from None
+    return result.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def _kind(asked: t.ElicitRequest | t.CreateMessageRequest) -> type[t.Result]:
+    if isinstance(asked, t.ElicitRequest):
+        return t.ElicitResult
+    return t.CreateMessageResultWithTools if asked.params.tools else t.CreateMessageResult
+
+
+def _first(error: ValidationError) -> str:
+    """What is wrong, without the value."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"[:300]

@@ -1,0 +1,132 @@
+"""Where HTTP is served, and what must be so before it is."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import ssl
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import urlsplit
+
+from doorward.config.config import Loaded
+from doorward.config.settings import origin_of
+from doorward.host.loopback import IN_URLS, is_loopback
+from doorward.model.errors import ConfigError
+from starlette.datastructures import Headers
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """An address with what `[http]` says of it."""
+
+    loaded: Loaded
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """The URL that clients use, which is also what their tokens must be for."""
+        http = self.loaded.config.http
+        if http.url:
+            return http.url if urlsplit(http.url).path else http.url + http.path
+        return self.local
+
+    @property
+    def local(self) -> str:
+        """The URL of the address itself."""
+        http = self.loaded.config.http
+        return f"{'https' if http.certificate else 'http'}://{_in_url(self.host)}:{self.port}{http.path}"
+
+    def check(self, *, authenticated: bool) -> None:
+        """Raises: ConfigError if others could come in without a token, or read one on its way."""
+        http = self.loaded.config.http
+        inside = is_loopback(self.host)
+        named = urlsplit(http.url or "").hostname
+        place = "[http] host" if not inside else "[http] url"
+        if not authenticated and not (inside and (named is None or is_loopback(named))):
+            raise ConfigError(
+                f"serving on {http.url if inside else self.host} would let anyone who reaches it run programs with your credentials",
+                place=place,
+                hint="Make tokens for its clients (`doorward token new NAME`), set [http.oauth], or bind to 127.0.0.1 without `url`.",
+            )
+        if _everywhere(self.host) and not http.url:
+            raise ConfigError(
+                f"{self.host} is every address of this machine, so it is not known what clients call it",
+                place=place,
+                hint='Set [http] url, for example "https://mcp.example.com/mcp".',
+            )
+        if not inside and not http.certificate and not (http.url or "").startswith("https://"):
+            raise ConfigError(
+                f"tokens would go to {self.host} in plain text",
+                place=place,
+                hint="Set [http] certificate and key, or behind a proxy that does TLS [http] url to its https address.",
+            )
+
+    def admits(self, headers: Headers) -> bool | None:
+        """Whether the `Host` and the `Origin` of a request are good ones (against DNS rebinding, and web pages): no if that host is
+        not ours, nothing if that origin is not let in. Each is read as a whole, for `127.0.0.1:80@evil.example` begins well too."""
+        named = [_host(host) for host in headers.getlist("host")]
+        if len(named) != 1 or named[0] not in self._hosts:
+            return False
+        origins = [origin_of(origin) for origin in headers.getlist("origin")]
+        return True if all(origin and (origin in self._origins or self._is_local(origin)) for origin in origins) else None
+
+    @cached_property
+    def _hosts(self) -> set[str]:
+        """The names that we go by; each with any port, for it may be forwarded."""
+        hosts = {*IN_URLS} if _everywhere(self.host) else {*IN_URLS, _in_url(self.host).lower()}
+        return hosts | {_in_url(named.lower()) for named in [urlsplit(self.loaded.config.http.url or "").hostname] if named}
+
+    @cached_property
+    def _origins(self) -> set[str]:
+        http = self.loaded.config.http
+        parts = urlsplit(http.url or "")
+        return {*http.origins, *filter(None, [origin_of(f"{parts.scheme}://{parts.netloc}")])}
+
+    def _is_local(self, origin: str) -> bool:
+        return is_loopback(self.host) and _host(origin.partition("://")[2]) in IN_URLS
+
+    def tls(self) -> ssl.SSLContext | None:
+        """What TLS is spoken with, if it is. Raises: ConfigError if certificate and key cannot be used."""
+        http = self.loaded.config.http
+        if http.certificate is None or http.key is None:
+            return None
+        certificate, key = (self.loaded.folder / path.expanduser() for path in (http.certificate, http.key))
+        for file, name in ((certificate, "certificate"), (key, "key")):
+            try:
+                file.read_bytes()
+            except OSError as error:
+                raise ConfigError(f"{file} cannot be read: {error.strerror}", place=f"[http] {name}") from None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
+        try:
+            context.load_cert_chain(certificate, key, password=_no_password)
+        except (ssl.SSLError, ValueError) as error:
+            raise ConfigError(
+                f"{certificate} and {key} cannot be used together: {error}",
+                place="[http] certificate",
+                hint="Both are PEM files: the certificate first, then those that signed it; and its private key, without a password.",
+            ) from None
+        return context
+
+
+def _host(named: str) -> str | None:
+    """The host of `host` or `host:port`; nothing if it is neither."""
+    found = re.fullmatch(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::[0-9]{1,5})?", named.lower())
+    return found[1] if found else None
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _no_password() -> str:
+    raise ValueError("the key is encrypted")
+
+
+def _everywhere(host: str) -> bool:
+    try:
+        return not host or ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False

@@ -1,0 +1,71 @@
+"""What stands before the SDK's HTTP application: it lets in who brings a good token, and says who that is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from doorward.model.types import LOCAL
+from doorward.plugins.mcp_additions import PRINCIPAL
+from doorward_mcp_server.http.endpoint import Endpoint
+from doorward_mcp_server.tokens.verifiers import Verifiers
+from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
+from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
+from pydantic import AnyHttpUrl
+from starlette.datastructures import Headers
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_METADATA = "/.well-known/"
+"""What is below it is for everybody (RFC 8615): how to log in. Clients take a 404 there for an answer, but no 401."""
+
+
+class Entrance:
+    """The application behind it, for clients who know what the endpoint is called and have a good token, or for all of these where no
+    token is wanted. `metadata` is the URL of what RFC 9728 tells, if there is an authorization server to tell of."""
+
+    def __init__(self, app: ASGIApp, endpoint: Endpoint, verifiers: Verifiers, metadata: AnyHttpUrl | None) -> None:
+        self._app, self._endpoint, self._verifiers = app, endpoint, verifiers
+        self._path = endpoint.loaded.config.http.path
+        required = RequireAuthMiddleware(self._named, verifiers.scopes, metadata)
+        self._guarded = AuthenticationMiddleware(AuthContextMiddleware(required), BearerAuthBackend(verifiers), _unavailable)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        names = [name for name, _ in scope.get("headers", ())]
+        if b"content-length" in names and b"transfer-encoding" in names:  # of two lengths a proxy may have read the other one
+            await JSONResponse({"error": "invalid_request"}, 400, {"Connection": "close"})(scope, receive, send)
+        elif scope["type"] != "http" or (scope["path"].startswith(_METADATA) and scope["path"] != self._path):
+            await self._app(scope, receive, send)
+        elif not (admitted := self._endpoint.admits(Headers(scope=scope))):
+            why, status = ("Origin", 403) if admitted is None else ("Host", 421)
+            await PlainTextResponse(f"Invalid {why} header", status)(scope, receive, send)
+        elif self._verifiers.wanted():
+            if names.count(b"authorization") > 1:  # who stands before us may have looked at another one
+                await JSONResponse({"error": "invalid_request"}, status_code=400)(scope, receive, send)
+                return
+            await self._guarded(scope, receive, self._with_scope(send))
+        else:
+            await self._app({**scope, PRINCIPAL: LOCAL}, receive, send)
+
+    async def _named(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app({**scope, PRINCIPAL: scope["user"].access_token.subject}, receive, send)
+
+    def _with_scope(self, send: Send) -> Send:
+        """A refusal says which scopes are wanted (RFC 6750, section 3; the MCP specification): the SDK's does not."""
+        if not self._verifiers.scopes:
+            return send
+        wanted = f', scope="{" ".join(self._verifiers.scopes)}"'.encode()
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] in (401, 403):
+                headers: Any = [(k, v + wanted if k == b"www-authenticate" else v) for k, v in message["headers"]]
+                message = {**message, "headers": headers}
+            await send(message)
+
+        return sent
+
+
+def _unavailable(request: HTTPConnection, error: Exception) -> Response:
+    body = {"error": "temporarily_unavailable", "error_description": str(error)}
+    return JSONResponse(body, status_code=503, headers={"Retry-After": "5"})

@@ -1,0 +1,200 @@
+"""Requests within bounds: how many a principal may have under way, and how large they may be. One whose client goes ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import Any
+from weakref import WeakValueDictionary
+
+import anyio
+from doorward.config.settings import HttpSettings
+from doorward.plugins.mcp_additions import PRINCIPAL
+from doorward_mcp_server.http.sessions import ID, HttpSessions, Refused, nowhere
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from pydantic_core import from_json
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LARGEST = 4 * 2**20
+"""Bytes of a call of a tool, and of what a client of the older era answers."""
+
+LARGE = 64 * 2**10
+"""Bytes of any other request: what it holds may be kept for as long as a stream is open, and takes twenty times as much once it is read."""
+
+OPENING = 16 * 2**10
+"""Bytes of a request that opens a session, which keeps what it holds."""
+
+KEPT = 4 * 2**10
+"""Bytes of a message of a session that may be kept until the next one."""
+
+MANY = 16
+"""Requests at once that are larger than `LARGE`; half of them of one principal."""
+
+BUSY = 20.0
+"""Seconds that one of them waits for others."""
+
+ANSWERING = 5.0
+"""Seconds that requests have to be answered when the server ends."""
+
+
+class Requests:
+    """The SDK's application behind it. `forget` is told the id of each session that has ended."""
+
+    def __init__(self, app: ASGIApp, http: HttpSettings, forget: Callable[[str], None]) -> None:
+        self._app, self._path, self._most = app, http.path, http.requests
+        self.sessions = HttpSessions(app, http.sessions, forget)
+        self._under_way: Counter[str] = Counter()
+        self._streams: Counter[str] = Counter()
+        self._large = asyncio.Semaphore(MANY)
+        self._large_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._posts = 0
+        self._answered = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if PRINCIPAL not in scope:  # it is for everybody
+            await self._app(scope, receive, send)
+            return
+        try:
+            async with AsyncExitStack() as places:
+                _take(places, self._under_way, scope[PRINCIPAL], self._most)
+                if scope["method"] == "GET" or Headers(scope=scope).get("mcp-method") == "subscriptions/listen":
+                    _take(places, self._streams, scope[PRINCIPAL], self._most // 2)  # they last; the rest is for what is asked
+                if scope["method"] == "POST":
+                    await self._post(scope, receive, send, places)
+                else:
+                    await self._other(scope, receive, send)
+        except Refused as refused:
+            await refused.answer()(scope, receive, send)
+
+    async def end(self) -> None:
+        """Wait for the answers of what is under way, which has been told to end; then end the sessions, with the streams they have open."""
+        with anyio.move_on_after(ANSWERING):
+            while self._posts:
+                self._answered.clear()
+                await self._answered.wait()
+        await self.sessions.close()
+
+    def _posted(self) -> None:
+        self._posts -= 1
+        self._answered.set()
+
+    async def _other(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # No event is kept, so a stream that is opened again has only what comes from now on: the SDK would answer nothing.
+        scope = {**scope, "headers": [(name, value) for name, value in scope["headers"] if name != b"last-event-id"]}
+        with self.sessions.used(scope):
+            await self._app(scope, receive, send)
+
+    async def _post(self, scope: Scope, receive: Receive, send: Send, places: AsyncExitStack) -> None:
+        headers = Headers(scope=scope)
+        older = headers.get("mcp-protocol-version") in (None, *HANDSHAKE_PROTOCOL_VERSIONS)
+        ours = scope["path"].removesuffix("\n") == self._path  # Starlette's routes let such an end pass
+        opening = ours and older and ID not in headers
+        calls = older or headers.get("mcp-method") == "tools/call"
+        body = await self._body(scope, receive, OPENING if opening else LARGEST if calls else LARGE, places)
+        if body is None:
+            return
+        self._posts += 1
+        places.callback(self._posted)
+        if opening:
+            await self.sessions.open(scope, _again(body, receive), send)
+        elif older:
+            await self._in_session(scope, body, receive, send)
+        else:
+            await self._app(scope, _again(body, receive), send)
+
+    async def _body(self, scope: Scope, receive: Receive, most: int, places: AsyncExitStack) -> bytes | None:
+        """The body of a request; nothing if its client is gone. Raises: Refused."""
+        body, more = bytearray(), True
+        while more:
+            message = await receive()
+            if message["type"] != "http.request":
+                return None
+            before, more = len(body), message["more_body"]
+            body += message["body"]
+            if len(body) > most:
+                raise _too_large(most)
+            if before <= LARGE < len(body):
+                await self._take_large(scope[PRINCIPAL], places)
+        return bytes(body)
+
+    async def _take_large(self, principal: str, places: AsyncExitStack) -> None:
+        """Raises: Refused."""
+        own = self._large_of.setdefault(principal, asyncio.Semaphore(MANY // 2))
+        try:
+            async with asyncio.timeout(BUSY):
+                await places.enter_async_context(own)
+                await places.enter_async_context(self._large)
+        except TimeoutError:
+            raise _busy("large ones") from None
+
+    async def _in_session(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+        """A message of the older era. The SDK lets a request go on whose client is gone; nobody could come for its answer."""
+        message = _parsed(body)
+        method, answered = message.get("method"), False
+        if len(body) > LARGE and method not in (None, "tools/call"):
+            raise _too_large(LARGE)
+
+        async def sent(part: Message) -> None:
+            nonlocal answered
+            answered = part["type"] == "http.response.body" and not part.get("more_body")
+            await send(part)
+
+        with self.sessions.used(scope, asked=method not in (None, "notifications/initialized")):
+            await self._app({**scope}, _again(body, receive), sent)
+            if method and "id" in message and not answered:
+                await self._notify(scope, receive, {"requestId": message["id"], "reason": "its client is gone"})
+            elif len(body) > KEPT:
+                await self._notify(scope, receive, {})  # of nothing: it takes the place of the last message, which the SDK keeps
+
+    async def _notify(self, scope: Scope, receive: Receive, params: dict[str, Any]) -> None:
+        cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+        await self._app({**scope}, _again(json.dumps(cancelled).encode(), receive), nowhere)
+
+
+def _too_large(most: int) -> Refused:
+    return Refused(413, f"the body of such a request may have {most:,} bytes")
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """What gives a body that was read, and then what comes after it."""
+    given = False
+
+    async def received() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return received
+
+
+def _parsed(body: bytes) -> dict[str, Any]:
+    """The message, by the parser that the SDK has."""
+    try:
+        found = from_json(body)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _take(places: AsyncExitStack, counted: Counter[str], principal: str, most: int) -> None:
+    """A place of a principal. Raises: Refused."""
+    if counted[principal] >= most:
+        raise _busy("of yours")
+    counted[principal] += 1
+    places.callback(_leave, counted, principal)
+
+
+def _leave(counted: Counter[str], principal: str) -> None:
+    counted[principal] -= 1
+    if not counted[principal]:
+        del counted[principal]
+
+
+def _busy(which: str) -> Refused:
+    return Refused(503, f"busy: too many requests, {which}, are under way. Try again when some of them are answered.")

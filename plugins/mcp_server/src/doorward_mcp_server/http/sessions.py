@@ -1,0 +1,139 @@
+"""The sessions of the protocol versions before 2026-07-28: how many there may be, and for how long."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import anyio
+import mcp_types as t
+from doorward.plugins.mcp_additions import PRINCIPAL
+from mcp.server.streamable_http_manager import DEFAULT_SESSION_IDLE_TIMEOUT
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+ID = "mcp-session-id"
+
+UNCALLED = 60.0
+"""Seconds after which a session ends in which nothing was asked yet."""
+
+LOOK_EVERY = 5.0
+"""Seconds between looks for sessions that are over."""
+
+PRINCIPALS = 8
+"""There may be as many sessions in all as these principals may have."""
+
+
+class Refused(Exception):
+    """A request that is not served: the status of its answer, and why."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+    def answer(self) -> Response:
+        error = t.JSONRPCError(jsonrpc="2.0", id=None, error=t.ErrorData(code=t.INVALID_REQUEST, message=str(self)))
+        headers = {"Retry-After": "5"} if self.status == 503 else None
+        return Response(error.model_dump_json(by_alias=True, exclude_unset=True), self.status, headers, "application/json")
+
+
+@dataclass(eq=False)
+class _Session:
+    scope: Scope
+    id: str = ""
+    under_way: int = 0
+    asked: bool = False
+    used: float = field(default_factory=time.monotonic)
+
+    @property
+    def principal(self) -> str:
+        return str(self.scope[PRINCIPAL])
+
+    def over(self) -> bool:
+        return not self.under_way and time.monotonic() - self.used > (DEFAULT_SESSION_IDLE_TIMEOUT if self.asked else UNCALLED)
+
+
+class HttpSessions:
+    """Those of the application, at most `most` of one principal: the one that was not used for longest makes room, first
+    among those in which nothing was asked. `forget` is told the id of each that ends."""
+
+    def __init__(self, app: ASGIApp, most: int, forget: Callable[[str], None]) -> None:
+        self._app, self._most, self._forget = app, most, forget
+        self._all: set[_Session] = set()
+        self._by_id: dict[str, _Session] = {}
+
+    async def open(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request that opens one. Raises: Refused if there is no room for it."""
+        await self._make_room(scope[PRINCIPAL])
+        session = _Session({**scope})
+        self._all.add(session)
+
+        async def noted(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] < 400:
+                session.id = Headers(raw=message["headers"]).get(ID, "")
+                if session.id:  # a redirect has none
+                    self._by_id[session.id] = session
+            await send(message)
+
+        session.under_way = 1
+        try:
+            await self._app(scope, receive, noted)
+        finally:
+            session.under_way, session.used = 0, time.monotonic()
+            if not session.id:
+                self._all.discard(session)
+
+    @contextmanager
+    def used(self, scope: Scope, *, asked: bool = False) -> Iterator[None]:
+        """A block in which a request of a session is under way."""
+        session = self._by_id.get(Headers(scope=scope).get(ID, ""))
+        if session is None or session.principal != scope[PRINCIPAL]:
+            yield
+            return
+        session.asked = session.asked or asked
+        session.under_way += 1
+        try:
+            yield
+        finally:
+            session.under_way -= 1
+            session.used = time.monotonic()
+
+    async def watch(self) -> None:
+        """End those that are over, until cancelled."""
+        while True:
+            await anyio.sleep(LOOK_EVERY)
+            for session in [session for session in self._all if session.over()]:
+                await self._end(session)
+
+    async def close(self) -> None:
+        """End all."""
+        for session in list(self._all):
+            await self._end(session)
+
+    async def _make_room(self, principal: str) -> None:
+        crowd = [session for session in self._all if session.principal == principal]
+        if len(crowd) < self._most:
+            if len(self._all) < self._most * PRINCIPALS:
+                return
+            crowd = list(self._all)
+        if not (unused := [session for session in crowd if not session.under_way]):
+            raise Refused(503, "busy: too many sessions are in use. Try again when some have ended.")
+        await self._end(min(unused, key=lambda session: (session.asked, session.used)))
+
+    async def _end(self, session: _Session) -> None:
+        """As its client would."""
+        self._all.discard(session)
+        if self._by_id.pop(session.id, None):
+            self._forget(session.id)
+            await self._app({**session.scope, "method": "DELETE", "headers": [(ID.encode(), session.id.encode())]}, _nothing, nowhere)
+
+
+async def _nothing() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def nowhere(message: Message) -> None:
+    pass

@@ -1,0 +1,44 @@
+"""The images that a run left, as MCP content beside its text."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import replace
+
+import mcp_types as t
+from doorward.calls.artefacts import kind_of
+from doorward.gateway import Gateway
+from doorward.model.errors import UnknownName
+from doorward.model.types import Outcome
+
+MOST = 4
+"""Images in one answer."""
+
+MOST_BYTES = 2**20
+"""Of one image."""
+
+_KINDS = ("image/png", "image/jpeg", "image/gif", "image/webp")
+"""A client may hand an image to its model as it is: what only says that it is one would break the conversation."""
+
+
+def shown(gate: Gateway, outcome: Outcome, principal: str) -> tuple[Outcome, Sequence[t.ImageContent]]:
+    """The images among the artefacts of an outcome, which has a note if some were left out."""
+    images: list[t.ImageContent] = []
+    left_out = 0
+    for artefact in outcome.artefacts:
+        if artefact.type.partition(";")[0] not in _KINDS:
+            continue
+        if len(images) == MOST or artefact.bytes > MOST_BYTES:
+            left_out += 1
+            continue
+        try:
+            content = gate.file(artefact.uri, principal=principal).content
+        except UnknownName:  # others took its place
+            continue
+        if (kind := kind_of(content)) in _KINDS:
+            images.append(t.ImageContent(data=base64.b64encode(content).decode(), mime_type=kind))
+    if left_out:
+        note = f"{left_out} more {'image is' if left_out == 1 else 'images are'} not shown (at most {MOST} of 1 MiB): read the artefacts"
+        outcome = replace(outcome, notes=(*outcome.notes, note))
+    return outcome, images

@@ -1,0 +1,88 @@
+"""What plugins add to the MCP server: tools, prompts, resources and handlers. None of them can take away what others give."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import mcp_types as t
+from doorward.host.logs import log
+from doorward.model.errors import DoorwardError, ServerError
+from doorward.plugins.manager import Plugins
+from doorward.plugins.mcp_additions import RawPrompt, RawResource, RawTool
+from mcp import MCPError
+from mcp.server.lowlevel import Server
+from mcp.shared.uri_template import UriTemplate
+
+Kind = TypeVar("Kind")
+Raw = TypeVar("Raw", RawTool, RawPrompt, RawResource)
+
+
+class Additions:
+    """The additions of the configured hook plugins, asked for each time: they may come and go."""
+
+    def __init__(self, plugins: Plugins) -> None:
+        self._plugins = plugins
+
+    def tools(self) -> dict[str, RawTool]:
+        """The tools by name, in an order that does not depend on the plugins'."""
+        return self._found("mcp_tools", RawTool, lambda raw: _of(t.Tool, raw.tool).name)
+
+    def prompts(self) -> dict[str, RawPrompt]:
+        """The prompts by name."""
+        return self._found("mcp_prompts", RawPrompt, lambda raw: _of(t.Prompt, raw.prompt).name)
+
+    def resources(self) -> dict[str, RawResource]:
+        """The resources by URI, and those of templates by template."""
+        return self._found("mcp_resources", RawResource, _uri)
+
+    def listed(self, kind: type[t.Resource | t.ResourceTemplate]) -> list[Any]:
+        """The resources, or the templates."""
+        return [raw.resource for raw in self.resources().values() if isinstance(raw.resource, kind)]
+
+    def resource(self, uri: str) -> RawResource | None:
+        """Whose resource a URI is: the one that is called so, else the first whose template fits."""
+        found = self.resources()
+        if uri in found:
+            return found[uri]
+        templates = (raw for raw in found.values() if isinstance(raw.resource, t.ResourceTemplate))
+        return next((raw for raw in templates if UriTemplate.parse(raw.resource.uri_template).match(uri) is not None), None)
+
+    def extend(self, server: Server[Any], changed: Callable[[Any], Awaitable[None]]) -> None:
+        """Let plugins add handlers."""
+        self._plugins.each("mcp_server", server=server, changed=changed)
+
+    def _found(self, hook: str, kind: type[Raw], name: Callable[[Raw], str]) -> dict[str, Raw]:
+        def named(answer: Any) -> list[tuple[str, Raw]]:
+            return [(name(raw), raw) for raw in answer or () if isinstance(raw, kind)]
+
+        found: dict[str, Raw] = {}
+        for _, pairs in self._plugins.each(hook, named):
+            for key, raw in pairs:
+                found.setdefault(key, raw)
+        return {key: found[key] for key in sorted(found)}
+
+
+async def of_plugin(what: str, answer: Callable[..., Awaitable[Any]], *given: Any) -> Any:
+    """What a plugin's own code answers. Raises: what it may raise, MCPError and DoorwardError; ServerError for anything else."""
+    try:
+        return await answer(*given)
+    except (MCPError, DoorwardError):
+        raise
+    except Exception as error:
+        log.exception("plugin_failed", what=what)
+        hint = "Tell the operator: the log has the details."
+        raise ServerError(f"{what} failed inside its plugin: {type(error).__name__}", hint=hint) from None
+
+
+def _uri(raw: RawResource) -> str:
+    if isinstance(raw.resource, t.ResourceTemplate):
+        UriTemplate.parse(raw.resource.uri_template)  # one that cannot be read fails here, not when others are looked for
+        return raw.resource.uri_template
+    return str(_of(t.Resource, raw.resource).uri)
+
+
+def _of(kind: type[Kind], given: Any) -> Kind:
+    if not isinstance(given, kind):
+        raise TypeError(f"{given!r:.200} is no mcp_types.{kind.__name__}")
+    return given

@@ -1,0 +1,88 @@
+"""The MCP resources: what Doorward can do, guides to servers, each function, and results that were too large to show."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import mcp_types as t
+from doorward.calls.artefacts import PREFIX
+from doorward.config.config import module_name
+from doorward.data.quoting import in_a_line
+from doorward.gateway import Gateway
+from doorward.model.errors import DoorwardError
+from mcp import MCPError
+
+CAPABILITIES = "doorward://capabilities"
+FUNCTIONS = "doorward://functions/"
+
+SKILLS = "skills://"
+OURS = ("doorward://", SKILLS)
+"""How the URIs of Doorward's own resources begin."""
+
+MOST = 100
+"""Guides in one answer."""
+
+_CAPABILITIES = t.Resource(
+    name="capabilities", title="Capabilities", uri=CAPABILITIES, mime_type="text/plain", description="What can be done here."
+)
+TEMPLATES = [
+    t.ResourceTemplate(
+        name="function", title="Function", uri_template="doorward://functions/{server}/{function}", mime_type="text/plain",
+        description="Signature, response type, docs and an example of a function.",
+    ),
+    t.ResourceTemplate(
+        name="result", title="Result", uri_template="doorward://results/{id}{?offset}", description="A result too large to show, in pages.",
+    ),
+]  # fmt: skip
+
+
+def listed(gate: Gateway, principal: str, others: list[t.Resource], cursor: str | None) -> t.ListResourcesResult:
+    """The resources that can be named to a principal in advance: ours, the guides in pages, then `others`. Raises: MCPError."""
+    about: dict[str, Any] = {"mime_type": "text/markdown", "description": "Read it before you use the server."}
+    try:
+        names, following = gate.skills.page(principal, MOST, cursor)
+    except DoorwardError as error:
+        raise MCPError(t.INVALID_PARAMS, str(error)) from None
+    guides = [t.Resource(name=f"{name} skills", title=f"Guide to {name}", uri=SKILLS + name, **about) for name in names]
+    found = [*([] if cursor else [_CAPABILITIES]), *guides, *([] if following else others)]
+    return t.ListResourcesResult(resources=found, next_cursor=following or None)
+
+
+async def read(gate: Gateway, uri: str, principal: str) -> t.ReadResourceResult:
+    """The contents of a resource. Raises: MCPError (-32602) if there is none, with our advice."""
+    try:
+        if uri == CAPABILITIES:
+            return _text(uri, gate.capabilities(principal))
+        if uri.startswith(SKILLS):
+            return _text(uri, gate.skills.read(module_name(uri.removeprefix(SKILLS)), principal), "text/markdown")
+        if uri.startswith(FUNCTIONS):
+            card = (await gate.get_functions([uri.removeprefix(FUNCTIONS).replace("/", ".", 1)], principal=principal))[0]
+            if "text" in card:
+                return _text(uri, card["text"])
+            raise _not_found(uri, card["error"])
+        if uri.startswith(PREFIX):
+            return _page(gate, uri, principal)
+    except DoorwardError as error:
+        raise _not_found(uri, in_a_line(error)) from None
+    raise _not_found(uri, uri[:200])
+
+
+def _not_found(uri: str, why: str) -> MCPError:
+    return MCPError(t.INVALID_PARAMS, f"Resource not found: {why}", {"uri": uri[:2000]})
+
+
+def _page(gate: Gateway, uri: str, principal: str) -> t.ReadResourceResult:
+    page = gate.result(uri, principal=principal)
+    meta: dict[str, Any] = {"doorward/offset": page.offset, "doorward/total": page.total} | (
+        {"doorward/next": page.next} if page.next else {}
+    )
+    if isinstance(page.content, bytes):
+        blob = t.BlobResourceContents(uri=uri, mime_type=page.type, blob=base64.b64encode(page.content).decode(), _meta=meta)
+        return t.ReadResourceResult(contents=[blob])
+    text = page.content + (f"\n[{page.offset + len(page.content)} of {page.total} characters; next: {page.next}]" if page.next else "")
+    return t.ReadResourceResult(contents=[t.TextResourceContents(uri=uri, mime_type=page.type, text=text, _meta=meta)])
+
+
+def _text(uri: str, text: str, type: str = "text/plain") -> t.ReadResourceResult:
+    return t.ReadResourceResult(contents=[t.TextResourceContents(uri=uri, mime_type=type, text=text)])

@@ -1,0 +1,85 @@
+"""`doorward serve`: MCP clients over stdio or streamable HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any
+
+import click
+from doorward.cli.common import Project, common, debugging, say
+
+
+@click.command()
+@common
+@click.option("--transport", type=click.Choice(["stdio", "http"]), default="stdio", show_default=True)
+@click.option("--host", metavar="ADDRESS", help="Where to listen; [http] host if not given.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Where to listen; [http] port if not given. 0 is any free port.")
+def serve(project: Project, transport: str, host: str | None, port: int | None) -> None:
+    """Serve MCP clients until they go, or until told to end."""
+    asyncio.run(_until_told(_serve(project, transport, host, port)))
+
+
+async def _serve(project: Project, transport: str, host: str | None, port: int | None) -> None:
+    from doorward.cli import logs
+    from doorward.config import config
+
+    loaded = config.load(project.config, env_file=project.env_file)
+    logs.configure(loaded.secrets, "debug" if debugging() else loaded.config.log_level)
+    from doorward.gateway import Gateway
+    from doorward.host.logs import log
+
+    for name, error in loaded.broken.items():
+        log.warning("server_broken", server=name, why=str(error), hint=error.hint)
+    async with Gateway.open(loaded) as gate:
+        from doorward_mcp_server import transports
+
+        if transport == "http":
+            _raise_file_limit()
+            http = loaded.config.http
+            address = host or http.host, http.port if port is None else port
+            await transports.serve_http(gate, *address, ready=lambda url: say(f"Serving MCP at {url}", err=True))
+            return
+        if sys.stdin.isatty():
+            say("Serving MCP on standard input and output: a client is meant to start this. Ctrl-C ends it.", err=True)
+        await transports.serve_stdio(gate)
+
+
+FILES = 2**16
+"""Files that may be open: programs that we start get this limit too, and some of them look at each number below it."""
+
+
+def _raise_file_limit() -> None:
+    """Each connection is an open file, and what systems begin with is enough for few."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
+
+
+async def _until_told(serving: Coroutine[Any, Any, None]) -> None:
+    """Serve until it ends, or until the first SIGINT or SIGTERM; then close what is open, and end well."""
+    task = asyncio.ensure_future(serving)
+    if sys.platform != "win32":
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, _once(task))
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+def _once(task: asyncio.Future[None]) -> Any:
+    """Cancels the task. Not again, while it closes what it opened."""
+    told = False
+
+    def tell() -> None:
+        nonlocal told
+        if not told:
+            told = True
+            task.cancel()
+
+    return tell

@@ -1,0 +1,126 @@
+"""The SDK's low-level server with our tools, prompt and resources. It speaks every protocol version of the SDK."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import mcp_types as t
+from doorward import __version__
+from doorward.data.quoting import in_a_line
+from doorward.gateway import Gateway
+from doorward.model.errors import DoorwardError
+from doorward.plugins.mcp_additions import principal_of
+from mcp import MCPError
+from mcp.server.lowlevel import Server
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+
+from doorward_mcp_server import guides, resources
+from doorward_mcp_server.changes import Changes, advertise
+from doorward_mcp_server.plugin_tools import Additions, of_plugin
+from doorward_mcp_server.tools import Tools
+
+_PROMPT = t.Prompt(
+    name="reusable_code_guide", title="Reusable code", description="How to write programs that can be run again with other parameters."
+)
+
+
+@contextlib.asynccontextmanager
+async def serving(gate: Gateway, changes: Changes | None = None) -> AsyncIterator[Server[Any]]:
+    """A server of this gateway, to be run over a transport; while it is, clients are told of changes."""
+    changes = changes or Changes()
+    if gate.skills.configured or any(gate.servers.exposing()):
+        await gate.ready()  # the instructions name what compiling brings
+    server = build(gate, changes)
+    watching = asyncio.ensure_future(changes.watch(gate))  # no task group: it would wrap the errors of our caller
+    try:
+        yield server
+    finally:
+        watching.cancel()
+
+
+def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
+    """A server of this gateway. `changes` gets to know who lists something."""
+    changes = changes or Changes()
+    additions = Additions(gate.plugins)
+    tools = Tools(gate, additions)
+
+    async def list_tools(ctx: Any, params: Any) -> t.ListToolsResult:
+        changes.remember(ctx)
+        return t.ListToolsResult(tools=await tools.listed(principal_of(ctx)))
+
+    async def call_tool(ctx: Any, params: t.CallToolRequestParams) -> Any:
+        return await tools.call(ctx, params)
+
+    async def list_resources(ctx: Any, params: Any) -> t.ListResourcesResult:
+        changes.remember(ctx)
+        return resources.listed(gate, principal_of(ctx), additions.listed(t.Resource), params.cursor if params else None)
+
+    async def list_templates(ctx: Any, params: Any) -> t.ListResourceTemplatesResult:
+        return t.ListResourceTemplatesResult(resource_templates=[*resources.TEMPLATES, *additions.listed(t.ResourceTemplate)])
+
+    async def read_resource(ctx: Any, params: t.ReadResourceRequestParams) -> Any:
+        uri = str(params.uri)
+        if not uri.startswith(resources.OURS) and (raw := additions.resource(uri)) is not None:
+            return await told(f"the resource {uri}", raw.read, ctx, uri)
+        return await resources.read(gate, uri, principal_of(ctx))
+
+    async def list_prompts(ctx: Any, params: Any) -> t.ListPromptsResult:
+        changes.remember(ctx)
+        others = (raw.prompt for name, raw in additions.prompts().items() if name != _PROMPT.name)
+        return t.ListPromptsResult(prompts=[_PROMPT, *others])
+
+    async def get_prompt(ctx: Any, params: t.GetPromptRequestParams) -> Any:
+        if params.name != _PROMPT.name:
+            prompts = additions.prompts()
+            if params.name not in prompts:
+                names = ", ".join(dict.fromkeys([_PROMPT.name, *prompts]))
+                raise MCPError(t.INVALID_PARAMS, f"There is no prompt {params.name!r}. There are: {names}.")
+            return await told(f"the prompt {params.name}", prompts[params.name].get, ctx, params.arguments or {})
+        message = t.PromptMessage(role="user", content=t.TextContent(text=guides.REUSE))
+        return t.GetPromptResult(description=_PROMPT.description, messages=[message])
+
+    async def told(what: str, answer: Callable[..., Awaitable[Any]], *given: Any) -> Any:
+        try:
+            return await of_plugin(what, answer, *given)
+        except DoorwardError as error:
+            raise MCPError(t.INTERNAL_ERROR, in_a_line(error)) from None
+
+    async def instructed(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+        """The SDK has one text for all; ours names what there is for the principal who begins."""
+        answer = await call_next(ctx)
+        if ctx.method in ("initialize", "server/discover") and (text := guides.instructions(gate, principal_of(ctx))):
+            answer["instructions"] = text
+        return answer
+
+    @contextlib.asynccontextmanager
+    async def lifespan(server: Server[Any]) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await tools.parked.close()
+
+    server: Server[Any] = Server(
+        "doorward",
+        version=__version__,
+        title="Doorward",
+        lifespan=lifespan,
+        get_tool_input_schema=tools.schema,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+        on_subscriptions_listen=changes.listen,
+    )
+    security = RequestStateSecurity(keys=[secrets.token_bytes(32)], ttl=tools.parked.lasting, bind_principal=principal_of)
+    server.middleware.append(instructed)
+    server.middleware.append(RequestStateBoundary(security, default_audience=server.name))
+    advertise(server)
+    additions.extend(server, changes.tell)
+    return server

@@ -1,0 +1,172 @@
+"""Runs that ask their client. One of the newer era (2026-07-28) gets no requests: the call of a tool is answered with what the
+run asks, the run is parked, and the client makes the call again with its answers (basic/patterns/mrtr)."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import anyio
+import mcp_types as t
+from doorward.access.slots import may_take
+from doorward.model.errors import Busy, ServerError, UnknownName
+from doorward.plugins.mcp_additions import principal_of
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from doorward_mcp_server import elicitation
+from doorward_mcp_server.progress import Progress
+
+MOST = 32
+"""Runs that wait for answers at once, of all principals, who share them as they do sandboxes. Each holds its sandbox meanwhile."""
+
+GRACE = 60.0
+"""Seconds for which a run that was not answered in time is kept, so that its client may learn how it ended."""
+
+TOGETHER = 0.02
+"""Seconds that a question waits for others, to go out with them."""
+
+
+class Asking(Progress):
+    """The `doorward.Client` of one call of a tool, which may last over several requests."""
+
+    def __init__(self, ctx: Any, admit: Callable[[str], None]) -> None:
+        super().__init__(ctx)
+        self.principal = principal_of(ctx)
+        self.open: dict[str, tuple[Any, asyncio.Future[Mapping[str, Any]]]] = {}
+        self.task: asyncio.Task[Any]
+        self.timer: asyncio.TimerHandle
+        self._admit = admit
+        self._asked = 0
+        self._halt = asyncio.Event()
+
+    @property
+    def parks(self) -> bool:
+        """Whether what is asked goes out with an answer."""
+        client = self.ctx.session.client_capabilities or t.ClientCapabilities()
+        return self.ctx.protocol_version in MODERN_PROTOCOL_VERSIONS and bool(client.elicitation or client.sampling)
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """See `doorward.Client.ask`."""
+        asked = elicitation.question(self.ctx, method, params)
+        if not self.parks:
+            return await elicitation.send(self.ctx, asked)
+        if not self.open:
+            self._admit(self.principal)
+        self._asked += 1
+        key = str(self._asked)
+        future: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
+        self.open[key] = asked, future
+        self._halt.set()
+        try:
+            return await future
+        finally:
+            self.open.pop(key, None)
+
+    def begin(self, work: Awaitable[Any]) -> None:
+        """Work in a task of its own, which outlives the request."""
+        self.task = asyncio.ensure_future(work)
+        self.task.add_done_callback(lambda _: self._halt.set())
+
+    async def halted(self) -> None:
+        """Wait until the work is over, or wants to know something."""
+        while not self.task.done() and not self.open:
+            self._halt.clear()
+            await self._halt.wait()
+            if self.open:
+                await asyncio.sleep(TOGETHER)
+
+    def answered(self, ctx: Any) -> None:
+        """Go on with another request and its answers. What it does not answer is asked again."""
+        self.ctx = ctx
+        given = (ctx.params or {}).get("inputResponses") or {}
+        for key in [key for key in self.open if key in given]:
+            asked, future = self.open.pop(key)
+            if future.done():  # it is not waited for any more
+                continue
+            try:
+                future.set_result(elicitation.answer(asked, given[key]))
+            except ServerError as error:
+                future.set_exception(error)
+
+    async def end(self) -> None:
+        """End the work, and wait until all of it is gone."""
+        self.task.cancel()
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait([self.task])
+
+
+class Parked:
+    """The runs of a server, and those of them that are parked, each under a token that is good for one request."""
+
+    def __init__(self, patience: float) -> None:
+        self.lasting = patience + GRACE
+        self._runs: set[Asking] = set()
+        self._parked: dict[str, Asking] = {}
+
+    async def call(self, ctx: Any, token: str | None, work: Callable[[Asking], Awaitable[Any]]) -> Any:
+        """What the work comes to, or what it asks. With a token the work that was parked goes on. If the request is
+        cancelled, or its client gone, the work ends.
+
+        Raises: UnknownName for a token that is not good; what the work raises.
+        """
+        if token is None:
+            run = Asking(ctx, self._admit)
+            if not run.parks:
+                async with run.told():
+                    return await work(run)
+            self._begin(run, work)
+        else:
+            run = self._resumed(token, ctx)
+        try:
+            async with run.told():
+                await run.halted()
+        except asyncio.CancelledError:
+            await run.end()
+            raise
+        return run.task.result() if run.task.done() else self._park(run)
+
+    async def close(self) -> None:
+        """End all runs."""
+        for run in self._parked.values():
+            run.timer.cancel()
+        self._parked.clear()
+        for run in list(self._runs):
+            await run.end()
+
+    def _begin(self, run: Asking, work: Callable[[Asking], Awaitable[Any]]) -> None:
+        def over(task: asyncio.Task[Any]) -> None:
+            self._runs.discard(run)
+            if not task.cancelled():
+                task.exception()  # nobody may come for it
+
+        self._runs.add(run)
+        run.begin(work(run))
+        run.task.add_done_callback(over)
+
+    def _admit(self, principal: str) -> None:
+        """Raises: Busy if no more runs of this principal may wait for answers."""
+        waiting = Counter(run.principal for run in self._runs if run.open)
+        if not may_take(principal, waiting, MOST):
+            message = f"{waiting.total()} runs wait for answers already, {waiting[principal]} of them yours; no more may"
+            raise Busy(message, hint="Answer one of yours, or try again later.")
+
+    def _park(self, run: Asking) -> t.InputRequiredResult:
+        token = secrets.token_urlsafe(24)
+        self._parked[token] = run
+        run.timer = asyncio.get_running_loop().call_later(self.lasting, self._forget, token)
+        return t.InputRequiredResult(input_requests={key: asked for key, (asked, _) in run.open.items()}, request_state=token)
+
+    def _resumed(self, token: str, ctx: Any) -> Asking:
+        run = self._parked.get(token)
+        if run is None or run.principal != principal_of(ctx):
+            raise UnknownName("the run that asked is over, or has been answered already", hint="Call the tool anew, without requestState.")
+        del self._parked[token]
+        run.timer.cancel()
+        run.answered(ctx)
+        return run
+
+    def _forget(self, token: str) -> None:
+        self._parked.pop(token).task.cancel()

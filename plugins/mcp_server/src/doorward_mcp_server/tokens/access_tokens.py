@@ -1,0 +1,124 @@
+"""Access tokens of an authorization server: JWTs that it signed, for us (RFC 9068, RFC 8725)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jwt
+from doorward.config.settings import OAuthSettings
+from doorward.host.logs import seldom
+from doorward_mcp_server.tokens.issuer import Keys, Unavailable
+from mcp.server.auth.provider import AccessToken
+
+SKEW = 60
+"""Seconds by which the clocks of the authorization server and of this machine may differ."""
+LONGEST = 16 * 2**10
+"""Characters of a token."""
+_TYPES = ("at+jwt", "application/at+jwt")
+_NOT_OF_ACCESS_TOKENS = ("nonce", "at_hash", "c_hash", "s_hash", "events")
+"""Claims that only ID tokens and logout tokens have. An ID token says to a client who logged in, and opens nothing."""
+_CLIENT = ("client_id", "azp", "cid", "appid")
+"""Whom a token was issued to: RFC 9068, OpenID Connect and most providers, Okta, Entra ID."""
+
+
+class Refused(ValueError):
+    """Why a token is not good, without anything of it."""
+
+
+class AccessTokens:
+    """Verifies them. `resource` is the URL of this endpoint, which they must be for if the configuration does not say otherwise."""
+
+    def __init__(self, settings: OAuthSettings) -> None:
+        self._settings = settings
+        self.resource = ""
+        named = [settings.audience] if isinstance(settings.audience, str) else settings.audience
+        self._audience = [name for name in named if name]
+        self._keys = Keys(settings)
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """What the SDK wants to know of a good token, its `subject` the principal; else `None`. Raises: Unavailable."""
+        try:
+            return self._found(token, await self._claims(token))
+        except Unavailable:
+            raise
+        except Exception as error:  # a token may be anything; what is wrong with it is not for its bearer
+            told = f": {error}" if isinstance(error, (jwt.InvalidTokenError, Refused)) else ""
+            seldom.info("token_refused", why=f"{type(error).__name__}{told}"[:200])
+            return None
+
+    def _found(self, token: str, claims: Mapping[str, Any]) -> AccessToken:
+        return AccessToken(
+            token=token,
+            client_id=str(claims.get("client_id") or claims.get("azp") or claims["iss"]),
+            scopes=_scopes(claims),
+            expires_at=int(claims["exp"]) + SKEW,
+            resource=self.resource,
+            subject=claims[self._settings.principal],
+            claims={"iss": claims["iss"]},
+        )
+
+    async def _claims(self, token: str) -> Mapping[str, Any]:
+        """Raises: Unavailable; anything for a token that is not good."""
+        if len(token) > LONGEST:
+            raise Refused("too long")
+        header = jwt.get_unverified_header(token)
+        algorithm, kid = header.get("alg"), header.get("kid")
+        if algorithm not in self._settings.algorithms:
+            raise Refused("signed by an algorithm that is not accepted")
+        options: Any = {"require": ["iss", "aud", "exp"], "enforce_minimum_key_length": True}
+        wrong: Exception = Refused("signed with a key that the issuer does not have")
+        for key in await self._keys.named(kid, algorithm):
+            try:
+                claims: dict[str, Any] = jwt.decode(
+                    token, key, [algorithm], options, audience=self._audience or [self.resource], issuer=self._settings.issuer, leeway=SKEW
+                )
+            except jwt.InvalidSignatureError as error:
+                wrong = error
+                continue
+            _check(header, claims)
+            return claims
+        raise wrong
+
+
+def _check(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
+    """Raises: Refused for a token that is for something else, though the same issuer signed it for us."""
+    kind = str(header.get("typ", "")).lower()
+    if "cnf" in claims:
+        raise Refused("bound to a key of its client (DPoP or mTLS), of which a bearer shows no proof")
+    if kind in _TYPES:
+        return
+    if kind not in ("", "jwt"):
+        raise Refused("its typ is not that of an access token")
+    if "typ" in claims:  # Keycloak says there what it is
+        if claims["typ"] != "Bearer":
+            raise Refused("not an access token")
+    elif claims.get("token_use", "access") != "access":  # and so does Cognito
+        raise Refused("not an access token")
+    elif any(claim in claims for claim in _NOT_OF_ACCESS_TOKENS):
+        raise Refused("an ID token, not an access token")
+    else:
+        _check_client(claims)
+
+
+def _check_client(claims: Mapping[str, Any]) -> None:
+    """An ID token, whose other marks are all optional, is for the client that it was issued to, and gives no rights: a token that does
+    not say what it is must have been issued to somebody for somebody else. `scp` is enough: with Entra ID an application may be its
+    own API.
+
+    Raises: Refused.
+    """
+    if "scp" in claims:
+        return
+    audience = claims["aud"] if isinstance(claims["aud"], list) else [claims["aud"]]
+    clients = [claims[claim] for claim in _CLIENT if claim in claims]
+    if any(client in audience for client in clients):
+        raise Refused("for the client that it was issued to: an ID token, or as good as one")
+    if not clients and "scope" not in claims:
+        raise Refused("nothing in it says that it is an access token: neither its typ, nor a client or scopes")
+
+
+def _scopes(claims: Mapping[str, Any]) -> list[str]:
+    """`scope` is a string (RFC 9068), `scp` a string or a list."""
+    found = claims.get("scope", claims.get("scp", ""))
+    return found.split() if isinstance(found, str) else [s for s in found if isinstance(s, str)] if isinstance(found, list) else []

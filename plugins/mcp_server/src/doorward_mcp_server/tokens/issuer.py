@@ -1,0 +1,130 @@
+"""The keys of an authorization server: found by its metadata, kept, and fetched again when a token names one that is new."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import jwt
+from doorward.config.settings import OAuthSettings
+from doorward.host.logs import seldom
+from doorward.host.loopback import is_loopback
+from doorward.model.errors import ServerError
+from doorward_auth_kit.exchange import exchange
+from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls
+from starlette.authentication import AuthenticationError
+
+AGAIN = 30.0
+"""Seconds after which a token with an unknown key makes us ask again. Anybody can send such tokens."""
+AGAIN_DOWN = 2.0
+"""The same after the issuer could not be asked."""
+OLD = 3600.0
+"""Seconds after which keys are fetched anew, so that one that was withdrawn ends; they go on working until that succeeds."""
+PATIENCE = 10.0
+"""Seconds for all of it: requests wait meanwhile."""
+MOST = 50
+"""Keys of one issuer."""
+_KINDS = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
+
+
+class Unavailable(AuthenticationError):
+    """Whether a token is good cannot be said now."""
+
+
+class Keys:
+    """The public keys of an issuer, by their id."""
+
+    def __init__(self, settings: OAuthSettings) -> None:
+        self._settings = settings
+        self._keys: list[Mapping[str, Any]] = []
+        self._fetched = self._tried = float("-inf")
+        self._down = False
+        self._running: asyncio.Task[None] | None = None
+
+    async def named(self, kid: str | None, algorithm: str) -> list[jwt.PyJWK]:
+        """The keys that may have made a signature: those of that id, or all if the token names none.
+
+        Raises: Unavailable if it cannot be known.
+        """
+        if found := self._held(kid, algorithm):
+            if time.monotonic() - self._fetched > OLD:
+                self._ask()
+            return found
+        if running := self._ask():
+            await asyncio.shield(running)
+        found = self._held(kid, algorithm)
+        if not found and self._down:
+            raise Unavailable("the authorization server cannot be asked for its keys")
+        return found
+
+    def _held(self, kid: str | None, algorithm: str) -> list[jwt.PyJWK]:
+        return list(_usable((key for key in self._keys if kid is None or key.get("kid") == kid), algorithm))
+
+    def _ask(self) -> asyncio.Task[None] | None:
+        """Fetch the keys: one for all that wait, and not too often."""
+        if self._running is None or self._running.done():
+            if time.monotonic() - self._tried < (AGAIN_DOWN if self._down else AGAIN):
+                return None
+            self._running = asyncio.ensure_future(self._fetch())
+        return self._running
+
+    async def _fetch(self) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE), httpx2.AsyncClient() as client:
+                url = self._settings.jwks_url or await self._discovered(client)
+                found = await _json(client, url)
+            keys = found.get("keys") if found else None
+            if not isinstance(keys, list):
+                raise ServerError(f"{url} has no keys")
+            self._keys = [key for key in keys[:MOST] if isinstance(key, dict)]
+            self._fetched, self._down = time.monotonic(), False
+        except Exception as error:  # whatever an answer does to us: the keys that are held go on working
+            self._down = True
+            seldom.warning("issuer_unavailable", issuer=self._settings.issuer, why=f"{type(error).__name__}: {error}"[:500])
+        finally:
+            self._tried = time.monotonic()
+
+    async def _discovered(self, client: httpx2.AsyncClient) -> str:
+        """Where the keys are. Raises: ServerError."""
+        issuer = self._settings.issuer
+        for url in build_oauth_authorization_server_metadata_discovery_urls(issuer, issuer):
+            found = await _json(client, url)
+            if found is None:
+                continue
+            if found.get("issuer") != issuer:
+                raise ServerError(f"{url} is of another issuer: {found.get('issuer')!r:.200}, not {issuer!r}")
+            where = found.get("jwks_uri")
+            here = is_loopback(urlsplit(issuer).hostname or "") and isinstance(where, str) and is_loopback(urlsplit(where).hostname or "")
+            if isinstance(where, str) and (where.startswith("https://") or here):
+                return where
+            raise ServerError(f"{url} names no https jwks_uri")
+        raise ServerError(f"{issuer} has no metadata (RFC 8414, OpenID Connect Discovery)")
+
+
+async def _json(client: httpx2.AsyncClient, url: str) -> dict[str, Any] | None:
+    """The object at a URL; `None` if there is nothing. Raises: ServerError."""
+    response = await exchange(client, client.build_request("GET", url, headers={"Accept": "application/json"}))
+    if 400 <= response.status_code < 500:
+        return None
+    if response.status_code != 200:
+        raise ServerError(f"{url} answered {response.status_code}")
+    found = json.loads(response.content)
+    if not isinstance(found, dict):
+        raise ServerError(f"{url} answered with no object")
+    return found
+
+
+def _usable(keys: Iterator[Mapping[str, Any]], algorithm: str) -> Iterator[jwt.PyJWK]:
+    """Those that are for this kind of signature. One that cannot be read is none."""
+    for key in keys:
+        if key.get("kty") != _KINDS[algorithm[:2]] or key.get("use", "sig") != "sig" or key.get("alg", algorithm) != algorithm:
+            continue
+        try:
+            yield jwt.PyJWK(dict(key), algorithm)
+        except Exception as error:
+            seldom.debug("key_not_readable", why=type(error).__name__)

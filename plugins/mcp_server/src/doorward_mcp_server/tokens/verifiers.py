@@ -1,0 +1,78 @@
+"""What makes a bearer token good: the configuration's own tokens, an authorization server, a plugin."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from doorward.config.settings import can_come_in
+from doorward.gateway import Gateway
+from doorward.host.logs import seldom
+from doorward.model.errors import PluginError
+from doorward_mcp_server.tokens.access_tokens import AccessTokens
+from doorward_mcp_server.tokens.issuer import Unavailable
+from doorward_mcp_server.tokens.static_tokens import StaticTokens
+from mcp.server.auth.provider import AccessToken, TokenVerifier
+
+
+class Verifiers:
+    """All that are configured, as one: the `TokenVerifier` that the SDK wants. Raises: PluginError if a plugin's fails to be made."""
+
+    def __init__(self, gate: Gateway) -> None:
+        self._gate = gate
+        oauth = gate.config.http.oauth
+        self.scopes: list[str] = oauth.scopes if oauth else []
+        self._static = StaticTokens(gate.loaded, self.scopes)
+        self._oauth = AccessTokens(oauth) if oauth else None
+        self._of_plugin = of_plugin(gate)
+        self._wanted = False
+
+    def serve_at(self, url: str) -> None:
+        """Say for which resource tokens must be: its URL is known once the port is."""
+        if self._oauth is not None:
+            self._oauth.resource = url
+
+    def wanted(self) -> bool:
+        """Whether clients must bring a token. Once they must, they must until the end, though the last token be revoked."""
+        self._wanted = self._wanted or bool(self._oauth or self._of_plugin or self._static)
+        return self._wanted
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """What one of them says of a token, its `subject` the principal. Raises: Unavailable if none takes it and one cannot say."""
+        down: Unavailable | None = None
+        verifiers: tuple[TokenVerifier | None, ...] = (self._static, self._of_plugin, self._oauth)
+        for verifier in filter(None, verifiers):
+            try:
+                found = await verifier.verify_token(token)
+            except Unavailable as error:
+                down = error
+            except Exception as error:  # without its text, which may quote the token
+                seldom.error("verifier_failed", verifier=type(verifier).__name__, why=type(error).__name__)
+                down = Unavailable("the token cannot be verified")
+            else:
+                if found is not None and self._may_enter(found):
+                    if verifier is self._oauth:  # servers may need it, to be exchanged for another one
+                        self._gate.principals.present(str(found.subject), found.token)
+                    return found
+        if down is not None:
+            raise down
+        return None
+
+    def _may_enter(self, found: Any) -> bool:
+        if not isinstance(found, AccessToken) or not can_come_in(found.subject):
+            seldom.warning(
+                "token_without_principal", hint="Its subject must be a name, other than `local` and `*`, of at most 200 characters."
+            )
+            return False
+        return found.expires_at is None or found.expires_at >= time.time()
+
+
+def of_plugin(gate: Gateway) -> TokenVerifier | None:
+    """The verifier that a plugin brings. Raises: PluginError if it fails to."""
+    try:
+        found = gate.plugins.hook.token_verifier()
+    except Exception as error:
+        raise PluginError(f"a plugin's token_verifier failed: {type(error).__name__}: {error}") from error
+    if found is not None and not callable(getattr(found, "verify_token", None)):
+        raise PluginError(f"a plugin's token_verifier answered {type(found).__name__}, which has no verify_token")
+    return found  # type: ignore[no-any-return]

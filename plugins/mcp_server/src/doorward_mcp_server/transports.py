@@ -1,0 +1,144 @@
+"""Serving a gateway over stdio or streamable HTTP until the client goes or the process is told to end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from doorward.gateway import Gateway
+from doorward.model.errors import ConfigError
+
+from doorward_mcp_server.server import serving
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+    from doorward_mcp_server.http.endpoint import Endpoint
+    from doorward_mcp_server.http.requests import Requests
+    from doorward_mcp_server.tokens.verifiers import Verifiers
+
+
+async def serve_stdio(gate: Gateway) -> None:
+    """Serve the one client at our standard input and output; ends when it closes them."""
+    from doorward_mcp_server.stdio import streams
+
+    async with serving(gate) as server, streams() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+async def serve_http(gate: Gateway, host: str, port: int, *, ready: Callable[[str], None] = lambda url: None) -> None:
+    """Serve any number of clients by streamable HTTP, until cancelled. `ready` is told the URL (port 0: any free one).
+
+    Raises: ConfigError for an address that others can reach without a token, or without TLS, or that is taken; PluginError.
+    """
+    import uvicorn
+
+    from doorward_mcp_server.changes import Changes
+    from doorward_mcp_server.ending import Ending
+    from doorward_mcp_server.http.connections import Connection, Connections
+    from doorward_mcp_server.http.endpoint import Endpoint
+    from doorward_mcp_server.tokens.verifiers import Verifiers
+
+    http = gate.config.http
+    verifiers = Verifiers(gate)
+    endpoint = Endpoint(gate.loaded, host, port)
+    endpoint.check(authenticated=verifiers.wanted())
+    tls = endpoint.tls()
+    changes, ending = Changes(), Ending()
+    with _listening(host, port) as listener:
+        endpoint = Endpoint(gate.loaded, host, listener.getsockname()[1])
+        async with serving(gate, changes) as server:
+            server.middleware[:0] = [_by_http, ending]
+            app, requests = application(server, endpoint, verifiers, changes.forget)
+            settings = uvicorn.Config(
+                app, ws="none", log_config=None, access_log=False, proxy_headers=False, server_header=False,
+                timeout_keep_alive=http.idle_timeout, timeout_graceful_shutdown=3,
+            )  # fmt: skip
+            web = uvicorn.Server(settings)
+            web.capture_signals = contextlib.nullcontext  # type: ignore  # signals are our caller's, who cancels us
+            connections = Connections(lambda: Connection(settings, web.server_state, web.lifespan.state, http=http), http, tls)
+            beside: list[asyncio.Future[None]] = []
+            running = asyncio.ensure_future(web.serve(sockets=[]))  # we let them in ourselves
+            try:
+                while not (web.started or running.done()):  # noqa: ASYNC110  # it has no event for that
+                    await asyncio.sleep(0)
+                beside += asyncio.ensure_future(connections.accept(listener)), asyncio.ensure_future(requests.sessions.watch())
+                ready(endpoint.local if endpoint.local == endpoint.url else f"{endpoint.local} (for clients: {endpoint.url})")
+                await asyncio.shield(running)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    for task in beside:
+                        task.cancel()
+                    listener.close()
+                    changes.listen.close()
+                    ending.end()
+                    await requests.end()
+                    connections.close(busy=False)
+                    web.should_exit = True
+                    await running
+                    connections.close()
+
+
+def application(server: Server[Any], endpoint: Endpoint, verifiers: Verifiers, forget: Callable[[str], None]) -> tuple[Any, Requests]:
+    """The ASGI application: the SDK's, with bounds for requests, behind our entrance. `forget` is told the id of each session that ends."""
+    from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
+    from mcp.server.auth.settings import AuthSettings
+    from mcp.server.transport_security import TransportSecuritySettings
+    from starlette.middleware.cors import CORSMiddleware
+
+    from doorward_mcp_server.http.entrance import Entrance
+    from doorward_mcp_server.http.requests import Requests
+
+    http = endpoint.loaded.config.http
+    verifiers.serve_at(endpoint.url)
+    metadata, routes = None, []
+    if http.oauth:
+        urls: Any = {"issuer_url": http.oauth.issuer, "resource_server_url": endpoint.url}
+        auth = AuthSettings(**urls, validate_token_resource=False)  # a token's audience is its verifier's to check
+        assert auth.resource_server_url is not None
+        metadata = build_resource_metadata_url(auth.resource_server_url)
+        routes = create_protected_resource_routes(auth.resource_server_url, [auth.issuer_url], http.oauth.scopes or None, "Doorward")
+    app = server.streamable_http_app(
+        streamable_http_path=http.path,
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the entrance reads Host and Origin
+        custom_starlette_routes=routes,
+    )
+    requests = Requests(app, http, forget)
+    guarded = Entrance(requests, endpoint, verifiers, metadata)
+    if not http.origins:
+        return guarded, requests
+    for_pages = CORSMiddleware(
+        guarded,
+        allow_origins=http.origins,
+        allow_methods=["GET", "POST", "DELETE"],
+        allow_headers=["*"],
+        expose_headers=["Mcp-Session-Id", "WWW-Authenticate"],
+    )
+    return for_pages, requests
+
+
+async def _by_http(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+    """No message without its HTTP request: without one it would pass for one of stdio, which is always `local`'s."""
+    if ctx.request is None:
+        raise RuntimeError("the SDK gave a message without its request")
+    return await call_next(ctx)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024)
+        # asyncio would do so only where the socket names its protocol; without it each answer waits 40 ms for an acknowledgement.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listener.setblocking(False)
+        return listener
+    except OSError as error:
+        raise ConfigError(
+            f"cannot listen on {host}:{port}: {error.strerror or os.strerror(error.errno or 0)}",
+            place="[http] port",
+            hint="Choose another with --port; 0 is any free one.",
+        ) from None
