@@ -134,9 +134,6 @@ def _parse(path: Path, folder: Path) -> dict[str, Any]:
 def _doorward(path: Path, folder: Path) -> dict[str, Any]:
     import anyio
     import anyio._backends._asyncio
-    import doorward_openapi.client
-    import doorward_openapi.compiler
-    import doorward_openapi.fetch  # noqa: F401
     import msgspec  # noqa: F401
     import yaml_rs  # noqa: F401
     from doorward import ServerContext

@@ -17,7 +17,7 @@ import pytest
 from doorward import Call, Function, ServerContext
 from doorward.config.config import validate
 from doorward.secrets.store import Secrets
-from doorward_mcp_upstream.settings import MCPSettings
+from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.upstream import Upstream
 
 SERVERS = Path(__file__).parent / "servers"

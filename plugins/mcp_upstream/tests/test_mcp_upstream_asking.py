@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from doorward import ServerError
-from doorward_mcp_upstream import connection
+from doorward_mcp_upstream.connections import connection
 from doorward_mcp_upstream.upstream import Upstream
 
 from .conftest import Listening, Person, Upstreams, call_of, text_of

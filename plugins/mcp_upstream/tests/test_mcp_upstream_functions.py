@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from doorward import Compiled, Function, signature
-from doorward_mcp_upstream.functions import compiled, fingerprint
+from doorward_mcp_upstream.tools.functions import compiled, fingerprint
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

@@ -16,12 +16,13 @@ from pathlib import Path
 
 import pytest
 from doorward import LimitExceeded, ServerError
-from doorward_mcp_upstream import functions, large
-from doorward_mcp_upstream.large import Large
-from doorward_mcp_upstream.results import of_block, of_tool
-from doorward_mcp_upstream.stderr import StderrLog
+from doorward_mcp_upstream.connections import large
+from doorward_mcp_upstream.connections.large import Large
+from doorward_mcp_upstream.connections.stderr import StderrLog
+from doorward_mcp_upstream.tools import functions
+from doorward_mcp_upstream.tools.results import of_block, of_tool
+from doorward_mcp_upstream.tools.values import MOST_VALUES, Values, too_many
 from doorward_mcp_upstream.upstream import Upstream
-from doorward_mcp_upstream.values import MOST_VALUES, Values, too_many
 from httpx2 import SSEError
 
 from .conftest import Upstreams
@@ -74,7 +75,7 @@ async def _raw_http(on: dict[bytes, bytes], seen: list[bytes]) -> asyncio.Server
 @pytest.mark.anyio
 async def test_a_session_ends_however_slowly_its_server_says_goodbye(upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that drips held up the end of the gateway for ever; an empty stream of events was asked for in a tight loop."""
-    monkeypatch.setattr("doorward_mcp_upstream.http._GOODBYE", 0.3)
+    monkeypatch.setattr("doorward_mcp_upstream.connections.http._GOODBYE", 0.3)
     stream = b"retry: 0\n\nid: 1\ndata: \n\n"
     events = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n%s" % (len(stream), stream)
     seen: list[bytes] = []

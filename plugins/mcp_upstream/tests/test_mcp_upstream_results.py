@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from doorward import File, InvalidArguments, ToolError
-from doorward_mcp_upstream.files import sent
-from doorward_mcp_upstream.results import of_prompt, of_resource, of_tool
+from doorward_mcp_upstream.tools.files import sent
+from doorward_mcp_upstream.tools.results import of_prompt, of_resource, of_tool
 from hypothesis import given
 from hypothesis import strategies as st
 

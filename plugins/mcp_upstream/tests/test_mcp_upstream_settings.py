@@ -10,9 +10,9 @@ from doorward import ConfigError
 from doorward.config.config import validate
 from doorward.secrets.store import Secrets
 from doorward_mcp_upstream.breaker import Breaker
-from doorward_mcp_upstream.settings import MCPSettings
-from doorward_mcp_upstream.stderr import StderrLog
-from doorward_mcp_upstream.troubles import Trouble
+from doorward_mcp_upstream.connections.settings import MCPSettings
+from doorward_mcp_upstream.connections.stderr import StderrLog
+from doorward_mcp_upstream.connections.troubles import Trouble
 
 
 def settings(**given: Any) -> MCPSettings:

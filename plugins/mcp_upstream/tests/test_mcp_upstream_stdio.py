@@ -286,7 +286,7 @@ async def test_nothing_is_left_when_doorward_itself_is_killed(tmp_path: Path, mo
     program = f"""
 import asyncio, os, pathlib
 from doorward import ServerContext, Template
-from doorward_mcp_upstream.settings import MCPSettings
+from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.upstream import Upstream
 here = pathlib.Path({str(tmp_path)!r})
 settings = MCPSettings(command=[{sys.executable!r}, {RAW!r}, {mode!r}], env={{"PIDS": str(here / "pids")}})

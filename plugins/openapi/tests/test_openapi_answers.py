@@ -12,8 +12,9 @@ import zlib
 import anyio
 import pytest
 from doorward import ApiError, Reply, ServerError, quoted
-from doorward_openapi import answers, streams
-from doorward_openapi.answers import Answer
+from doorward_openapi.calls import answers
+from doorward_openapi.calls.answers import Answer
+from doorward_openapi.wire import streams
 
 pytestmark = pytest.mark.anyio
 
@@ -202,7 +203,7 @@ async def test_openapi_endless_json_is_told(api, operation):
 
 async def test_openapi_large_streams_are_cut(api, operation, upstream, monkeypatch):
     """A stream beyond the limits of bytes or values gives what fits, and says so."""
-    from doorward_openapi import client
+    from doorward_openapi.calls import client
 
     upstream.answers["/x"] = (200, {"Content-Type": "application/x-ndjson"}, b'{"a":1}\n' * (streams.MOST_VALUES + 5))
     made = await api(operation())

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 from doorward import File, InvalidArguments, signature
-from doorward_openapi import payload
+from doorward_openapi.calls import payload
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 pytestmark = pytest.mark.anyio

@@ -10,8 +10,8 @@ import anyio
 import httpx2
 import pytest
 from doorward import ApiError, Call, InvalidArguments, Reply, ServerError, quoted
-from doorward_openapi import request
-from doorward_openapi.answers import seconds
+from doorward_openapi.calls import request
+from doorward_openapi.calls.answers import seconds
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -345,7 +345,7 @@ async def test_openapi_cookies_are_not_kept(api, operation, upstream):
 
 async def test_openapi_answers_are_bounded(api, operation, upstream, monkeypatch):
     """An answer beyond the limit stops, instead of filling the memory."""
-    from doorward_openapi import client
+    from doorward_openapi.calls import client
 
     monkeypatch.setattr(client, "MOST_RECEIVED", 1000)
     upstream.answers["/x"] = (200, JSON, b"[" + b"1," * 2000 + b"1]")

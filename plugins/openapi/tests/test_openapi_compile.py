@@ -10,7 +10,8 @@ import jsonschema_rs
 import pytest
 from doorward import ConfigError, ServerError
 from doorward.describe import cards
-from doorward_openapi import routes, variants
+from doorward_openapi.operations import routes
+from doorward_openapi.schemas import variants
 
 pytestmark = pytest.mark.anyio
 

@@ -244,7 +244,7 @@ async def test_openapi_a_changed_catalog_cannot_lead_credentials_away(tmp_path, 
 
 async def test_openapi_first_calls_and_a_compile_do_not_disturb_each_other(tmp_path, operation, monkeypatch):
     """What a call reads to see where credentials go is none of a compile that runs meanwhile; calls that begin together read once."""
-    from doorward_openapi import fetch
+    from doorward_openapi.fetching import fetch
 
     base, action = "https://api.example.org", {"target": "$.paths['/x'].get", "update": {"operationId": "corrected"}}
     (tmp_path / "api.json").write_text(json.dumps({**operation(), "servers": [{"url": base}]}))
@@ -354,7 +354,7 @@ async def test_openapi_no_store_is_not_kept(tmp_path, revalidating):
 
 async def test_openapi_kept_documents_are_bounded(tmp_path, monkeypatch):
     """The oldest go when there are too many."""
-    from doorward_openapi import downloads
+    from doorward_openapi.fetching import downloads
 
     monkeypatch.setattr(downloads, "MOST_KEPT", 3)
     kept = downloads.Kept(tmp_path)
@@ -408,7 +408,7 @@ async def test_openapi_redirect_to_a_private_address(tmp_path, upstream, elsewhe
 
 async def test_openapi_redirect_carries_credentials_only_to_origins(tmp_path, upstream, elsewhere, operation, monkeypatch):
     """Another origin, though public, gets no credentials, not even if it refuses without; one of `origins` does."""
-    from doorward_openapi import destinations
+    from doorward_openapi.calls import destinations
 
     monkeypatch.setattr(destinations, "not_public", lambda address: "")  # loopback is all that a test has
     upstream.answers["/api.json"] = (302, {"Location": f"{elsewhere.url}/api.json"}, b"")
@@ -515,7 +515,7 @@ async def test_openapi_unknown_anchor(api, operation):
 
 async def test_openapi_files_are_bounded_together(tmp_path, operation, monkeypatch):
     """Many files that are too large altogether are refused."""
-    from doorward_openapi import fetch
+    from doorward_openapi.fetching import fetch
 
     monkeypatch.setattr(fetch, "MOST_BYTES", 2_000)
     parts = [{"$ref": f"{n}.json"} for n in range(10)]
@@ -599,7 +599,7 @@ async def test_openapi_credentials_that_are_not_there_yet(tmp_path, upstream, op
 @pytest.mark.parametrize("says", ["own", "spec", "nothing"])
 async def test_openapi_a_document_elsewhere_gets_no_credentials(tmp_path, upstream, elsewhere, operation, monkeypatch, says):
     """A document to which the configured URL redirects has none, whatever servers it names; nor does its origin."""
-    from doorward_openapi import destinations
+    from doorward_openapi.calls import destinations
 
     monkeypatch.setattr(destinations, "not_public", lambda address: "")  # loopback is all that a test has
     upstream.answers["/api.json"] = (302, {"Location": f"{elsewhere.url}/api.json"}, b"")
@@ -613,7 +613,7 @@ async def test_openapi_a_document_elsewhere_gets_no_credentials(tmp_path, upstre
 
 async def test_openapi_a_redirect_of_those_with_credentials(tmp_path, upstream, elsewhere, operation, monkeypatch):
     """A server that sends those who come with credentials elsewhere gets them nowhere else."""
-    from doorward_openapi import destinations
+    from doorward_openapi.calls import destinations
 
     monkeypatch.setattr(destinations, "not_public", lambda address: "")
     away = (302, {"Location": f"{elsewhere.url}/api.json"}, b"")

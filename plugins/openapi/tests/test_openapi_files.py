@@ -6,7 +6,7 @@ import base64
 
 import pytest
 from doorward import File, InvalidArguments, Reply, signature
-from doorward_openapi import binary
+from doorward_openapi.schemas import binary
 
 from .test_openapi_bodies import named
 

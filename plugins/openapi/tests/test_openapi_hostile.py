@@ -13,9 +13,9 @@ from itertools import pairwise
 
 import pytest
 from doorward import ConfigError
-from doorward_openapi.compiler import compile_document
-from doorward_openapi.document import parse
-from doorward_openapi.refs import Bundle
+from doorward_openapi.document.document import parse
+from doorward_openapi.document.refs import Bundle
+from doorward_openapi.operations.compiler import compile_document
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -59,7 +59,7 @@ def test_openapi_yaml_in_threads_that_end():
     """YAML parsed in one worker thread after the other does not take the process down (the allocator of yaml-rs)."""
     code = """
     import threading
-    from doorward_openapi.document import parse
+    from doorward_openapi.document.document import parse
     text = ("a: [1, 2]\\n" + "".join(f"k{i}: {{x: [{i}, y{i}]}}\\n" for i in range(20000))).encode()
     for _ in range(6):
         thread = threading.Thread(target=parse, args=(text, "t"))
@@ -101,7 +101,7 @@ def test_openapi_shared_parameters_cannot_multiply():
     shared = [{"name": f"p{i}", "in": "query", "schema": {}} for i in range(1_000)]
     paths = {f"/{i}": {"parameters": [{"$ref": f"#/x/{n}"} for n in range(1000)], "get": {}} for i in range(5)}
     document = {"openapi": "3.0.0", "x": shared, "paths": paths}
-    from doorward_openapi import compiler
+    from doorward_openapi.operations import compiler
 
     most, compiler.MOST_KEYWORDS = compiler.MOST_KEYWORDS, 2_500
     try:
@@ -236,7 +236,7 @@ def test_openapi_values_below_the_count_stay_small():
     code = """
     import resource
     resource.setrlimit(resource.RLIMIT_AS, (2_000_000_000, 2_000_000_000))
-    from doorward_openapi.document import _FEW_BYTES, parse
+    from doorward_openapi.document.document import _FEW_BYTES, parse
     for unit, start, end in ((b'{"":0},', b'{"x":[', b"0]}"), (b"[],", b"x: [", b"[]]")):
         parse(start + unit * ((_FEW_BYTES - 20) // len(unit)) + end, "t")
     print("well")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from doorward_openapi import paths
+from doorward_openapi.wire import paths
 
 pytestmark = pytest.mark.anyio
 

@@ -11,8 +11,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from doorward import Call, InvalidArguments
-from doorward_openapi import OpenAPI, links
-from doorward_openapi.request import Request
+from doorward_openapi import OpenAPI
+from doorward_openapi.calls import links
+from doorward_openapi.calls.request import Request
 
 pytestmark = pytest.mark.anyio
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
@@ -434,7 +435,7 @@ def test_openapi_links_to_paths_with_many_variables_take_no_time() -> None:
 async def test_openapi_large_answers_are_read_for_the_next_page_aside(gateway: Any, upstream: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a thread: what tells of pages is looked for under each key, and nobody else waits for that."""
     threads: list[bool] = []
-    for where, name in (("doorward_openapi.pages.following", "following"), ("doorward.pages.items_of", "items_of")):
+    for where, name in (("doorward_openapi.calls.pages.following", "following"), ("doorward.program_api.pagination.items_of", "items_of")):
         real = importlib.import_module(where.rpartition(".")[0]).__dict__[name]
 
         def seen(*given: Any, real: Any = real, **more: Any) -> Any:

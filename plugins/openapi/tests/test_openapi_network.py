@@ -19,7 +19,7 @@ import httpx2
 import pytest
 from doorward import PRIVATE_ADDRESS, ApiError, Call, ServerError, not_public, not_public_name
 from doorward_auth_kit import is_loopback
-from doorward_openapi.redirects import Hop, following
+from doorward_openapi.calls.redirects import Hop, following
 
 pytestmark = pytest.mark.anyio
 JSON = {"Content-Type": "application/json"}

@@ -7,7 +7,8 @@ from urllib.parse import unquote
 import httpx2
 import pytest
 from doorward import InvalidArguments
-from doorward_openapi import paths, request
+from doorward_openapi.calls import request
+from doorward_openapi.wire import paths
 from hypothesis import given
 from hypothesis import strategies as st
 

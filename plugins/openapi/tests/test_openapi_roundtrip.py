@@ -12,7 +12,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import anyio.from_thread
 import h11
 from doorward import Call, File, InvalidArguments, ServerContext
-from doorward_openapi import OpenAPI, paths, request
+from doorward_openapi import OpenAPI
+from doorward_openapi.calls import request
+from doorward_openapi.wire import paths
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from starlette.routing import compile_path

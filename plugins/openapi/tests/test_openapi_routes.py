@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from doorward import InvalidArguments, Refused
 from doorward_openapi import OpenAPI
-from doorward_openapi.routes import Routes
+from doorward_openapi.operations.routes import Routes
 
 pytestmark = pytest.mark.anyio
 

@@ -273,8 +273,8 @@ def test_openapi_hostile_schemes(schemes, scopes):
     """Whatever a document holds, what is written parses as TOML, has our keys only, and names our variables only."""
     from doorward.cli.configuring.servers import block
     from doorward.secrets.store import Secrets
-    from doorward_openapi.compiler import compile_document
-    from doorward_openapi.refs import Bundle
+    from doorward_openapi.document.refs import Bundle
+    from doorward_openapi.operations.compiler import compile_document
 
     document = described(schemes, *([{name: scopes}] for name in schemes))
     import json

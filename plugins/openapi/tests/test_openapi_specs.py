@@ -15,7 +15,7 @@ import pytest
 from doorward import ConfigError, ServerContext
 from doorward.describe import cards, signatures
 from doorward_openapi import OpenAPI
-from doorward_openapi.document import decompress, parse
+from doorward_openapi.document.document import decompress, parse
 from doorward_testing.cards import faults
 
 SPECS = Path(os.environ.get("DOORWARD_SPECS", ""))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from doorward import InvalidArguments
-from doorward_openapi import request, styles
-from doorward_openapi.swagger2 import upgraded_parameter
+from doorward_openapi.calls import request
+from doorward_openapi.operations.swagger2 import upgraded_parameter
+from doorward_openapi.wire import styles
 
 COLORS = ["blue", "black", "brown"]
 RGB = {"R": 100, "G": 200, "B": 150}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from doorward_mcp_upstream.troubles import Trouble
+from doorward_mcp_upstream.connections.troubles import Trouble
 
 TOLERATED = 3
 """Failures one after the other from which on it is left alone."""

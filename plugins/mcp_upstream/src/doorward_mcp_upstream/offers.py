@@ -8,7 +8,7 @@ from typing import Any
 
 from doorward import Call, Function, ServerError, aside
 
-from doorward_mcp_upstream import results
+from doorward_mcp_upstream.tools import results
 from doorward_mcp_upstream.upstream import Upstream
 
 MOST_LISTED = 10_000

@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 from anyio import to_thread
 from doorward import Call, Compiled, Function, ServerContext, ServerError, Settings, aside, in_a_line, log, starts_doorward
 
-from doorward_mcp_upstream import files, functions, offers, results
-from doorward_mcp_upstream.documents import digest
-from doorward_mcp_upstream.settings import MCPSettings
-from doorward_mcp_upstream.text import line, prose
+from doorward_mcp_upstream import offers
+from doorward_mcp_upstream.connections.settings import MCPSettings
+from doorward_mcp_upstream.tools import files, functions, results
+from doorward_mcp_upstream.tools.documents import digest
+from doorward_mcp_upstream.tools.text import line, prose
 from doorward_mcp_upstream.upstream import Listing, Upstream
 
 

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from doorward import Call, DoorwardError, LimitExceeded, ServerContext, ServerError, Suggestion, clean_text, error_text, quoted
 
 from doorward_mcp_upstream.breaker import Breaker
-from doorward_mcp_upstream.flights import Flights
-from doorward_mcp_upstream.listing import Listing
-from doorward_mcp_upstream.settings import MCPSettings
-from doorward_mcp_upstream.stderr import StderrLog
-from doorward_mcp_upstream.troubles import Refusal, Trouble
+from doorward_mcp_upstream.connections.flights import Flights
+from doorward_mcp_upstream.connections.listing import Listing
+from doorward_mcp_upstream.connections.settings import MCPSettings
+from doorward_mcp_upstream.connections.stderr import StderrLog
+from doorward_mcp_upstream.connections.troubles import Refusal, Trouble
 
 if TYPE_CHECKING:
-    from doorward_mcp_upstream.connection import Connection
+    from doorward_mcp_upstream.connections.connection import Connection
 
 __all__ = ["Listing", "Upstream"]
 
@@ -151,7 +151,7 @@ class Upstream:
 
     async def _own(self, opening: asyncio.Future[Connection], era: str) -> None:
         """Open a session, keep it until it is over, and leave it: all in this task."""
-        from doorward_mcp_upstream.opening import explained, opened
+        from doorward_mcp_upstream.connections.opening import explained, opened
 
         since = time.monotonic()
         this = asyncio.current_task()

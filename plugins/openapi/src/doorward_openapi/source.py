@@ -12,12 +12,12 @@ import anyio
 from doorward import Call, Compiled, ConfigError, Refused, Reply, Schema, ServerContext, ServerError, Settings, Template, aside
 from pydantic import Field, JsonValue, PositiveFloat, field_validator
 
-from doorward_openapi import servers
+from doorward_openapi.document import servers
 
 if TYPE_CHECKING:
-    from doorward_openapi.client import Client, Reach
-    from doorward_openapi.refs import Bundle
-    from doorward_openapi.routes import Routes
+    from doorward_openapi.calls.client import Client, Reach
+    from doorward_openapi.document.refs import Bundle
+    from doorward_openapi.operations.routes import Routes
 
     Read = tuple[Bundle, dict[str, bytes], list[str]]
     """A document, its overlays by where they are, and what to tell of how it was had."""
@@ -110,8 +110,8 @@ class OpenAPI:
 
         Raises: ConfigError, ServerError.
         """
-        from doorward_openapi.fetch import digest
-        from doorward_openapi.refs import Bundle
+        from doorward_openapi.document.refs import Bundle
+        from doorward_openapi.fetching.fetch import digest
 
         self._read = bundle, overlays, _ = await self._fetch()
         read = [bundle, *(Bundle(uri, {uri: raw}) for uri, raw in overlays.items())]
@@ -126,7 +126,7 @@ class OpenAPI:
         return await self._compiled(*(read or await self._fetch()))
 
     async def _compiled(self, bundle: Bundle, overlays: dict[str, bytes], notes: list[str]) -> Compiled:
-        from doorward_openapi.compiler import Choices, compile_document
+        from doorward_openapi.operations.compiler import Choices, compile_document
 
         settings = self._settings
         local = _LOCAL if settings.socket else None
@@ -140,7 +140,8 @@ class OpenAPI:
         Returns: a Reply; of its value see `answers.value_of`. One that has no body is the place of what was made, or the headers of a HEAD.
         Raises: ApiError for 400 and above, ServerError, InvalidArguments for values that HTTP cannot carry.
         """
-        from doorward_openapi import answers, links, request, response_headers
+        from doorward_openapi.calls import answers, links, request
+        from doorward_openapi.operations import response_headers
 
         function = call.function
         what = f"{function.qualified} ({function.route})"
@@ -174,7 +175,7 @@ class OpenAPI:
 
     async def _table(self) -> Routes | None:
         """The routes of the document, if they are known."""
-        from doorward_openapi.routes import NAME, Routes
+        from doorward_openapi.operations.routes import NAME, Routes
 
         table = self._server.definition(NAME)
         if table is None:
@@ -245,13 +246,13 @@ class OpenAPI:
 
     def _client(self) -> Client:
         if self._opened is None:
-            from doorward_openapi.client import Client
+            from doorward_openapi.calls.client import Client
 
             self._opened = Client(self._server.name, self._server.auth, self._settings.headers, self._reach())
         return self._opened
 
     def _reach(self) -> Reach:
-        from doorward_openapi.client import Reach
+        from doorward_openapi.calls.client import Reach
 
         settings = self._settings
         documents = tuple(url for url in (settings.spec, *settings.overlay) if _is_url(url))
@@ -260,8 +261,8 @@ class OpenAPI:
         return Reach(api, tuple(settings.origins), documents, socket, settings.retries)
 
     async def _fetch(self) -> Read:
-        from doorward_openapi.downloads import Downloads, Kept
-        from doorward_openapi.fetch import fetch
+        from doorward_openapi.fetching.downloads import Downloads, Kept
+        from doorward_openapi.fetching.fetch import fetch
 
         settings, server = self._settings, self._server
         kept = Kept(server.state / "documents")
@@ -288,7 +289,7 @@ class OpenAPI:
     def _is_home(self, url: str, body: bytes) -> bool:
         """Whether a document that everybody may read says that the API is where it is itself, at the origin of `spec`: then credentials go
         there with every call, and with them the document may say more."""
-        from doorward_openapi.document import decompress, parse
+        from doorward_openapi.document.document import decompress, parse
 
         settings = self._settings
         if not self._has_credentials() or not servers.same_origin(url, settings.spec):

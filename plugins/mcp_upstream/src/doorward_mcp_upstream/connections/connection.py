@@ -1,0 +1,290 @@
+"""One session with a server: what is spoken over a wire, in either protocol era."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import anyio
+import doorward
+import mcp_types as types
+from doorward import DoorwardError, ServerContext, quoted
+from mcp import ClientSession
+from mcp.client.subscriptions import SubscriptionLost, listen
+from mcp.shared.dispatcher import CallOptions
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    NAME_BEARING_METHODS,
+    encode_header_value,
+    mcp_param_headers,
+    x_mcp_header_map,
+)
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from doorward_mcp_upstream.connections.flights import Flight, Flights
+from doorward_mcp_upstream.connections.listing import Listing
+from doorward_mcp_upstream.connections.repair import read_tools
+from doorward_mcp_upstream.connections.troubles import CODE, Refusal, Trouble, own_data, trouble_in
+from doorward_mcp_upstream.connections.wire import Watched, Wire
+
+ROUNDS = 10
+"""How often a server may ask for more within one request."""
+_RELISTEN = 5.0
+"""Seconds after which a lost subscription is made again."""
+_UNREADABLE = "SSE stream failed: "
+"""How the SDK begins its word of a stream of events that is none, or that has one that is too large."""
+_INFO = types.Implementation(name="doorward", version=doorward.__version__)
+
+for _name in ("client", "mcp.client"):  # what the SDK says of a server that misbehaves is told by us, to who asked
+    logging.getLogger(_name).setLevel(logging.CRITICAL)
+
+
+class Connection:
+    """A session that its owner keeps open, and any task may use. `changed` is called when the server says that its tools
+    are others now."""
+
+    def __init__(self, context: ServerContext, wire: Wire, flights: Flights, changed: Callable[[], None]) -> None:
+        self._settings = context.settings
+        self._wire = wire
+        self._flights = flights
+        self._changed = changed
+        self._listing: Listing | None = None
+        self._changes = 0
+        self._reading = asyncio.Lock()
+        self._header_maps: dict[str, Any] = {}
+        self.ended = wire.ended
+        self._dispatcher: JSONRPCDispatcher[Any] = JSONRPCDispatcher(Watched(wire.read, wire.ended), wire.write)
+        self.session = ClientSession(
+            dispatcher=self._dispatcher,
+            client_info=_INFO,
+            elicitation_callback=self._elicit,
+            sampling_callback=self._sample if self._settings.sampling else None,
+            message_handler=self._told,
+        )
+
+    @property
+    def modern(self) -> bool:
+        return self.session.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+    @property
+    def server(self) -> dict[str, Any]:
+        """Its name and version, as it says."""
+        info = self.session.server_info
+        return info.model_dump(by_alias=True, mode="json", exclude_none=True) if info else {}
+
+    async def agree(self, era: str = "") -> None:
+        """Find out what the server speaks. `era` is what it spoke last: it is believed only as to what is tried first.
+
+        Raises: Trouble.
+        """
+        first, second = self.session.discover, self.session.initialize
+        if era and era not in MODERN_PROTOCOL_VERSIONS:
+            first, second = second, first  # type: ignore[assignment]
+        try:
+            try:
+                await first()
+            except (MCPError, RuntimeError, ValidationError) as error:
+                if self._hopeless(error):
+                    raise
+                try:
+                    await second()
+                except MCPError as late:  # it had the first request after all, only slowly: that has settled the era
+                    if late.code != types.UNSUPPORTED_PROTOCOL_VERSION:
+                        raise
+                    await first()
+        except (MCPError, RuntimeError, ValidationError) as error:
+            known = trouble_in(error.data) if isinstance(error, MCPError) else None
+            unknown = f"it does not speak MCP as we know it: {quoted(_brief(error))}"
+            raise known or self._trouble(error) or Trouble(unknown, sent=False) from None
+
+    def _hopeless(self, error: Exception) -> bool:
+        """Whether no other handshake can help."""
+        trouble = self._trouble(error)
+        return trouble is not None and (trouble.gone or not trouble.status or trouble.status in (401, 403))
+
+    async def send(self, method: str, params: Mapping[str, Any], flight: Flight) -> dict[str, Any]:
+        """One request, to its end: what the server wants to know in between is asked for.
+
+        Raises: Trouble; Refusal if the answer is an error.
+        """
+        given = dict(params)
+        for _ in range(ROUNDS):
+            result = await self._send(method, given, flight)
+            if result.get("resultType") != "input_required" or not self.modern:
+                return result
+            given = await self._more(params, result, flight)
+        raise Trouble(f"it asked for more input {ROUNDS} times within one request")
+
+    async def _more(self, params: Mapping[str, Any], result: Mapping[str, Any], flight: Flight) -> dict[str, Any]:
+        """The request again, with what the server asked for (MCP 2026-07-28, multi round-trip requests)."""
+        given = dict(params)
+        requests = result.get("inputRequests")
+        if isinstance(requests, dict) and requests:
+            given["inputResponses"] = {key: await self._answer(request, flight) for key, request in requests.items()}
+        else:
+            await anyio.sleep(0.1)  # it only wants to be asked again
+        if isinstance(state := result.get("requestState"), str):
+            given["requestState"] = state
+        return given
+
+    async def _answer(self, request: Any, flight: Flight) -> Mapping[str, Any]:
+        method, params = (request.get("method"), request.get("params")) if isinstance(request, dict) else (None, None)
+        if method == "elicitation/create" or (method == "sampling/createMessage" and self._settings.sampling):
+            return await self._flights.ask(method, params if isinstance(params, dict) else {}, flight)
+        raise Trouble(f"it asked for {str(method)[:100]!r}, which it was not told that we can do")
+
+    async def _send(self, method: str, params: dict[str, Any], flight: Flight) -> dict[str, Any]:
+        if self.ended.is_set():
+            raise Trouble("it has ended", sent=False, passing=True, gone=True)
+        options: CallOptions = {"headers": self._stamped(method, params, flight)}
+        client = flight.client
+        if client is not None:
+
+            async def told(progress: float, total: float | None, message: str | None) -> None:
+                with contextlib.suppress(DoorwardError):  # a client that is gone
+                    await client.progress(progress, total, message or "")
+
+            options["on_progress"] = told
+        try:
+            return self._wire.whole(await self._dispatcher.send_raw_request(method, params, options))
+        except MCPError as error:
+            raise self._trouble(error) or Refusal(error.code, error.message, own_data(error.data)) from None
+
+    def _stamped(self, method: str, params: dict[str, Any], flight: Flight) -> dict[str, str]:
+        """What every request says of us: in `_meta`, from 2026-07-28 on; and, where there are any, in these HTTP headers."""
+        version = self.session.protocol_version or ""
+        headers = {MCP_PROTOCOL_VERSION_HEADER: version}
+        if not self.modern:
+            return headers
+        meta = params.get("_meta")
+        params["_meta"] = {
+            **(meta if isinstance(meta, dict) else {}),
+            types.PROTOCOL_VERSION_META_KEY: version,
+            types.CLIENT_INFO_META_KEY: {"name": _INFO.name, "version": _INFO.version},
+            types.CLIENT_CAPABILITIES_META_KEY: self._capabilities(flight),
+        }
+        headers[MCP_METHOD_HEADER] = method
+        name = params.get(NAME_BEARING_METHODS.get(method, ""))
+        if isinstance(name, str):
+            headers[MCP_NAME_HEADER] = encode_header_value(name)
+            if method == "tools/call" and (wanted := self._header_maps.get(name)):
+                headers.update(mcp_param_headers(wanted, params.get("arguments") or {}))
+        return headers
+
+    def _capabilities(self, flight: Flight) -> dict[str, Any]:
+        """What we can do for this request: whom nobody can be asked for, nothing is offered."""
+        if flight.client is None:
+            return {}
+        return {"elicitation": {"form": {}, "url": {}}} | ({"sampling": {}} if self._settings.sampling else {})
+
+    def _trouble(self, error: Exception) -> Trouble | None:
+        """What an error of the SDK means, if it is not the server's own answer."""
+        if not isinstance(error, MCPError):
+            return None
+        if (trouble := trouble_in(error.data)) is not None:
+            answered = error.code != CODE and not trouble.passing and trouble.status not in (401, 403)
+            return None if answered else trouble
+        if error.message.startswith(_UNREADABLE):
+            return Trouble(f"its answer cannot be read: {quoted(error.message.removeprefix(_UNREADABLE))}")
+        closed = self.ended.is_set() or error.message == "Connection closed"
+        if error.code == types.CONNECTION_CLOSED and (closed or error.message.startswith("SSE stream")):
+            return Trouble("the connection ended before it answered", passing=True, gone=closed)
+        return None
+
+    async def why(self) -> str:
+        """Why it has ended, as far as that is known."""
+        return await self._wire.reason()
+
+    async def listing(self, *, fresh: bool = False) -> Listing:
+        """What the server has, read anew if it has said that it is another now.
+
+        Raises: Trouble, Refusal.
+        """
+        async with self._reading:
+            if self._listing is None or fresh:
+                before = self._changes
+                listing = await self._read()
+                self._listing = listing if before == self._changes else None  # it changed while it was read
+                return listing
+            return self._listing
+
+    async def _read(self) -> Listing:
+        capabilities = self.session.server_capabilities
+        known = capabilities.model_dump(by_alias=True, mode="json", exclude_none=True) if capabilities else {}
+
+        async with self._flights.one(None, self._settings.timeout) as flight:
+
+            async def page(cursor: str | None) -> Mapping[str, Any]:
+                return await self._send("tools/list", {} if cursor is None else {"cursor": cursor}, flight)
+
+            try:
+                tools, skipped = await read_tools(page)
+            except Refusal as refusal:
+                if refusal.code != types.METHOD_NOT_FOUND or "tools" in known:
+                    raise
+                tools, skipped = [], []
+        if self.modern:
+            self._header_maps = await anyio.to_thread.run_sync(_header_maps, tools)
+        instructions = self.session.instructions or ""
+        return Listing(tools, skipped, self.session.protocol_version or "", instructions, self.server, known)
+
+    async def subscribe(self) -> None:
+        """Be told of changes. A server of an older protocol tells unasked."""
+        capabilities = self.session.server_capabilities
+        if not self.modern or capabilities is None or capabilities.tools is None or not capabilities.tools.list_changed:
+            return
+        again = False
+        while not self.ended.is_set():
+            try:
+                async with listen(self.session, tools_list_changed=True) as events:
+                    if again:
+                        self._forget()  # what happened meanwhile was not told
+                    again = True
+                    async for _ in events:  # `_told` hears of each as well
+                        pass
+            except SubscriptionLost:
+                pass
+            except MCPError as error:
+                if error.code != types.CONNECTION_CLOSED and trouble_in(error.data) is None:
+                    return  # it does not want to
+            await anyio.sleep(_RELISTEN)
+
+    def _forget(self) -> None:
+        self._changes += 1
+        self._listing = None
+
+    async def _told(self, message: Any) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self._forget()
+            self._changed()
+
+    async def _elicit(self, context: Any, params: Any) -> types.ElicitResult | types.ErrorData:
+        return await self._pushed("elicitation/create", params, types.ElicitResult.model_validate)  # type: ignore[no-any-return]
+
+    async def _sample(self, context: Any, params: Any) -> Any:
+        return await self._pushed("sampling/createMessage", params, types.client_result_adapter.validate_python)
+
+    async def _pushed(self, method: str, params: Any, read: Callable[[Any], Any]) -> Any:
+        """What a server asks without saying on behalf of which call."""
+        try:
+            return read(await self._flights.ask(method, params.model_dump(by_alias=True, mode="json", exclude_none=True)))
+        except Refusal as refusal:
+            return types.ErrorData(code=refusal.code, message=refusal.message)
+        except ValidationError:
+            return types.ErrorData(code=types.INTERNAL_ERROR, message="The client's answer cannot be read.")
+
+
+def _brief(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
+
+
+def _header_maps(tools: list[dict[str, Any]]) -> dict[str, Any]:
+    return {tool["name"]: wanted for tool in tools if (wanted := x_mcp_header_map(tool["inputSchema"]))}

@@ -1,0 +1,120 @@
+"""The calls that are under way to one server: how long they may take, and whom the server asks when it asks."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+from doorward import Call, Client, DoorwardError
+
+from doorward_mcp_upstream.connections.troubles import Refusal, Trouble
+
+MOST_QUESTIONS = 25
+"""Of a server to the client, within one call."""
+_INVALID_REQUEST = -32600
+
+
+@dataclass(eq=False, slots=True)
+class Flight:
+    """A request under way. `call` is `None` for what we ask on our own account."""
+
+    call: Call | None
+    asked: int = 0
+
+    @property
+    def client(self) -> Client | None:
+        return self.call.client if self.call else None
+
+    @property
+    def run(self) -> str:
+        """Whose client may be asked; empty if there is none. Each call of a run has its own `Client`, but they are one."""
+        return self.call.run if self.call and self.call.client else ""
+
+
+class Flights:
+    """All of them.
+
+    A server of an older protocol asks without saying on behalf of which call. Then the client is asked whose calls are
+    under way, if they are of one run. If not, the server is told so; and from then on, calls of different runs to this server
+    take turns, so that it cannot happen again.
+    """
+
+    def __init__(self) -> None:
+        self._under_way: set[Flight] = set()
+        self._waiting: dict[Flight, None] = {}
+        self._changed = asyncio.Event()
+        self._turns = False
+        self.last = time.monotonic()
+
+    def __bool__(self) -> bool:
+        return bool(self._under_way or self._waiting)
+
+    @contextlib.asynccontextmanager
+    async def one(self, call: Call | None, seconds: float) -> AsyncIterator[Flight]:
+        """A request that may take so many seconds, and no longer than its run has. While the client is asked, none pass.
+
+        Raises: Trouble if it takes longer.
+        """
+        flight = Flight(call)
+        await self._turn(flight)
+        self._under_way.add(flight)
+        left = min(seconds, call.time_left) if call else seconds
+        try:
+            with call.clock.until(call.clock.now() + left) if call else anyio.move_on_after(left) as scope:
+                yield flight
+        finally:
+            self._under_way.discard(flight)
+            self.last = time.monotonic()
+            if self._waiting:
+                self._changed.set()
+        if scope.cancelled_caught:
+            raise Trouble(f"it did not answer within {left:.3g} seconds", limit=left < seconds)
+
+    async def _turn(self, flight: Flight) -> None:
+        if not self._turns or flight.call is None:
+            return
+        self._waiting[flight] = None
+        try:
+            while any(other.call and other.run != flight.run for other in (*self._under_way, *self._before(flight))):
+                self._changed.clear()
+                await self._changed.wait()
+        finally:
+            del self._waiting[flight]
+            self._changed.set()
+
+    def _before(self, flight: Flight) -> list[Flight]:
+        waiting = [*self._waiting]
+        return waiting[: waiting.index(flight)]
+
+    async def ask(self, method: str, params: Mapping[str, Any], flight: Flight | None = None) -> Mapping[str, Any]:
+        """Have the client of a call answer what its server asks; `None`: of the calls under way.
+
+        Raises: Refusal, which is the answer then.
+        """
+        flights = [flight] if flight else [f for f in self._under_way if f.call]
+        clients = {f.run: f.client for f in flights}
+        if len(clients) > 1:
+            self._turns = True
+            raise Refusal(_INVALID_REQUEST, "Calls of several clients are under way, and this does not say whom to ask. Try again.")
+        client = next(iter(clients.values()), None)
+        if client is None:
+            return _nobody(method, "There is nobody to ask.")
+        for each in flights:
+            each.asked += 1
+        if any(each.asked > MOST_QUESTIONS for each in flights):
+            return _nobody(method, f"A call may ask {MOST_QUESTIONS} times.")
+        try:
+            return await client.ask(method, params)
+        except DoorwardError as error:
+            return _nobody(method, error.message)
+
+
+def _nobody(method: str, why: str) -> Mapping[str, Any]:
+    if method == "elicitation/create":
+        return {"action": "decline"}
+    raise Refusal(_INVALID_REQUEST, why)

@@ -1,0 +1,189 @@
+"""A server that is reached by streamable HTTP.
+
+The SDK's transport gives up the whole connection for one request that fails, and tells little of why. The client below
+answers such a request with a JSON-RPC error in the server's place, so that only the one who made it hears of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import doorward
+import httpx2
+from doorward import DoorwardError, ServerContext, aside, error_text, read_json
+from mcp.client.streamable_http import streamable_http_client
+
+from doorward_mcp_upstream.connections.large import SMALL, Large
+from doorward_mcp_upstream.connections.settings import MCPSettings
+from doorward_mcp_upstream.connections.troubles import Trouble
+from doorward_mcp_upstream.connections.wire import LONGEST, Wire
+from doorward_mcp_upstream.tools.values import too_many
+
+_UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
+_HANDSHAKE = re.compile(rb'"method": ?"(initialize|server/discover)"')
+_LONGEST_HANDSHAKE = 2**20
+"""Bytes of what a server says of itself when a session begins."""
+_CONNECT = 10.0
+"""Seconds until a connection must be there. How long an answer may take is decided by who asks."""
+_RELISTEN = 1.0
+"""Seconds between two requests for a stream of events."""
+_READ = 2**17
+"""Bytes of an error that are read if they are no JSON. Far more than anybody is shown: the core cuts, when it has removed credentials."""
+_GOODBYE = 2.0
+"""Seconds for telling a server that a session ends."""
+
+
+@contextlib.asynccontextmanager
+async def streamable(context: ServerContext) -> AsyncIterator[Wire]:
+    """Streamable HTTP. Raises: DoorwardError of the credentials."""
+    async with (
+        Client(context) as client,
+        streamable_http_client(context.settings.url, http_client=client, max_sse_event_size=LONGEST) as (read, write),
+    ):
+        yield Wire(read, write, whole=client.large.whole)
+
+
+class Client(httpx2.AsyncClient):
+    """Carries requests to the configured place, with its headers and credentials. TLS is always verified. Redirects are
+    followed by the SDK, within the origin only."""
+
+    def __init__(self, context: ServerContext) -> None:
+        settings: MCPSettings = context.settings
+        super().__init__(
+            headers={"User-Agent": "doorward-mcp-upstream/0.1.0"},
+            auth=context.auth(),
+            follow_redirects=False,
+            timeout=httpx2.Timeout(None, connect=_CONNECT),
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
+        )
+        self._name = context.name
+        self._given = settings.headers
+        self._listen_at = 0.0
+        self.large = Large()
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """What is called for every request."""
+        if request.method == "DELETE":
+            with anyio.fail_after(_GOODBYE):
+                request.headers.update(await self._configured())
+                response = await super().send(request, **{**options, "stream": True})
+                await response.aclose()  # whatever it says, however slowly
+                return httpx2.Response(response.status_code, request=request)
+        if request.method != "POST":
+            await anyio.sleep(max(0.0, self._listen_at - anyio.current_time()))  # a server may want to be asked again at once, for ever
+            self._listen_at = anyio.current_time() + _RELISTEN
+            request.headers.update(await self._configured())
+            return self._bounded(self._once_encoded(await super().send(request, **options)))
+        try:
+            request.headers.update(await self._configured())
+            return self._bounded(await self._answer(self._once_encoded(await super().send(request, **options))))
+        except Trouble as trouble:
+            return self._instead(request, trouble)
+        except DoorwardError as error:  # of the credentials
+            return self._instead(request, Trouble(error.message, error.hint or "", sent=False))
+        except httpx2.HTTPError as error:
+            return self._instead(request, unreachable(error, request.url))
+
+    def _once_encoded(self, response: httpx2.Response) -> httpx2.Response:
+        """Raises: httpx2.DecodingError for a bomb: what is compressed twice can be a million times what arrives."""
+        if "," in response.headers.get("content-encoding", ""):
+            raise httpx2.DecodingError("its answer is compressed more than once", request=response.request)
+        return response
+
+    def _bounded(self, response: httpx2.Response) -> httpx2.Response:
+        """A response whose stream of events, if it is one, has notes in place of large results, and ends in an error at what is none."""
+        if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+            response.aiter_text = functools.partial(self.large.events, response.aiter_text)  # type: ignore[method-assign]
+        return response
+
+    async def _configured(self) -> dict[str, str]:
+        return {name: (await value.get()).strip() for name, value in self._given.items()}
+
+    async def _answer(self, response: httpx2.Response) -> httpx2.Response:
+        """An answer that the SDK's transport can take.
+
+        Raises: Trouble for what is none.
+        """
+        media = response.headers.get("content-type", "").lower()
+        if response.is_redirect or (response.status_code < 400 and not media.startswith("application/json")):
+            return response
+        try:
+            content = await _body(response)
+        finally:
+            await response.aclose()
+        if response.status_code >= 400:
+            return self._instead(response.request, *await self._refused(response, content))
+        if len(content) > SMALL and not _HANDSHAKE.search(response.request.content[:200]):
+            content = (await self.large.noted(content)).encode()
+        elif len(content) > _LONGEST_HANDSHAKE:
+            raise Trouble(f"it says of itself more than {_LONGEST_HANDSHAKE} bytes", sent=False)
+        kept = {name: value for name, value in response.headers.items() if name in ("content-type", "mcp-session-id")}
+        return httpx2.Response(response.status_code, headers=kept, content=content, request=response.request)
+
+    async def _refused(self, response: httpx2.Response, content: bytes) -> tuple[Trouble, Any, str, Any]:
+        """What an answer of 400 or above means, and the JSON-RPC error that it may hold: code, message, data."""
+        error, told = await aside(functools.partial(_error_in, content), len(content))
+        with_session = "mcp-session-id" in response.request.headers
+        said = str(error.get("message") or "")
+        trouble = refused(self._name, response, told, with_session=with_session, of_session="session" in said.lower())
+        return trouble, error.get("code"), said, error.get("data")
+
+    def _instead(self, request: httpx2.Request, trouble: Trouble, code: Any = None, said: str = "", data: Any = None) -> httpx2.Response:
+        """A JSON-RPC error that answers a request in the server's place; with the server's own `code`, it is the server's error."""
+        error = trouble.as_error(code, said, data) if type(code) is int else trouble.as_error(data=data)
+        content = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
+        return httpx2.Response(trouble.status or 503, headers={"content-type": "application/json"}, content=content, request=request)
+
+
+def unreachable(error: httpx2.HTTPError, url: httpx2.URL | str) -> Trouble:
+    """A request that had no answer."""
+    why = str(error) or type(error).__name__
+    place = httpx2.URL(url).copy_with(query=None)
+    return Trouble(f"{place} cannot be reached: {why}", "Check `url`, and that it runs.", not isinstance(error, _UNSENT), passing=True)
+
+
+def refused(server: str, response: httpx2.Response, told: str = "", *, with_session: bool = False, of_session: bool = False) -> Trouble:
+    """A request that was answered with 400 or above. `told` is what the answer says; `with_session` whether the request was one of a
+    session, `of_session` whether the answer speaks of it."""
+    status = response.status_code
+    message = f"HTTP {doorward.status(status)}" + (f": {told}" if told else "")
+    if status == 401:
+        hint = f'Set auth of [servers.{server}]; for OAuth that is {{ type = "oauth2" }}, and then `doorward login {server}`.'
+        oauth = "resource_metadata=" in response.headers.get("www-authenticate", "").lower()
+        return Trouble(f"it wants other credentials than it was given ({message})", hint, status=status, oauth=oauth)
+    if status == 403:
+        return Trouble(f"it does not allow this ({message})", "Check what the credentials may do.", status=status)
+    if with_session and (status == 404 or (status == 400 and of_session)):  # MCP 2025-11-25, session management
+        return Trouble(f"it has forgotten the session ({message})", sent=False, passing=True, gone=True, status=status)
+    hint = "Check `url`." if status in (404, 405) else ""
+    return Trouble(f"it answered {message}", hint, passing=status in (502, 503, 504), status=status)
+
+
+async def _body(response: httpx2.Response) -> bytes:
+    parts, size = [], 0
+    async for part in response.aiter_bytes():
+        parts.append(part)
+        size += len(part)
+        await anyio.lowlevel.checkpoint()  # what is decompressed is there at once, hundreds of pieces of it
+        if size > LONGEST:
+            raise Trouble(f"the answer has more than {LONGEST // 2**20} MiB", "Ask for less: pages, filters.", limit=True)
+    return b"".join(parts)
+
+
+def _error_in(content: bytes) -> tuple[dict[str, Any], str]:
+    """The error of a JSON-RPC answer, empty if it is none; and what the answer says, whatever it is."""
+    try:
+        answer = None if too_many(content) else read_json(content)
+    except ValueError:
+        return {}, error_text(content[:_READ].decode("utf-8", "replace"))
+    error = answer.get("error") if isinstance(answer, dict) else None
+    if not isinstance(error, dict):
+        return {}, error_text(answer)
+    return error, error_text({"message": error["message"], "detail": error.get("data")} if error.get("message") else answer)

@@ -1,0 +1,89 @@
+"""Opening a session: the transport, the handshake, and the check that it is not ourselves whom we reached."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable
+from typing import Literal
+
+import anyio
+import httpx2
+from doorward import DoorwardError, ServerContext
+
+from doorward_mcp_upstream.connections import http
+from doorward_mcp_upstream.connections.connection import Connection
+from doorward_mcp_upstream.connections.environment import NESTED
+from doorward_mcp_upstream.connections.flights import Flights
+from doorward_mcp_upstream.connections.sse import sse
+from doorward_mcp_upstream.connections.stderr import StderrLog
+from doorward_mcp_upstream.connections.stdio import stdio
+from doorward_mcp_upstream.connections.troubles import Trouble, root
+
+_OURSELVES = "doorward"
+"""The name by which Doorward's own MCP server goes."""
+
+
+@contextlib.asynccontextmanager
+async def opened(
+    transport: Literal["stdio", "http", "sse"],
+    context: ServerContext,
+    log: StderrLog,
+    flights: Flights,
+    changed: Callable[[], None],
+    era: str,
+) -> AsyncIterator[Connection]:
+    """A session, for as long as its owner stays here.
+
+    Raises: whatever goes wrong, perhaps within exception groups; see `explained`.
+    """
+    if transport == "stdio":
+        _refuse_nested(context)
+        wired = stdio(context, log)
+    else:
+        wired = http.streamable(context) if transport == "http" else sse(context)
+    async with wired as wire:
+        connection = Connection(context, wire, flights, changed)
+        async with connection.session:
+            try:
+                await connection.agree(era)
+            except Trouble as trouble:
+                if trouble.gone and (why := await wire.reason()):
+                    trouble.message += f": {why}"
+                raise
+            _refuse_ourselves(context, connection)
+            async with anyio.create_task_group() as group:
+                group.start_soon(connection.subscribe)
+                yield connection
+                group.cancel_scope.cancel()
+
+
+def _refuse_nested(context: ServerContext) -> None:
+    """What Doorward started may start nothing further: it could be Doorward again, and so on without an end."""
+    if os.environ.get(NESTED) and not context.settings.allow_self:
+        raise Trouble(
+            f"this Doorward was itself started by Doorward ({NESTED} is set), and starts no servers",
+            f"If that is meant, set allow_self = true in [servers.{context.name}].",
+            sent=False,
+        )
+
+
+def _refuse_ourselves(context: ServerContext, connection: Connection) -> None:
+    if connection.server.get("name") == _OURSELVES and not context.settings.allow_self:
+        raise Trouble(
+            "it is Doorward itself: a server that leads back to where one comes from",
+            f"Remove [servers.{context.name}], or set allow_self = true in it.",
+            sent=False,
+        )
+
+
+def explained(error: BaseException, context: ServerContext) -> Exception:
+    """What an error means that opening or keeping a session ended with: a Trouble, or a DoorwardError as it is."""
+    found = root(error)
+    if isinstance(found, (Trouble, DoorwardError)):
+        return found
+    if isinstance(found, httpx2.HTTPStatusError):
+        return http.refused(context.name, found.response)
+    if isinstance(found, httpx2.HTTPError):
+        return http.unreachable(found, context.settings.url)
+    return Trouble(f"it cannot be reached: {type(found).__name__}: {' '.join(str(found).split())[:300]}", sent=False)

@@ -1,0 +1,145 @@
+"""Reading a server's tools as they come: what one of them has wrong never loses the others."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import anyio
+from doorward import Skipped
+from mcp.shared.inbound import find_invalid_x_mcp_header
+
+from doorward_mcp_upstream.connections.troubles import Trouble
+from doorward_mcp_upstream.connections.wire import LONGEST
+from doorward_mcp_upstream.tools.text import line
+
+MOST_TOOLS = 10_000
+MOST_PAGES = 1_000
+LARGEST = 2**20
+"""Characters of a tool, but for its description, of which only the beginning is kept; all tools have `LONGEST`."""
+DEEPEST = 100
+"""Levels of a tool."""
+_NAME = 300
+"""Characters of a tool's name."""
+_DESCRIPTION = 10_000
+
+
+async def read_tools(page: Callable[[str | None], Awaitable[Mapping[str, Any]]]) -> tuple[list[dict[str, Any]], list[Skipped]]:
+    """All tools, page after page. `page` gets the page of a cursor.
+
+    Raises: Trouble if the first page is no list of tools.
+    """
+    tools: dict[str, dict[str, Any]] = {}
+    skipped: list[Skipped] = []
+    cursor: str | None = None
+    seen: set[str] = set()
+    size = 0
+    for number in range(1, MOST_PAGES + 1):
+        answer = await page(cursor)
+        listed = answer.get("tools")
+        if not isinstance(listed, list):
+            if number == 1:
+                raise Trouble("it answered tools/list without a list of tools")
+            skipped.append(Skipped(f"page {number}", "is no list of tools"))
+            break
+        size += await anyio.to_thread.run_sync(_take, listed, number, tools, skipped)
+        cursor = answer.get("nextCursor")
+        if size > LONGEST:
+            skipped.append(Skipped(f"page {number}", f"more than {LONGEST // 2**20} MiB of tools; what comes after is left out"))
+            break
+        if len(tools) + len(skipped) > MOST_TOOLS:
+            skipped.append(Skipped(f"page {number}", f"more than {MOST_TOOLS} tools; what comes after is left out"))
+            break
+        if not isinstance(cursor, str) or not cursor:
+            break
+        if cursor in seen:
+            skipped.append(Skipped(f"page {number}", "names a page as the next that was read already; what comes after is left out"))
+            break
+        seen.add(cursor)
+    else:
+        skipped.append(Skipped(f"page {MOST_PAGES}", "is followed by more; what comes after is left out"))
+    return list(tools.values())[:MOST_TOOLS], skipped[:MOST_TOOLS]
+
+
+def _take(listed: list[Any], page: int, tools: dict[str, dict[str, Any]], skipped: list[Skipped]) -> int:
+    """Take the tools of a page, and say how large they are."""
+    size = 0
+    for index, given in enumerate(listed[: MOST_TOOLS + 1]):
+        tool = _shortened(given)
+        large = _size(tool)
+        size += large or 0
+        if large is None or large > LARGEST:
+            taken: Any = "is nested too deeply" if large is None else f"has more than {LARGEST} characters"
+        else:
+            taken = _tool(tool, tools)
+        if isinstance(taken, str):
+            skipped.append(Skipped(_place(tool, page, index), taken))
+        else:
+            tools[taken["name"]] = taken
+    return size
+
+
+def _shortened(tool: Any) -> Any:
+    description = tool.get("description") if isinstance(tool, dict) else None
+    return {**tool, "description": description[:_DESCRIPTION]} if isinstance(description, str) else tool
+
+
+def _size(tool: Any) -> int | None:
+    """About how many characters it has as JSON, found no further than `LARGEST`; `None` where it is nested too deeply."""
+    size, level = 0, [tool]
+    for _ in range(DEEPEST):
+        below: list[Any] = []
+        for node in level:
+            size += 2 + (len(node) if isinstance(node, str) else 0)
+            if isinstance(node, dict):
+                size += sum(len(key) + 4 for key in node)
+                below += node.values()
+            elif isinstance(node, list):
+                below += node
+            if size > LARGEST:
+                return size
+        if not (level := below):
+            return size
+    return None
+
+
+def _place(tool: Any, page: int, index: int) -> str:
+    name = tool.get("name") if isinstance(tool, dict) else None
+    return line(name, _NAME) or f"page {page}, tool {index + 1}"
+
+
+def _tool(tool: Any, taken: Mapping[str, Any]) -> dict[str, Any] | str:
+    """A tool as it should have been given, or why it cannot be taken."""
+    if not isinstance(tool, dict):
+        return "is no object"
+    name = tool.get("name")
+    if not isinstance(name, str) or not name.strip() or len(name) > _NAME:
+        return f"has no name of at most {_NAME} characters"
+    if name in taken:
+        return "another tool has the same name"
+    schema = tool.get("inputSchema")
+    if schema is None or schema is True:
+        schema = {}
+    if not isinstance(schema, dict):
+        return "its inputSchema is no object"
+    kind = schema.get("type", "object")
+    if kind != "object" and not (isinstance(kind, list) and "object" in kind):
+        return f"its inputSchema is of type {str(kind)[:50]!r}; arguments are an object"
+    if not isinstance(schema.get("properties", {}), dict):
+        return "the properties of its inputSchema are no object"
+    if why := _bad_header(schema):
+        return line(f"x-mcp-header: {why}", 500)
+    fine = {key: value for key, value in tool.items() if isinstance(value, _KINDS.get(key, object))}
+    return fine | {"inputSchema": {**schema, "type": "object"}}
+
+
+_KINDS: dict[str, Any] = {"description": str, "title": str, "outputSchema": dict, "annotations": dict, "_meta": dict}
+"""Of what kind these are; what is of another is as if it were not there."""
+
+
+def _bad_header(schema: dict[str, Any]) -> str | None:
+    """Why a tool must be left out that wants arguments in HTTP headers (MCP 2026-07-28, streamable HTTP, custom headers)."""
+    try:
+        return find_invalid_x_mcp_header(schema)
+    except RecursionError:
+        return "the schema is nested too deeply"

@@ -1,0 +1,84 @@
+"""The two streams of a session, whatever carries them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+import anyio
+from mcp.shared.message import SessionMessage
+
+from doorward_mcp_upstream.connections.troubles import Trouble
+from doorward_mcp_upstream.tools.values import MOST_VALUES
+
+LONGEST = 64 * 2**20
+"""Bytes of one message."""
+
+TOO_MANY = Trouble(f"the answer has more than {MOST_VALUES:,} values", "Ask for less: pages, filters.", limit=True)
+
+
+async def _nothing() -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """What a transport opened. `reason` says, once it has ended, why it did, as far as that is known. `ended` is set by whoever
+    notices that it has. `whole` gives the result for what the SDK was given in its place."""
+
+    read: Any
+    write: Any
+    reason: Callable[[], Awaitable[str]] = _nothing
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    whole: Callable[[dict[str, Any]], dict[str, Any]] = dict
+
+
+class Stream:
+    """One direction. Closed by who made it."""
+
+    async def __aenter__(self) -> Any:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        pass
+
+
+class Incoming(Stream):
+    """Messages of a server."""
+
+    async def receive(self) -> SessionMessage | Exception:
+        raise NotImplementedError
+
+    def __aiter__(self) -> Incoming:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+
+class Watched(Incoming):
+    """A read stream whose end is noticed at once, also when nobody waits for an answer."""
+
+    def __init__(self, inner: Any, ended: asyncio.Event) -> None:
+        self._inner = inner
+        self._ended = ended
+
+    async def receive(self) -> SessionMessage | Exception:
+        try:
+            return await self._inner.receive()  # type: ignore[no-any-return]
+        except (anyio.EndOfStream, anyio.ClosedResourceError):
+            self._ended.set()
+            raise anyio.EndOfStream from None
+
+    async def aclose(self) -> None:
+        self._ended.set()
+        await self._inner.aclose()

@@ -1,0 +1,117 @@
+"""The tools of an upstream → functions. Plain data in, plain data out: nothing here is connected to anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from doorward import Compiled, Function, Skipped, python_name, unique_names
+
+from doorward_mcp_upstream.tools.documents import digest
+from doorward_mcp_upstream.tools.parameters import Unusable, parameters
+from doorward_mcp_upstream.tools.schemas import Schemas
+from doorward_mcp_upstream.tools.text import line, prose, summed_up
+
+MOST_TOOLS = 10_000
+"""Of one server."""
+
+_LONGEST = 500
+"""Characters of a tool's name."""
+
+_HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint")
+
+
+def compiled(server: str, tools: Sequence[Mapping[str, Any]], *, era: str = "", skipped: Iterable[Skipped] = ()) -> Compiled:
+    """The functions of tools, as they stand in an answer to `tools/list`. One that is unusable never loses the others."""
+    left_out = list(skipped)
+    usable: dict[str, Mapping[str, Any]] = {}
+    for tool in tools[:MOST_TOOLS]:
+        try:
+            name = _name(tool)
+            if name in usable:
+                raise Unusable("there is another tool of this name")
+            usable[name] = tool
+        except Unusable as error:
+            left_out.append(_skipped(tool, str(error)))
+    if len(tools) > MOST_TOOLS:
+        left_out.append(Skipped("tools", f"there are more than {MOST_TOOLS}; the others are left out"))
+    names = unique_names(usable)
+    schemas = Schemas()
+    functions = []
+    for id, tool in usable.items():
+        try:
+            functions.append(_function(server, names[id], tool, schemas, era))
+        except Unusable as error:
+            left_out.append(_skipped(tool, str(error)))
+    return Compiled(functions, schemas.definitions, left_out, list(schemas.warnings))
+
+
+def fingerprint(tool: Mapping[str, Any]) -> str:
+    """A hash of what callers of a tool rely on: its schemas, and what it says that it may change. "" for what is nested too deeply."""
+    hints = tool.get("annotations")
+    promised = [hints.get(hint) if isinstance(hints, Mapping) else None for hint in _HINTS]
+    try:
+        return digest([tool.get("inputSchema"), tool.get("outputSchema"), promised])
+    except RecursionError:
+        return ""
+
+
+def _name(tool: Any) -> str:
+    name = tool.get("name") if isinstance(tool, Mapping) else None
+    if not isinstance(name, str) or not name.strip():
+        raise Unusable("it has no name")
+    if len(name) > _LONGEST:
+        raise Unusable(f"its name has {len(name)} characters")
+    return name
+
+
+def _skipped(tool: Any, why: str) -> Skipped:
+    name = tool.get("name") if isinstance(tool, Mapping) else None
+    return Skipped(line(name, 100) or "a tool", why[:500])
+
+
+def _function(server: str, name: str, tool: Mapping[str, Any], schemas: Schemas, era: str) -> Function:
+    id = tool["name"]
+    if not (promise := fingerprint(tool)):
+        raise Unusable("its schemas are nested too deeply")
+    arguments, originals = parameters(tool.get("inputSchema"), schemas, id)
+    returns, wrapped = _returns(tool.get("outputSchema"), schemas, id)
+    hints = tool["annotations"] if isinstance(tool.get("annotations"), Mapping) else {}
+    read_only = hints.get("readOnlyHint") is True
+    summary, description = _texts(name, tool, hints)
+    return Function(
+        server=server,
+        name=name,
+        id=id,
+        summary=summary,
+        description=description,
+        parameters=arguments,
+        returns=returns,
+        read_only=read_only,
+        destructive=not read_only and hints.get("destructiveHint") is not False,  # the specification's default is true
+        idempotent=read_only or hints.get("idempotentHint") is True,
+        names=originals,
+        open=arguments["additionalProperties"] is False and tool["inputSchema"].get("additionalProperties") is not False,
+        data={"tool": id, "era": era, "schema": promise, **({"wrapped": True} if wrapped else {})},
+    )
+
+
+def _texts(name: str, tool: Mapping[str, Any], hints: Mapping[str, Any]) -> tuple[str, str]:
+    """One line, and the rest. A title that says no more than the name is left out."""
+    title = line(tool.get("title") or hints.get("title"), 100)
+    summary, rest = summed_up(prose(tool.get("description"), 1500), 200)
+    if title and python_name(title).strip("_") != name.strip("_") and not summary.lower().startswith(title.lower()):
+        summary = f"{title}: {summary}" if summary else title
+    return summary or title, rest
+
+
+def _returns(schema: Any, schemas: Schemas, title: str) -> tuple[dict[str, Any] | None, bool]:
+    """The schema of what a call gives, and whether that is the only property, `result`, of what the tool answers."""
+    if not isinstance(schema, Mapping):
+        return None, False
+    converted = schemas.convert(schema, f"{title}_output")
+    whole = schemas.meant(converted)
+    properties = whole.get("properties", {})
+    if list(properties) == ["result"] and not any(key in whole for key in ("allOf", "anyOf", "additionalProperties")):
+        return properties["result"] or None, True
+    return converted or None, False

@@ -1,0 +1,151 @@
+"""What a call gives a program: one rule, and no guessing.
+
+1. `isError` raises `ToolError`, which quotes the text. 2. `structuredContent` if it is given; without its wrapper where the tool's
+output schema is an object whose only property is `result`. 3. Else each content block is a value: a text that is a JSON object
+or array is that, another text is itself; images, audio and blobs are files; an embedded text is its text, read alike; a link
+is an object with its URI. One block is its value, several are a list, none is `None`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from doorward import File, LimitExceeded, ToolError, error_text, quoted, read_json
+
+from doorward_mcp_upstream.tools.text import line, prose
+from doorward_mcp_upstream.tools.values import MOST_VALUES, too_many
+
+MOST_BLOCKS = 10_000
+_PIECE = 2**16
+_TOLD = 2**16
+"""Characters of what a tool says went wrong. Far more than anybody is shown: the core cuts, when it has removed credentials."""
+
+
+def of_tool(result: Mapping[str, Any], *, wrapped: bool = False) -> Any:
+    """The value of a result of `tools/call`, as on the wire.
+
+    Raises: ToolError; LimitExceeded for JSON of too many values.
+    """
+    structured = result.get("structuredContent")
+    if result.get("isError") is True:
+        said = quoted(texts) if (texts := _texts(result)) else error_text(structured)
+        raise ToolError(f"the tool says: {said}" if said else "it failed")
+    if structured is None:
+        blocks = _list(result.get("content"))
+        if len(blocks) > MOST_BLOCKS:
+            raise LimitExceeded(f"the answer has {len(blocks)} blocks, more than {MOST_BLOCKS}", hint="Ask for less: pages, filters.")
+        return _one([of_block(block) for block in blocks])
+    if wrapped and isinstance(structured, Mapping) and list(structured) == ["result"]:
+        return structured["result"]
+    return structured
+
+
+def of_resource(result: Mapping[str, Any]) -> Any:
+    """The value of a result of `resources/read`: one content, a list of several, or `None`."""
+    return _one([_content(content) for content in _list(result.get("contents"))])
+
+
+def of_prompt(result: Mapping[str, Any]) -> dict[str, Any]:
+    """A result of `prompts/get`: `{"description", "messages": [{"role", "content"}]}`. Texts stay texts: they are prompts."""
+    messages = [message for message in _list(result.get("messages")) if isinstance(message, Mapping)]
+    return {
+        "description": line(result.get("description"), 2000),
+        "messages": [{"role": line(m.get("role"), 50), "content": _said(m.get("content"))} for m in messages],
+    }
+
+
+def of_block(block: Any) -> Any:
+    """The value of one content block. One of an unknown type is what it is."""
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return _parsed(text)
+        case {"type": "image" | "audio", "data": str(data)}:
+            return _file(data, block.get("mimeType"))
+        case {"type": "resource", "resource": Mapping() as resource}:
+            return _content(resource)
+        case {"type": "resource_link", "uri": str()}:
+            return {key: value for key, value in block.items() if key not in ("type", "_meta", "annotations", "icons")}
+    return block
+
+
+def _content(content: Any) -> Any:
+    """A resource: its text, or its bytes under the last part of its URI."""
+    match content:
+        case {"text": str(text)}:
+            return _parsed(text)
+        case {"blob": str(data)}:
+            uri = content.get("uri")
+            return _file(data, content.get("mimeType"), uri.partition("?")[0].rpartition("/")[2] if isinstance(uri, str) else "")
+    return content
+
+
+def _said(content: Any) -> Any:
+    if isinstance(content, list):  # before 2025-03-26 some sent lists
+        return [_said(part) for part in content]
+    match content:
+        case {"type": "text", "text": str(text)}:
+            return text
+        case {"type": "resource", "resource": {"text": str(text)}}:
+            return text
+    return of_block(content)
+
+
+def _parsed(text: str) -> Any:
+    """A JSON object or array that a text is; else the text. A number or `true` as a text is a text."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return text
+    if too_many(text):
+        raise LimitExceeded(f"a text of the answer is JSON of more than {MOST_VALUES:,} values", hint="Ask for less: pages, filters.")
+    try:
+        return read_json(text, constant=_no_constant)
+    except ValueError:
+        return text
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(name)  # NaN and the like are no JSON
+
+
+def _file(data: str, type: Any, name: str = "") -> File | str:
+    """Bytes; text that is no base64 stays what it is."""
+    try:
+        content = b"".join(_bytes(data))
+    except (binascii.Error, ValueError):
+        return data
+    return File(content, line(type, 100), name)
+
+
+def _bytes(data: str) -> Iterator[bytes]:
+    """What base64 stands for, piece by piece. Raises: ValueError, binascii.Error."""
+    rest = ""
+    for start in range(0, len(data), _PIECE):
+        part = rest + "".join(data[start : start + _PIECE].split())
+        last = start + _PIECE >= len(data)
+        whole = len(part) if last else len(part) // 4 * 4
+        rest = part[whole:]
+        if not last and "=" in part[:whole]:
+            raise ValueError
+        yield base64.b64decode(part[:whole], validate=True)
+
+
+def weight(result: Mapping[str, Any]) -> int:
+    """About how many characters have to be worked on for the value of a result."""
+    blocks = [*_list(result.get("content")), *_list(result.get("contents"))][: MOST_BLOCKS + 1]
+    parts = [part for block in blocks if isinstance(block, Mapping) for part in (block, block.get("resource")) if isinstance(part, Mapping)]
+    return sum(len(text) for part in parts for key in ("text", "data", "blob") if isinstance(text := part.get(key), str))
+
+
+def _texts(result: Mapping[str, Any]) -> str:
+    texts = [block["text"] for block in _list(result.get("content")) if isinstance(block, Mapping) and isinstance(block.get("text"), str)]
+    return prose("\n".join(texts), _TOLD)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _one(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else values or None

@@ -1,0 +1,196 @@
+"""HTTP answers → values, or errors that say what is wrong."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import json
+import math
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from email.message import Message
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from doorward import ApiError, Reply, ServerError, decoded, error_text, read_json, status
+
+from doorward_openapi.document.values import finite
+from doorward_openapi.wire import media_types, streams
+
+_BOM = b"\xef\xbb\xbf"
+_MEDIA = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}")
+_KEPT = 2 * 2**20
+"""Bytes of what an error says. Far more than anybody is shown: the core cuts, after it has removed credentials, for one that is
+cut in two would not be found."""
+_MOST_PARTS = 2_000_000
+"""Separators of values in one answer: 50 MB can hold values of several gigabytes. With more it is text."""
+_AT_ONCE = 2**16
+"""Bytes of JSON that a faster reader is asked for first; it does not take all that is sent as JSON."""
+_FORBIDDEN = (
+    "Check the names first (path, fields): some APIs answer so where what is asked for does not exist. "
+    "Else the credentials do not suffice: the operator sets `auth` of the server."
+)
+_NOT_FOUND = "Look up the names and ids that were given, by a function that lists them."
+_REPLACED = "\ufffd"
+"""What stands for bytes that are no text."""
+_SLOW = ("punycode", "idna")
+"""Codecs that take time with the square of the length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP answer, read to its end."""
+
+    status: int
+    reason: str
+    media: str
+    charset: str | None
+    body: bytes
+    cut: str = ""
+    """Why the body of a stream is not whole."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """All headers; names in small letters."""
+    url: str = ""
+    """Where it came from, redirects followed."""
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds to wait, where the answer says so."""
+        return seconds(self.headers.get("retry-after", ""))
+
+
+def value_of(what: str, answer: Answer, *, raw: bool = False) -> Any:
+    """The value of an answer: JSON as its value, text as `str`, nothing as None, streams as lists, anything else as a
+    `Reply` with bytes, their media type and the file name of the Content-Disposition header.
+
+    What says JSON and is none is text: the data is never hidden. JSON of which the document says that it is bytes (`raw`) is a file.
+    Raises: ServerError if the body is cut, and is no stream.
+    """
+    body, charset, cut = answer.body, answer.charset, answer.cut
+    if not body:
+        return None
+    bare = media_types.bare(answer.media)
+    if raw and bare.endswith("json") and not cut:
+        return Reply(body, type=bare, name=file_name(answer.headers.get("content-disposition", "")))
+    form = media_types.stream(bare)
+    if (form or bare.endswith("json") or not bare) and _crowded(body):
+        if cut:
+            raise ServerError(f"{what}: {cut}", hint="Ask for less: pages, filters, fields.")
+        return _text(body, charset)
+    if form:
+        return streams.values(form, body, _json, cut)
+    if bare.endswith("json") or not bare:
+        try:
+            return _json(body, charset)
+        except (ValueError, RecursionError):
+            if (several := streams.lines(body, _json, cut)) is not None:
+                return several
+            if cut:
+                raise ServerError(f"{what}: {cut}", hint="Ask for less, or raise `timeout` of the server.") from None
+            if bare:
+                return _text(body, charset)
+    if media_types.is_text(bare):
+        return _text(body, charset)
+    if not bare:
+        with contextlib.suppress(UnicodeDecodeError):
+            return body.decode("utf-8-sig")
+    name = file_name(answer.headers.get("content-disposition", ""))
+    return Reply(body, type=bare if _MEDIA.fullmatch(bare) else "application/octet-stream", name=name)
+
+
+def file_name(disposition: str) -> str:
+    """The file name of a Content-Disposition header (RFC 6266) without folders and control characters; "" if there is none."""
+    if not disposition or len(disposition) > 2000:
+        return ""
+    message = Message()
+    try:
+        message["Content-Disposition"] = disposition
+        name = message.get_filename("")
+    except (ValueError, LookupError, TypeError):  # of what is no header at all
+        return ""
+    last = re.split(r"[/\\]", name)[-1]
+    return "".join(c for c in last if c.isprintable()).strip(" .")
+
+
+def _text(body: bytes, charset: str | None) -> str:
+    try:
+        if charset and codecs.lookup(charset).name in _SLOW:
+            charset = None
+        return decoded(body, charset or "utf-8").removeprefix("\ufeff")
+    except (LookupError, ValueError, TypeError):  # some codecs are none for text
+        return decoded(body).removeprefix("\ufeff")
+
+
+def _crowded(body: bytes) -> bool:
+    return len(body) > _MOST_PARTS and sum(map(body.count, (b",", b"[", b"{"))) > _MOST_PARTS
+
+
+def _json(body: bytes, charset: str | None = None) -> Any:
+    """NaN and infinities, which are no JSON but are sent, become None. Gerrit starts with what no script can read."""
+    import msgspec
+
+    body = body.removeprefix(_BOM).removeprefix(b")]}'")
+    if len(body) <= _AT_ONCE:
+        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return msgspec.json.decode(body)
+    text = decoded(body, json.detect_encoding(body))
+    if charset and text.count(_REPLACED) > body.count(_REPLACED.encode()):
+        text = _text(body, charset)
+    return read_json(text, number=finite)
+
+
+def error_of(what: str, answer: Answer, suggest: Callable[[], str] = str) -> ApiError:
+    """The error that an answer of 400 and above stands for. `suggest` tells what to do if it lacks credentials."""
+    body = _error_body(answer)
+    if isinstance(body, Reply):  # bytes that are no text
+        told, body = f"{len(answer.body)} bytes of {body.type}", body.value.decode("utf-8", "replace")
+    elif body is None and answer.cut:
+        told = f"its body is left out: {answer.cut}"
+    else:
+        told = error_text(body)
+    said = status(answer.status)
+    new = told.strip('".!').casefold() not in ("", said.casefold(), said.partition(" ")[2].casefold())
+    message = f"{what} answered {said}" + (f": {told}" if new else "")
+    after = answer.retry_after
+    return ApiError(message, status=answer.status, body=body, retry_after=after, hint=_hint(answer.status, after, suggest))
+
+
+def _error_body(answer: Answer) -> Any:
+    """What is cut is left out, but for the whole values of a stream: half of a credential would not be found in it. Bytes that are
+    text are that, whatever their media type."""
+    if answer.cut and not media_types.stream(media_types.bare(answer.media)):
+        return None
+    value = value_of("it", answer) if len(answer.body) <= _KEPT else answer.body[:_KEPT].decode("utf-8", "replace")
+    if isinstance(value, Reply) and b"\0" not in answer.body:
+        with contextlib.suppress(UnicodeDecodeError):
+            return answer.body.decode("utf-8-sig")
+    return value
+
+
+def _hint(status: int, after: float | None, suggest: Callable[[], str]) -> str | None:
+    if status in (401, 403):
+        missing = "The credentials are missing, wrong or not enough: the operator sets `auth` of the server."
+        return suggest() or (missing if status == 401 else _FORBIDDEN)
+    if status == 404:
+        return _NOT_FOUND
+    if status == 406:
+        return 'The server has none of the types that its document names: the operator can set `headers = { Accept = "*/*" }`.'
+    if status == 429 or after is not None:
+        return f"Wait {after:.0f} seconds before the next call." if after is not None else "Wait before the next call."
+    return None
+
+
+def seconds(retry_after: str) -> float | None:
+    """`Retry-After` (RFC 9110 section 10.2.3): seconds, or a date; `None` if it is neither."""
+    text = retry_after.strip()
+    try:
+        number = float(text)
+        return number if math.isfinite(number) and number >= 0 else None
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None

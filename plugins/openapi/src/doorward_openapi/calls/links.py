@@ -1,0 +1,191 @@
+"""Links to the next page: where one may lead.
+
+An upstream's link is as hostile as anything that it says. It is followed by the same call: a GET of the API's own, with what the program
+gave, to where that call went or below it; anywhere in the API where the document says that links are to be followed. Never to what can be
+another function, unless the run may call that one, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, unquote_plus, urljoin, urlsplit
+
+from doorward import Call, InvalidArguments, Reply, aside
+
+from doorward_openapi.calls import pages
+from doorward_openapi.calls.page_words import plain, turns
+from doorward_openapi.calls.pages import LONGEST
+from doorward_openapi.calls.request import Request
+from doorward_openapi.document.servers import origin, same_origin, shown
+from doorward_openapi.operations import pageable
+from doorward_openapi.operations.routes import Routes
+from doorward_openapi.wire import paths, steering
+
+_NO_URL = re.compile(r"[\x00-\x1f\x7f\\]")
+_ABSOLUTE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:|[/?]")
+_SAFE = "!#$%&'()*+,/:;=?@[]~"
+
+
+class Astray(Exception):
+    """A link that is not followed; says why."""
+
+
+async def paged(
+    call: Call, made: Request, base: str, at: str, reply: Reply, size: int, table: Callable[[], Awaitable[Routes | None]]
+) -> Reply:
+    """A reply of so many bytes with what is known of the next page. `made` is the request of the call, `at` where the answer came from,
+    `table` gets the routes of the document."""
+    data = call.function.data
+    find = partial(pages.following, call.function, call.arguments, reply.headers, reply.value, by_link=bool(call.link))
+    told = await aside(find, size)
+    reply = replace(reply, items=pageable.keys(reply.value, data["pages"]["items"])) if "pages" in data else reply
+    if not told.link:
+        return replace(reply, next=told.arguments, left=told.left)
+    try:
+        url = followed(told.link, at, made, base, data)
+        if not url:
+            return reply
+        _require_open(call, url, made, base, await table())
+    except Astray as why:
+        return replace(reply, next=told.arguments, left="" if told.arguments else str(why))
+    return replace(reply, next=call.arguments, link=url)
+
+
+def _require_open(call: Call, url: str, made: Request, base: str, routes: Routes | None) -> None:
+    """That a link leads to no function of the document that the run may not call.
+
+    Raises: Astray.
+    """
+    if routes is None and not _own(url, made, base):
+        raise Astray("its link leads elsewhere, and the routes of the document are not known: compile it again")
+    for other in routes.reached(call.function.data["path"], url, base) if routes else ():
+        if not call.allows(other.id, route := f"GET {other.path}"):
+            raise Astray(f"its link leads to {route[:200]}, which may not be called")
+
+
+def followed(link: str, at: str, request: Request, base: str, data: Mapping[str, Any]) -> str:
+    """The URL to which a link of the answer from `at` leads, for the call whose request that is; "" if it leads where that came from.
+
+    Raises: Astray.
+    """
+    if data["method"] != "GET":
+        raise Astray(f"its link is to be got, and this is a {data['method']}")
+    if len(link) > LONGEST or _NO_URL.search(link):
+        raise Astray("its link is no plain URL")
+    plan: Mapping[str, Any] = data.get("pages", {})
+    operation: Mapping[str, Any] = plan.get("operation", {})
+    try:
+        if operation and not _ABSOLUTE.match(link):
+            link = _filled(operation["path"], link, data["path"], request.path, base)
+        url = _address(link.strip(), at, base)
+        path = urlsplit(url).path.removeprefix(urlsplit(base).path.rstrip("/"))
+        if paths.leads_away(path):
+            raise Astray("its link has a part that is `.` or `..`")
+        if not plan and not _is_there(path, f"/{request.path.removeprefix('/')}", data["path"]):
+            raise Astray(f"its link leads to {shown(url)[:200]}, which is not below {data['path'][:200]}")
+        query = _query(urlsplit(url).query, request, data, operation.get("query", ()))
+    except ValueError:
+        raise Astray("its link is no plain URL") from None
+    url = url.partition("?")[0] + (f"?{query}" if query else "")
+    return "" if _same(url, at) else url
+
+
+def _own(url: str, request: Request, base: str) -> bool:
+    """Whether a link leads to the very path of the call."""
+    return _plain(urlsplit(url).path) == _plain(urlsplit(base).path.rstrip("/") + "/" + request.path.removeprefix("/"))
+
+
+def _address(link: str, at: str, base: str) -> str:
+    """The link as a URL below the API's base. Raises: Astray, ValueError."""
+    prefix = urlsplit(base).path.rstrip("/")
+    url = urljoin(at, quote(link, safe=_SAFE)).partition("#")[0]
+    parts = urlsplit(url)
+    if parts.scheme == "http" and parts.port is None and same_origin(f"https{url[4:]}", base):
+        url = f"https{url[4:]}"  # what stands behind a proxy does not know how it was asked
+    if "@" in parts.netloc or origin(url) != origin(base):
+        raise Astray(f"its link leads to {shown(url)[:200]}, which is not the API's")
+    if not parts.path.startswith(f"{prefix}/") and link.startswith("/") and not link.startswith("//"):
+        url = urljoin(base, prefix + quote(link, safe=_SAFE)).partition("#")[0]  # nor below which path
+    if not urlsplit(url).path.startswith(f"{prefix}/"):
+        raise Astray(f"its link leads to {shown(url)[:200]}, which is not below {shown(base)}")
+    return url
+
+
+def _is_there(path: str, sent: str, template: str) -> bool:
+    """Whether a path is that of the call or below it, or the same but for the number or the token of the page in it."""
+    to, here = _plain(path), _plain(sent)
+    if to == here or (here and to.startswith(f"{here}/")):
+        return True
+    names = paths.TEMPLATE.findall(template)
+    before, after = _values(template, sent), _values(template, path)
+    if not names or before is None or after is None:
+        return False
+    return all(turns(name) or one == other for name, one, other in zip(names, before, after, strict=True))
+
+
+def _values(template: str, path: str) -> list[str] | None:
+    """What stands in a path for the variables of its template; nothing of one with two in a part: to find where one ends takes time that
+    grows with a power of the length."""
+    literals = paths.TEMPLATE.split(template.partition("?")[0])
+    if any("/" not in between for between in literals[2:-1:2]):
+        return None
+    pattern = "".join("([^/]+)" if n % 2 else re.escape(quote(part, safe="!$&'()*+,;=:@%~/")) for n, part in enumerate(literals))
+    found = re.fullmatch(pattern, path)
+    return [unquote(value) for value in found.groups()] if found else None
+
+
+def _filled(template: str, link: str, own_template: str, sent: str, base: str) -> str:
+    """The path of the operation that gets the next page: variables as the call has them, and the link for the one that it has not."""
+    known = dict(zip(paths.TEMPLATE.findall(own_template), _values(own_template, sent) or (), strict=False))
+    missing = [name for name in paths.TEMPLATE.findall(template) if name not in known]
+    if len(missing) != 1:
+        return link
+    path = paths.TEMPLATE.sub(lambda found: link if found[1] == missing[0] else quote(known[found[1]], safe=""), template)
+    return base.rstrip("/") + path
+
+
+def _query(query: str, request: Request, data: Mapping[str, Any], more: Any) -> str:
+    """The query of a link, in which what the program gave is as it gave it, but for what turns pages. Where the document says that the link
+    is one, it is as it is, but for the version of the API, which such links may lack. `more` are names that the call for the next page has
+    as well.
+
+    Raises: Astray.
+    """
+    sent = [piece for piece in urlsplit(request.url).query.split("&") if piece]
+    query = query.replace(";", "%3B")  # between two pieces to some servers, and nothing to others
+    pieces = [piece for piece in query.split("&") if piece]
+    try:
+        steering.check(steering.names(query.replace("%3B", "&")))
+    except InvalidArguments as error:
+        raise Astray(f"its link cannot be followed: {error}") from None
+    given, there = ({_name(piece) for piece in some} for some in (sent, pieces))
+    again = {_known(name) for name, _ in parse_qsl(data["path"].partition("?")[2], keep_blank_values=True)}  # fixed in the path itself
+    again |= {_known(name) for name in more} - there
+    if "pages" in data:
+        versions = {name for name in given | there if plain(name) == "apiversion"}
+        again |= versions if versions & given else set()
+    else:
+        again |= {name for name in given & there if not turns(name)}
+    return "&".join([piece for piece in pieces if _name(piece) not in again] + [piece for piece in sent if _name(piece) in again])
+
+
+def _name(piece: str) -> str:
+    return _known(unquote_plus(piece.partition("=")[0]))
+
+
+def _known(name: str) -> str:
+    """A name as servers know it that take capitals for small letters, lists for their items, or what ends at a null."""
+    return name.partition("\0")[0].strip().removesuffix("[]").casefold()
+
+
+def _plain(path: str) -> str:
+    return unquote(path).rstrip("/")
+
+
+def _same(one: str, other: str) -> bool:
+    (a, b), (c, d) = ((_plain(urlsplit(url).path), sorted(parse_qsl(urlsplit(url).query))) for url in (one, other))
+    return a == c and b == d

@@ -1,0 +1,250 @@
+"""The next page: the arguments that get it, as far as the answer and the function's parameters show, else a link.
+
+Of arguments that the program gave, only such are changed as turn pages by their name. Where a link leads is for `links.py` to judge. Ends
+where nothing would change; whoever follows ends where a page comes twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from doorward import Function, items_of
+
+from doorward_openapi.calls import page_words as words
+from doorward_openapi.calls.page_words import plain, turns
+from doorward_openapi.operations import pageable
+
+_LINK = re.compile(r"<([^<>]{1,8000})>([^<]{0,2000})")
+_REL_NEXT = re.compile(r"""(?i)[;\s]rel\s*=\s*(?:"(?:[^"]*\s)?next(?:\s[^"]*)?"|'next'|next\b)""")
+
+LONGEST = 8000
+"""Characters of a link or a token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """What an answer says of the next page: a `link` to it, or the arguments that get it, which are for the time when a link cannot be
+    followed; or why neither can be said (`left`). Nothing of it where there is none."""
+
+    arguments: dict[str, Any] | None = None
+    link: str = ""
+    left: str = ""
+
+
+def following(function: Function, arguments: Mapping[str, Any], headers: Mapping[str, str], value: Any, *, by_link: bool = False) -> Next:
+    """How the page that follows on an answer is got. `by_link`: it was got by a link, and arguments say nothing of where it stands."""
+    call = _Call(function, arguments)
+    if not isinstance(value, (dict, list)) or function.destructive:
+        return Next()
+    if (plan := function.data.get("pages")) is not None:
+        told = pageable.at(value, plan["link"])
+        return call.linked(told, alone=False) if isinstance(told, str) and told.strip() else Next()
+    links = headers.get("link", "")
+    if "rel" in links and (found := [m[1] for m in _LINK.finditer(links[:20_000]) if _REL_NEXT.search(m[2])]):
+        return call.linked(found[0])
+    said = dict(_in_headers(headers)) | dict(_told(value))
+    more = _flag(said)
+    if more is False or re.search(r"""rel\s*=\s*"?(?:prev|first|last)""", links):
+        return Next()
+    if (told := _cursor(call, said)) is not None and not told.left:
+        return told
+    if by_link:
+        return Next()
+    items = items_of(value)
+    if more and (by_item := _last_item(call, said, items)):
+        return Next(by_item)
+    if items and (counted := _counted(call, said, items, more)):
+        return Next(counted)
+    if told is None and more:
+        return Next(left="it says that there is more, and nothing of how to get that with the parameters of this function")
+    return told or Next()
+
+
+class _Call:
+    """The call that was answered: its parameters by their plain names."""
+
+    def __init__(self, function: Function, arguments: Mapping[str, Any]) -> None:
+        self._arguments = arguments
+        self._reads = function.read_only
+        self._properties: Mapping[str, Any] = function.parameters.get("properties", {})
+        self.parameters: dict[str, str] = {}
+        self._query: dict[str, str] = {}
+        for wire in function.data.get("arguments", ()):
+            if wire["in"] in ("query", "body", "header") and wire.get("name"):
+                self.parameters.setdefault(_bare(str(wire["name"])) if wire["in"] == "header" else plain(str(wire["name"])), wire["arg"])
+            if wire["in"] == "query":
+                self._query[str(wire["name"])] = wire["arg"]
+
+    def first(self, names: tuple[str, ...], *, counted: bool = False) -> str | None:
+        """The first argument of one of these names; `counted`: that is a number."""
+        known = (self.parameters[name] for name in names if name in self.parameters)
+        return next((argument for argument in known if not counted or self._counts(argument)), None)
+
+    def _counts(self, argument: str) -> bool:
+        kind = self._schema(argument).get("type")
+        return kind in ("integer", "number") or (isinstance(kind, list) and "integer" in kind) or self.number(argument) is not None
+
+    def number(self, argument: str | None) -> int | None:
+        """The whole number that an argument is, or is by default."""
+        if argument is None:
+            return None
+        schema = self._schema(argument)
+        return _whole(self._arguments.get(argument, schema.get("default")))
+
+    def minimum(self, argument: str) -> int | None:
+        return _whole(self._schema(argument).get("minimum"))
+
+    def with_(self, changes: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The arguments with some changed; `None` if nothing changes."""
+        changed = {**self._arguments, **{name: self._fitting(name, value) for name, value in changes.items()}}
+        return changed if changed != self._arguments else None
+
+    def linked(self, url: str, *, alone: bool = True) -> Next:
+        """What a link says: the arguments that its query stands for, if that is all of it, else itself, as where the document says
+        that it is one (not `alone`)."""
+        try:
+            query = parse_qsl(urlsplit(url).query, keep_blank_values=True, max_num_fields=200)
+        except ValueError:
+            return Next(link=url)
+        names = [name for name, _ in query]
+        changes = {
+            self._query[name]: value
+            for name, value in query
+            if name in self._query and names.count(name) == 1 and not self._is(self._query[name], value) and self._turns(name)
+        }
+        changed = self.with_(changes)
+        turned = any(name in self._query and self._query[name] in changes and turns(name) for name in names)
+        unsaid = any(name not in self._query and turns(name) for name in names)
+        if not changed or not (turned or not unsaid):
+            return Next(link=url)
+        return Next(changed, "" if turned and not unsaid and alone else url)
+
+    def _turns(self, name: str) -> bool:
+        """Whether a link may change a parameter: an answer turns the page, and decides nothing else of a call."""
+        return turns(name) or (self._reads and self._query[name] not in self._arguments)
+
+    def _is(self, argument: str, text: str) -> bool:
+        """Whether an argument has the value that a query says, or one that no single text can say."""
+        present = self._arguments.get(argument)
+        return isinstance(present, (list, dict, bool)) or (present is not None and str(present) == text)
+
+    def _schema(self, argument: str) -> Mapping[str, Any]:
+        schema = self._properties.get(argument)
+        return schema if isinstance(schema, Mapping) else {}
+
+    def _fitting(self, argument: str, value: Any) -> Any:
+        """A token as the parameter wants it: APIs answer numbers where they take text, and queries are text."""
+        kind = self._schema(argument).get("type")
+        kinds = kind if isinstance(kind, list) else [kind]
+        if "string" in kinds:
+            return str(value)
+        if ("integer" in kinds or "number" in kinds or isinstance(self._arguments.get(argument), int)) and (n := _whole(value)) is not None:
+            return n
+        return value
+
+
+def _in_headers(headers: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+    """What headers say: totals, and tokens of the next page."""
+    for key, text in headers.items():
+        name = _bare(key)
+        if name.startswith("total") or (name in words.CURSORS and name.startswith(("next", "continuation"))):
+            yield name, text
+
+
+def _bare(header: str) -> str:
+    """The plain name of a header: `X-Total-Count` and `x-ms-continuation-token` are called what they are."""
+    return re.sub("^x(ms)?", "", plain(header))
+
+
+def _told(value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """What an answer says beside its items, by plain names: at the top, and in the objects that are there for it."""
+    if not isinstance(value, dict) or depth > 3:
+        return
+    for key, inner in value.items():
+        name = plain(key)
+        if isinstance(inner, dict):
+            if depth:
+                yield from ((plain(k), inner[k]) for k in ("after", "next") if isinstance(inner.get(k), (str, int)))
+            if depth or "next" in name:
+                yield from ((name, inner[k]) for k in words.INSIDE if isinstance(inner.get(k), str))
+            if name in words.HOLDERS or "next" in name:
+                yield from _told(inner, depth + 1)
+        elif name == "links" and isinstance(inner, list):
+            named = [link for link in inner[:50] if isinstance(link, dict) and link.get("rel") == "next"]
+            yield from (("next", link[k]) for link in named for k in words.INSIDE if isinstance(link.get(k), str))
+    yield from ((plain(key), inner) for key, inner in value.items() if not isinstance(inner, (dict, list)))
+
+
+def _flag(told: Mapping[str, Any]) -> bool | None:
+    """Whether there is more, where the answer says so outright."""
+    for name in words.MORE:
+        if isinstance(told.get(name), bool):
+            return bool(told[name])
+    return next((not told[name] for name in words.LAST if isinstance(told.get(name), bool)), None)
+
+
+def _cursor(call: _Call, told: Mapping[str, Any]) -> Next | None:
+    """The token or the link that the answer gives; nothing if it says that there is no next; `None` if it does not speak of it."""
+    silent, link, unsaid = True, None, ""
+    for name in dict.fromkeys((*words.LINKS, *words.CURSORS)):
+        if name not in told:
+            continue
+        token = told[name]
+        if token in (None, "", False, 0, "0"):
+            silent = silent and (name not in words.CURSORS or call.first(words.CURSORS[name]) is None)
+        elif isinstance(token, str) and len(token) > LONGEST:
+            unsaid = unsaid or name
+        elif isinstance(token, str) and name in words.LINKS and ("?" in token or token.startswith(("http:", "https:", "/"))):
+            if not (found := call.linked(token)).link:
+                return found
+            link = link or found
+        elif isinstance(token, (str, int)) and (argument := call.first(words.CURSORS.get(name, ()))):
+            return Next(call.with_({argument: token}))
+        elif isinstance(token, (str, int)) and name not in words.VAGUE:
+            unsaid = unsaid or name
+    if link or not silent:
+        return link or Next()
+    return Next(left=f"the function has no parameter for what the answer calls {unsaid}") if unsaid else None
+
+
+def _last_item(call: _Call, told: Mapping[str, Any], items: list[Any] | None) -> dict[str, Any] | None:
+    """There is more, and the parameter takes the id of the last item (Stripe, OpenAI, Anthropic)."""
+    argument = call.first(words.BY_ITEM)
+    last = items[-1] if items else None
+    token = told.get("lastid") or (last.get("id") if isinstance(last, dict) else None)
+    return call.with_({argument: token}) if argument and isinstance(token, (str, int)) else None
+
+
+def _counted(call: _Call, told: Mapping[str, Any], items: list[Any], more: bool | None) -> dict[str, Any] | None:
+    """By offset or by the number of the page: while the totals, the size of the page or the answer's word say that more is there."""
+    size = call.number(call.first(words.SIZES)) or next((n for name in words.SIZES if (n := _whole(told.get(name)))), None)
+    full = size is None or len(items) >= size
+    total = next((n for name in words.TOTALS if (n := _whole(told.get(name))) is not None), None)
+    if argument := call.first(words.OFFSETS, counted=True):
+        start = call.number(argument)
+        base = 1 if argument.lower().replace("_", "") == "startindex" else 0
+        after = (base if start is None else start) + len(items)
+        there = after - base < total if total is not None else full
+        return call.with_({argument: after}) if more or there else None
+    if argument := call.first(words.PAGES, counted=True):
+        first = 0 if call.minimum(argument) == 0 or call.number(argument) == 0 else 1
+        page = call.number(argument)
+        page = first if page is None else page
+        pages = next((n for name in words.TOTAL_PAGES if (n := _whole(told.get(name))) is not None), None)
+        if pages is None and total is not None and size:
+            pages = -(-total // size)
+        there = page - first + 1 < pages if pages is not None else full
+        return call.with_({argument: page + 1}) if more or there else None
+    return None
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 18 else None

@@ -1,0 +1,120 @@
+"""The bytes of a document → plain Python values: decompressed, JSON or YAML, bounded in size, depth and number."""
+
+from __future__ import annotations
+
+import codecs
+import gc
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from doorward import ConfigError
+
+from doorward_openapi.document.values import finite
+
+MOST_BYTES = 64 * 2**20
+"""Of one document, before and after decompression. Microsoft Graph, the largest that is known, has 40 MB."""
+
+MOST_NODES = 4_000_000
+"""Of separators in one document: a bound of what parsing it takes in memory (about 100 bytes each)."""
+
+_FEW_BYTES = 8 * 2**20
+"""A document below that cannot hold enough values to be worth counting."""
+
+_NO_SEPARATORS = bytes(byte for byte in range(256) if byte not in b",[{\n-")
+
+
+def decompress(raw: bytes, name: str) -> bytes:
+    """zstd or gzip by their first bytes; anything else as it is.
+
+    Raises: ConfigError if it is broken, or larger than `MOST_BYTES`.
+    """
+    try:
+        if raw.startswith(b"\x28\xb5\x2f\xfd"):
+            import zstandard
+
+            stream = zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(raw, read_across_frames=True)
+            raw = stream.read(MOST_BYTES + 1)
+        elif raw.startswith(b"\x1f\x8b"):
+            raw = zlib.decompressobj(wbits=31).decompress(raw, MOST_BYTES + 1)
+    except Exception as error:  # zstandard.ZstdError, without importing it for everyone
+        raise ConfigError(f"cannot be decompressed: {error}", place=name) from None
+    if len(raw) > MOST_BYTES:
+        raise ConfigError(f"is larger than {MOST_BYTES // 2**20} MiB", place=name)
+    return raw
+
+
+def parse(raw: bytes, name: str) -> Any:
+    """The document's value: dictionaries with text keys, lists, strings, finite numbers, booleans and None.
+
+    Raises: ConfigError.
+    """
+    if len(raw) > _FEW_BYTES and len(raw.translate(None, _NO_SEPARATORS)) > MOST_NODES:
+        raise ConfigError("has too many values", place=name, hint="Cut the document down to what is needed.")
+    raw = _utf8(raw, name)
+    with gc_paused():
+        try:
+            if raw.lstrip()[:1] == b"{":
+                return _json(raw)
+            return _yaml(raw, name)
+        except RecursionError:
+            raise ConfigError("is nested too deeply", place=name) from None
+        except ValueError as error:
+            raise ConfigError(f"is neither JSON nor YAML: {str(error)[:300]}", place=name) from None
+
+
+def _utf8(raw: bytes, name: str) -> bytes:
+    """Without a byte order mark; UTF-16 as UTF-8."""
+    if raw.startswith(codecs.BOM_UTF8):
+        return raw[3:]
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        try:
+            return raw.decode("utf-16").encode()
+        except UnicodeError as error:
+            raise ConfigError(f"is not text: {error}", place=name) from None
+    return raw
+
+
+def _json(raw: bytes) -> Any:
+    import msgspec
+
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as strict:
+        try:  # what other tools write: NaN, lone surrogates, huge numbers
+            return json.loads(raw.decode("utf-8", "replace"), parse_constant=lambda _: None, parse_float=finite)
+        except ValueError:
+            pass
+        try:  # YAML in braces
+            return _yaml(raw, "")
+        except (ValueError, ConfigError):
+            raise ValueError(str(strict)) from None
+
+
+def _yaml(raw: bytes, name: str) -> Any:
+    from doorward_openapi.document.yaml import load
+
+    return load(raw.decode("utf-8", "replace"))
+
+
+@contextmanager
+def gc_paused() -> Iterator[None]:
+    """No garbage collection meanwhile: it would look at each of millions of new objects again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+_EXTERNAL = re.compile(rb"""\$ref["']?\s*:\s*["']?([^"'#\s,}\]][^"'#\s,}\]]{0,500})""")
+
+
+def external_refs(raw: bytes) -> list[str]:
+    """The other files that a document may refer to, found in its text without parsing it."""
+    return [ref.decode("utf-8", "replace").replace("\\/", "/") for ref in dict.fromkeys(_EXTERNAL.findall(raw))]

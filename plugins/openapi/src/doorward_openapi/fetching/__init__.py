@@ -1,0 +1,4 @@
+"""Where documents come from: a folder or HTTP.
+
+Never what they mean.
+"""

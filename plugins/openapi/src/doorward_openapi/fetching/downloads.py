@@ -1,0 +1,222 @@
+"""Documents over HTTP: with credentials where they belong, and bodies kept with their validators (RFC 9111 section 4.3), so that one that
+has not changed is not sent again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+from urllib.parse import urldefrag
+
+import anyio
+from doorward import ConfigError, LoginRefused, MissingSecret, ServerError, own_folder, status
+
+from doorward_openapi.document.document import MOST_BYTES, decompress, parse
+from doorward_openapi.document.servers import among, same_origin, shown
+from doorward_openapi.operations.operations import METHODS
+
+if TYPE_CHECKING:
+    from doorward_openapi.calls.answers import Answer
+
+MOST_KEPT = 200
+"""Documents of one server in its folder, of `2 * MOST_BYTES` together; the oldest go."""
+
+_REFUSED = (401, 403, 404)
+
+_ACCEPT = {"Accept": b"application/json, application/yaml, */*;q=0.8"}
+
+
+class Downloaded(NamedTuple):
+    """A document, and the URL that it came from in the end."""
+
+    url: str
+    body: bytes
+
+
+class Getter(Protocol):
+    """What asks: `Client.get`."""
+
+    def __call__(
+        self, what: str, url: str, headers: Mapping[str, bytes], timeout: float, most: int, *, credentials: bool
+    ) -> Awaitable[Answer]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Downloads:
+    """Downloads the documents of one server.
+
+    Credentials go along where a document's origin is that of the API (`base_url`) or one of its `origins`. Where `base_url` is not
+    known, the origin of `spec` gets them if it refuses without, or if its document says that the API is there (`is_home`; then it is in
+    `home`). No other origin ever does. `notes` then has what to tell of it.
+    """
+
+    server: str
+    get: Callable[[], Getter]
+    kept: Kept
+    spec: str
+    base_url: str | None
+    origins: Sequence[str]
+    timeout: float
+    is_home: Callable[[str, bytes], bool] = lambda url, body: False
+    notes: list[str] = field(default_factory=list)
+    home: list[str] = field(default_factory=list)
+
+    async def __call__(self, url: str) -> Downloaded:
+        """A document, redirects followed.
+
+        Raises: ServerError; MissingSecret, LoginRefused for one that cannot be had without.
+        """
+        trusted, lacking = self._trusted(url), None
+        if trusted:
+            try:
+                return self._usable(url, await self._asked(url, credentials=True))
+            except (MissingSecret, LoginRefused) as error:  # what calls need; many documents are open to all
+                lacking = error
+        answer = await self._asked(url, credentials=False)
+        if answer.status in _REFUSED:
+            if lacking:
+                raise lacking
+            return self._usable(url, await self._asked(url, credentials=True) if trusted is None else answer)
+        found = self._usable(url, answer)
+        if lacking:
+            self._note(url, f"was asked for without credentials, and may have more with them: {lacking}")
+        if trusted is None and url == urldefrag(self.spec)[0] and await anyio.to_thread.run_sync(self.is_home, *found):
+            self.home.append(url)
+            return await self._more(url, found)
+        return found
+
+    async def _more(self, url: str, found: Downloaded) -> Downloaded:
+        """The document as it is with credentials, if it can be had; else as everybody sees it."""
+        try:
+            own = self._usable(url, await self._asked(url, credentials=True))
+        except (ConfigError, ServerError) as error:  # a credential that cannot be had, or does not serve
+            self._note(url, f"is read as everybody sees it, and may have more with credentials: {error}")
+            return found
+        if own.body != found.body:
+            counts = await anyio.to_thread.run_sync(lambda: [operations(each.body) for each in (own, found)])
+            self._note(url, "was asked for with credentials: {} operations, {} without".format(*counts))
+        return own
+
+    def _note(self, url: str, what: str) -> None:
+        if url == urldefrag(self.spec)[0]:  # of the document itself; what it refers to comes along
+            self.notes.append(f"the document {what}")
+
+    def _usable(self, url: str, answer: Answer) -> Downloaded:
+        if answer.status != 200:
+            hint = "Check `spec`, and `auth` if the document needs it."
+            raise ServerError(f"{self._what(url)} cannot be had: {status(answer.status)}", hint=hint)
+        return Downloaded(answer.url, answer.body)
+
+    async def _asked(self, url: str, *, credentials: bool) -> Answer:
+        """The answer; what was kept of it stands in for one that says that it has not changed."""
+        key = f"{url}#with credentials" if credentials else url  # what others see is not what was kept
+        before = await anyio.to_thread.run_sync(self.kept.read, key)
+        answer = await self._got(url, before.validators if before else {}, credentials)
+        if answer.status == 304 and before:
+            if before.place == _digest(answer.url):
+                return replace(answer, status=200, body=before.body)
+            answer = await self._got(url, {}, credentials)  # the redirect leads elsewhere by now: what was kept is of another place
+        if answer.status == 200:
+            await anyio.to_thread.run_sync(self.kept.write, key, answer.url, answer.headers, answer.body)
+        return answer
+
+    async def _got(self, url: str, validators: Mapping[str, bytes], credentials: bool) -> Answer:
+        return await self.get()(self._what(url), url, {**_ACCEPT, **validators}, self.timeout, MOST_BYTES, credentials=credentials)
+
+    def _what(self, url: str) -> str:
+        return f"{self.server}: the document {shown(url)}"
+
+    def _trusted(self, url: str) -> bool | None:
+        """Whether credentials go to a URL; `None`: if it refuses without, or has the API's own document."""
+        if among(url, self.origins):
+            return True
+        if self.base_url:
+            return same_origin(url, self.base_url)
+        return (bool(self.home) or None) if same_origin(url, self.spec) else False
+
+
+class Entry(NamedTuple):
+    """A kept document: the hash of the URL that it came from, what to ask with whether it has changed, its bytes."""
+
+    place: str
+    validators: Mapping[str, bytes]
+    body: bytes
+
+
+class Kept:
+    """The documents in a folder of the server's own. URLs are kept as hashes only: a query may hold a key."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self, url: str) -> Entry | None:
+        """What was kept of a URL; `None` if there is nothing, or it is damaged."""
+        try:
+            with self._file(url).open("rb") as file:
+                head = json.loads(file.readline(10_000))
+                body = file.read(MOST_BYTES + 1)
+            if head["url"] != _digest(url) or head["sha256"] != hashlib.sha256(body).hexdigest():
+                return None
+            return Entry(head["place"], {name: value.encode() for name, value in head["validators"].items()}, body)
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return None
+
+    def write(self, url: str, place: str, headers: Mapping[str, str], body: bytes) -> None:
+        """Keep what came from `place` when `url` was asked for, if it may be kept and can be asked for again."""
+        names = {"If-None-Match": "etag", "If-Modified-Since": "last-modified"}
+        validators = {name: headers[of] for name, of in names.items() if len(headers.get(of, "")) in range(1, 1000)}
+        file = self._file(url)
+        try:
+            if not validators or "no-store" in headers.get("cache-control", "").lower():
+                file.unlink(missing_ok=True)
+                return
+            own_folder(self._folder)
+            self._folder.chmod(0o700)
+            sha256 = hashlib.sha256(body).hexdigest()
+            head = {"url": _digest(url), "place": _digest(place), "validators": validators, "sha256": sha256}
+            _write(file, json.dumps(head).encode() + b"\n" + body)
+            self._prune()
+        except (OSError, ConfigError):
+            pass  # it is only asked for in full again
+
+    def _prune(self) -> None:
+        left, room = MOST_KEPT, 2 * MOST_BYTES
+        for file in sorted(self._folder.iterdir(), key=lambda f: f.stat().st_mtime, reverse=True):
+            left, room = left - 1, room - file.stat().st_size
+            if left < 0 or room < 0:
+                file.unlink(missing_ok=True)
+
+    def _file(self, url: str) -> Path:
+        return self._folder / _digest(url)
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Whole or not at all; readable for nobody else."""
+    handle, new = tempfile.mkstemp(dir=file.parent)
+    try:
+        with os.fdopen(handle, "wb") as opened:
+            opened.write(content)
+        os.replace(new, file)
+    except BaseException:
+        Path(new).unlink(missing_ok=True)
+        raise
+
+
+def _digest(url: str) -> str:
+    return hashlib.sha256(url.encode(errors="surrogatepass")).hexdigest()
+
+
+def operations(body: bytes) -> int:
+    """How many operations a document seems to have; 0 for what is none."""
+    try:
+        root = parse(decompress(body, ""), "")
+    except ConfigError:
+        return 0
+    paths = root.get("paths") if isinstance(root, dict) else None
+    items = [item for item in paths.values() if isinstance(item, dict)] if isinstance(paths, dict) else []
+    return sum(method in METHODS for item in items for method in item)

@@ -1,0 +1,301 @@
+"""A whole document → Compiled: every operation becomes a function or a reason why not."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from doorward import Compiled, ConfigError, Function, Skipped, not_public_name, unique_names
+
+from doorward_openapi.document import overlay, servers
+from doorward_openapi.document.document import gc_paused
+from doorward_openapi.document.refs import BadRef, Bundle, Documents
+from doorward_openapi.document.text import kind, prose
+from doorward_openapi.operations import pageable, routes
+from doorward_openapi.operations.operations import Operation, Operations, operations_of
+from doorward_openapi.schemas.keywords import Unusable
+from doorward_openapi.schemas.schemas import Schemas
+from doorward_openapi.security.schemes import Home
+from doorward_openapi.security.security import Security
+from doorward_openapi.wire import steering
+
+MOST_OPERATIONS = 50_000
+MOST_KEYWORDS = 500_000
+"""Arguments of all functions together: what a small document can multiply by references."""
+
+_MOST_WARNINGS = 50
+_ALIKE = 5
+_KIND = re.compile(r"'[^']*'|[a-z]+://[^\s,]*|\b[A-Z]+ /\S*|\d+")
+"""What differs between warnings that say the same."""
+
+_KNOWN = re.compile(r"openapi 3\.[0-2]|openapi 3$|swagger 2")
+"""Versions of documents, as `_version` writes them."""
+
+_OPAQUE = re.compile(r"[0-9a-fA-F-]*[0-9][0-9a-fA-F-]{15,}")
+"""An id that tells nobody anything: a digest or a UUID."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the operator says of a document: where the API is, the names of the headers that are set, which other
+    origins belong to it, values of server variables, overlays (bytes by URI), and the origin of an API that is reached over a Unix
+    socket, wherever its document says that it is."""
+
+    base_url: str | None = None
+    headers: Collection[str] = ()
+    origins: Collection[str] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    overlays: Mapping[str, bytes] = field(default_factory=dict)
+    local: str | None = None
+
+
+def compile_document(server: str, bundle: Bundle, choices: Choices | None = None) -> Compiled:
+    """All functions of a document.
+
+    Raises: ConfigError if it is no OpenAPI document, or if a server variable has a value that it does not allow.
+    """
+    with gc_paused():
+        return _Compiler(server, bundle, choices or Choices()).run()
+
+
+class _Compiler:
+    def __init__(self, server: str, bundle: Bundle, choices: Choices) -> None:
+        self._warnings: list[str] = []
+        if choices.overlays:
+            bundle, self._warnings = overlay.applied(bundle, choices.overlays)
+        self._server = server
+        self._documents = Documents(bundle)
+        self._schemas = Schemas(self._documents)
+        self._root = _root(self._documents)
+        self._url = bundle.root
+        self._choices = choices
+        self._operations = Operations(server, self._root, self._documents, self._schemas, set(map(steering.plain, choices.headers)))
+        self._variables = servers.Variables(choices.variables)
+        named, local = servers.root_base(self._root, choices.local or bundle.root, self._variables), choices.local
+        self._base = choices.base_url or (f"{local}{urlsplit(named or local).path}" if local else named)
+        self._elsewhere: Counter[str] = Counter()
+        self._keywords = 0
+        self._skipped: list[Skipped] = []
+
+    def run(self) -> Compiled:
+        found = self._found()
+        self._base = self._base or self._first_base(found)
+        names = self._names(found)
+        functions = [f for operation, name in zip(found, names, strict=True) if (f := self._function(operation, name))]
+        self._schemas.finish()
+        if self._schemas.unusable:
+            functions = self._usable(functions)
+        functions = pageable.joined(functions)
+        security = self._security(found)
+        self._warn(functions)
+        info = self._root.get("info")
+        about = prose(info.get("description"), 1500) or prose(info.get("title"), 200) if isinstance(info, dict) else ""
+        bases = {self._base, *(f.data.get("base") for f in functions)}
+        table = routes.listed(found, functions, bases)
+        definitions = {**self._schemas.definitions, **({routes.NAME: table} if table else {})}
+        return Compiled(functions, definitions, self._skipped, self._warnings, about, security.closed, security.suggestions())
+
+    def _found(self) -> list[Operation]:
+        """Every operation that stands under `paths`."""
+        found: list[Operation] = []
+        for operation in self._walk():
+            if len(found) == MOST_OPERATIONS:
+                self._skip("paths", f"there are more than {MOST_OPERATIONS} operations; the others are left out")
+                break
+            found.append(operation)
+        return found
+
+    def _walk(self) -> Iterator[Operation]:
+        for path, entry in [*self._paths("paths"), *self._paths("x-ms-paths")]:
+            if path.startswith("x-"):
+                continue
+            try:
+                item, file = self._item(entry)
+            except BadRef as error:
+                self._skip(path, str(error))
+                continue
+            if not isinstance(item, dict):
+                self._skip(path, f"is {kind(item)}, not an object")
+                continue
+            for operation in operations_of(path if path.startswith("/") else f"/{path}", item, file):
+                try:
+                    node, home = self._documents.follow(operation.node, file)  # which may be a file of its own
+                except BadRef as error:
+                    self._skip(operation.route, str(error))
+                    continue
+                yield operation if node is operation.node else replace(operation, node=node, home=home)
+
+    def _paths(self, key: str) -> Iterable[tuple[str, Any]]:
+        """The entries of `paths`, or of Azure's `x-ms-paths`, whose keys differ in their queries."""
+        paths = self._root.get(key)
+        if paths is not None and not isinstance(paths, dict):
+            self._skip(key, f"is {kind(paths)}, not an object")
+        return paths.items() if isinstance(paths, dict) else ()
+
+    def _item(self, entry: Any) -> tuple[Any, str]:
+        """A path item; what stands beside its `$ref` counts as well (3.x section "Path Item Object")."""
+        item, file = self._documents.follow(entry, self._url)
+        if isinstance(entry, dict) and len(entry) > 1 and "$ref" in entry and isinstance(item, dict):
+            item = {**item, **{k: v for k, v in entry.items() if k != "$ref"}}
+        return item, file
+
+    def _first_base(self, found: list[Operation]) -> str | None:
+        """The document names no base: the first of its paths' or operations', else where it came from."""
+        for operation in found:
+            for holder in (operation.node, operation.item):
+                if url := next(servers.base_urls(holder, "", self._variables), None):
+                    return url
+        return servers.clean("/", self._url) if self._url.startswith("http") else None
+
+    def _security(self, found: list[Operation]) -> Security:
+        """What the operations need. A document from elsewhere does not say whom secrets may be told: where the API is counts, as the
+        operator says it, or the place that the document itself is from."""
+        choices, own = self._choices, self._url if self._url.startswith("http") else self._base
+        home = Home(self._base or "", [url for url in (choices.base_url or own, *choices.origins) if url], bool(choices.base_url))
+        security = Security(self._server, self._root, self._documents, home, {h.lower() for h in choices.headers})
+        for operation in found:
+            security.add(operation.node)
+        self._warnings += security.warnings()
+        return security
+
+    def _names(self, found: list[Operation]) -> list[str]:
+        """A name for each operation: by its id, or by its route where the id is missing, opaque or another's. No name
+        depends on where in the document an operation stands."""
+        owners: dict[str, str] = {}
+        for operation in found:
+            route = owners.setdefault(operation.id, operation.route)
+            owners[operation.id] = min(route, operation.route, key=lambda r: (len(r), r))
+        keys: dict[str, None] = {}
+        for operation in found:
+            key = operation.id if operation.id and not _OPAQUE.fullmatch(operation.id) else operation.route
+            if operation.id and owners[operation.id] != operation.route:
+                twice = f"operationId {operation.id[:100]!r} stands there twice"
+                self._warnings.append(f"{twice}; the one of {operation.route[:200]} is named by its route")
+                key = operation.route
+            while key in keys:  # two paths that differ in a slash only, or an id that reads like a route
+                key = f"{operation.id} {key}"
+            keys[key] = None
+        names = unique_names(keys)
+        return [names[key] for key in keys]
+
+    def _function(self, operation: Operation, name: str) -> Function | None:
+        if self._keywords > MOST_KEYWORDS:
+            self._skip(operation.route, "the document has too many parameters altogether")
+            return None
+        try:
+            function = self._operations.function(operation, name, self._where(operation))
+        except (Unusable, BadRef, ConfigError) as error:
+            self._skip(operation.route, str(error))
+            return None
+        except Exception as error:  # whatever a document may hold, it costs one operation
+            self._skip(operation.route, f"it cannot be understood ({type(error).__name__}: {str(error)[:200]})")
+            return None
+        self._keywords += len(function.parameters["properties"])
+        return function
+
+    def _where(self, operation: Operation) -> str | None:
+        """The base URL of an operation. One that a path or an operation names counts only if it has the same origin,
+        or one that the operator has named: a document must not send credentials elsewhere."""
+        for holder in (operation.node, operation.item):
+            if own := next(servers.base_urls(holder, self._base or "", self._variables), None):
+                if servers.among(own, (self._base, *self._choices.origins)):
+                    return own
+                self._elsewhere[servers.shown(own)] += 1
+                break
+        return None if self._choices.base_url else self._base
+
+    def _usable(self, functions: list[Function]) -> list[Function]:
+        """Without the functions whose schemas refer, over any number of steps, outside of the document."""
+        bad = dict(self._schemas.unusable)
+        users: dict[str, set[str]] = {}
+        for name, schema in self._schemas.definitions.items():
+            for used in _used(schema):
+                users.setdefault(used, set()).add(name)
+        todo = list(bad)
+        while todo:
+            name = todo.pop()
+            for user in users.get(name, ()):
+                if user not in bad:
+                    bad[user] = bad[name]
+                    todo.append(user)
+        kept = []
+        for function in functions:
+            why = next((bad[used] for used in _used([function.parameters, function.returns]) if used in bad), None)
+            if why:
+                self._skip(function.route, why)
+            else:
+                kept.append(function)
+        return kept
+
+    def _of_the_document(self) -> bool:
+        """Whether a document from elsewhere decides where calls go."""
+        return not (self._choices.base_url or self._choices.local) and self._url.startswith("http")
+
+    def _unreachable(self, base: str) -> str:
+        """What a document in a file names that only the configuration can send requests to, as `not_public` says it; "" for others."""
+        choices = self._choices
+        free = choices.base_url or choices.local or servers.among(base, (self._url, *choices.origins))
+        return "" if free else not_public_name(servers.origin(base)[1])
+
+    def _skip(self, where: str, why: str) -> None:
+        self._skipped.append(Skipped(where[:300], why[:500]))
+
+    def _warn(self, functions: list[Function]) -> None:
+        """Put together what the operator should know: where calls go first, and of each kind of the rest a few."""
+        where = []
+        if functions and not self._base:
+            where.append("the document names no server; set base_url, or no call can be made")
+        elif self._base and self._of_the_document() and not servers.same_origin(self._base, self._url):
+            where.append(f"calls go to {servers.shown(self._base)}, which the document names; set base_url to be sure of it")
+        elif self._base and (what := self._unreachable(self._base)):
+            named = f"the document names {servers.shown(self._base)}, {what} address"
+            where.append(f"{named}; if the API is there, set base_url to it, or no call can be made")
+        for url, count in self._elsewhere.items():
+            named = f"{count} operation{'s name' if count > 1 else ' names'} the server {url}, of another origin"
+            where.append(f"{named}; calls go to {servers.shown(self._base or '')} instead (see `origins`)")
+        for (name, place), count in self._operations.withheld.items():
+            has = f"{count} operation{'s have' if count > 1 else ' has'} the {place} {name!r}"
+            remedy = "; set it in `headers` if it is needed" if place == "header" else ""
+            where.append(f"{has}, which programs cannot give: servers take it for the request itself{remedy}")
+        where += [f"variables: no server of the document has {name!r}" for name in sorted(self._variables.unused)]
+        if not functions and not self._skipped:
+            where.append("the document has no operations")
+        if not _KNOWN.match(said := _version(self._root)):
+            where.append(f"the document says {said}, which is not known; it is read like the versions that are")
+        kinds: dict[str, list[str]] = {}
+        for warning in [*where, *self._warnings, *self._schemas.warnings]:
+            kinds.setdefault(_KIND.sub("…", warning), []).append(warning)
+        self._warnings = []
+        for alike in list(kinds.values())[:_MOST_WARNINGS]:
+            more = len(alike) - _ALIKE
+            self._warnings += alike[:_ALIKE] + ([f"… and {more} more: {_KIND.sub('…', alike[0])}"] if more > 0 else [])
+
+
+def _root(documents: Documents) -> dict[str, Any]:
+    root = documents.parsed(documents.bundle.root)
+    name = servers.file_name(documents.bundle.root)
+    if not isinstance(root, dict) or not any(isinstance(root.get(k), (str, float, int)) for k in ("openapi", "swagger")):
+        raise ConfigError("is no OpenAPI document: it has neither `openapi` nor `swagger`", place=name)
+    return root
+
+
+def _version(root: Mapping[str, Any]) -> str:
+    key = "openapi" if "openapi" in root else "swagger"
+    return f"{key} {str(root[key])[:20]}"
+
+
+def _used(schema: Any) -> Iterator[str]:
+    """The definitions that a schema refers to."""
+    todo = [schema]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Mapping):
+            if isinstance(ref := node.get("$ref"), str):
+                yield ref.removeprefix("#/$defs/")
+            todo.extend(node.values())
+        elif isinstance(node, list):
+            todo.extend(node)

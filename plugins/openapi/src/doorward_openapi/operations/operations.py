@@ -1,0 +1,197 @@
+"""One operation of a document → one Function."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from doorward import Function
+
+from doorward_openapi.document.refs import Documents
+from doorward_openapi.document.text import kind, line, prose
+from doorward_openapi.document.values import encoded
+from doorward_openapi.operations import pageable, parameters, swagger2
+from doorward_openapi.operations.bodies import Bodies
+from doorward_openapi.operations.responses import Responses, Success
+from doorward_openapi.schemas import keywords, known, offers
+from doorward_openapi.schemas.keywords import Unusable
+from doorward_openapi.schemas.schemas import Schemas
+from doorward_openapi.wire import paths, steering
+
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
+_READING = {"GET", "HEAD", "OPTIONS", "QUERY", "TRACE"}
+_REPEATABLE = _READING | {"PUT", "DELETE"}
+_LONGEST_PATH = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation where it was found. `file` and `home` are where the path item and the operation stand."""
+
+    method: str
+    path: str
+    item: Mapping[str, Any]
+    node: Any
+    file: str
+    home: str
+
+    @property
+    def route(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @property
+    def id(self) -> str:
+        """The operationId if there is a usable one."""
+        given = self.node.get("operationId") if isinstance(self.node, dict) else None
+        return given.strip() if isinstance(given, str) and len(given) <= 200 else ""
+
+
+def operations_of(path: str, item: Mapping[str, Any], file: str) -> Iterator[Operation]:
+    """The operations of a path item; those of `additionalOperations` (3.2) included."""
+    for method in METHODS:
+        if method in item:
+            yield Operation(method.upper(), path, item, item[method], file, file)
+    more = item.get("additionalOperations")
+    for method, node in more.items() if isinstance(more, dict) else ():
+        if str(method).lower() not in METHODS:
+            yield Operation(str(method), path, item, node, file, file)
+
+
+class Operations:
+    """Makes functions of operations. `configured` are the headers that the operator sets, as `steering.plain` writes them; `withheld` then
+    has what documents declare and no program may give: name and place → how many functions have it."""
+
+    def __init__(self, server: str, root: Mapping[str, Any], documents: Documents, schemas: Schemas, configured: Collection[str]) -> None:
+        self._server = server
+        self._root = root
+        self._documents = documents
+        self._schemas = schemas
+        self._bodies = Bodies(documents, schemas)
+        self._responses = Responses(root, documents, schemas)
+        self._configured = configured
+        self.withheld: Counter[tuple[str, str]] = Counter()
+        self._old = "swagger" in root
+        self._parents = _parents(root.get("tags"))
+        self._made: dict[tuple[str, int | bytes], keywords.Keyword] = {}
+
+    def function(self, operation: Operation, name: str, base: str | None) -> Function:
+        """The function of an operation. `base` is where its requests go, if that is known.
+
+        Raises: Unusable, BadRef.
+        """
+        method, path = operation.method, operation.path
+        if len(path) > _LONGEST_PATH:
+            raise Unusable("its path is too long")
+        if paths.leads_away(paths.TEMPLATE.sub("x", path.partition("#")[0].partition("?")[0])):
+            raise Unusable("its path has a part that is `.` or `..`")
+        if not method.isascii() or not method.isalpha() or len(method) > 30:
+            raise Unusable(f"{method[:100]!r} is no HTTP method")
+        node, file = operation.node, operation.home
+        if not isinstance(node, dict):
+            raise Unusable(f"it is {kind(node)}, not an object")
+        found = parameters.resolved(operation.item, node, operation.file, file, self._documents)
+        old = node
+        if self._old:
+            node, found = swagger2.upgraded(node, found, self._root)
+        path, settled = paths.settled(path, {p["name"] for p, _ in found if p["in"] == "query"})
+        found = [(p, home) for p, home in found if p["in"] != "query" or p["name"] not in settled]
+        words = list(parameters.keywords(found, path, self._configured, self._keyword))
+        body, plan = self._bodies.keywords(node.get("requestBody"), file, method)
+        answer = self._responses.answered(old, file, method)
+        accept, choice = self._accept(answer, found)
+        arguments = keywords.named(self._offered([*words, *body, *choice], reads=method in _READING))
+        data: dict[str, Any] = {"method": method, "path": path, "accept": accept, "arguments": _wires(arguments)}
+        if plan:
+            data["body"] = plan
+        if answer.raw:
+            data["raw"] = True
+        if base:
+            data["base"] = base
+        if pages := pageable.plan(node):
+            data["pages"] = pages
+        return Function(
+            server=self._server,
+            name=name,
+            id=operation.id or operation.route,
+            summary=_summary(node),
+            description=prose(node.get("description"), 1500),
+            parameters=keywords.schema(arguments),
+            returns=answer.returns,
+            read_only=method in _READING,
+            destructive=method == "DELETE",
+            idempotent=method in _REPEATABLE,
+            deprecated=node.get("deprecated") is True,
+            tags=self._tags(node.get("tags")),
+            route=operation.route,
+            sends_null=bool(plan and plan.get("spread") and plan["kind"] == "json"),
+            headers=tuple(answer.headers),
+            names={argument: k.name for argument, k in arguments.items() if k.name not in ("", argument)},
+            open=bool(plan and plan.get("open")),
+            data=data,
+        )
+
+    def _offered(self, words: list[keywords.Keyword], *, reads: bool) -> Iterator[keywords.Keyword]:
+        """The keywords without those that are not a program's to give, which are counted."""
+        for word in words:
+            if steering.withheld(word.name, word.where, word.schema, reads=reads):
+                self.withheld[word.name[:100], "field" if word.where == "body" else word.where] += 1
+            else:
+                yield word
+
+    def _keyword(self, parameter: dict[str, Any], file: str) -> keywords.Keyword:
+        """The keyword of a parameter. Documents repeat them thousands of times: equal ones are made once."""
+        key = (file, id(parameter))
+        if key not in self._made:
+            text = (file, encoded(parameter))
+            if text not in self._made:
+                upgraded = swagger2.upgraded_parameter(parameter) if self._old else parameter
+                made = parameters.keyword(upgraded, file, self._schemas)
+                # What a path names is not for a default to choose.
+                value = known.value(self._documents, upgraded.get("schema"), file, default=made.where != "path") if made.required else None
+                self._made[text] = replace(made, known=value)
+            self._made[key] = self._made[text]
+        return self._made[key]
+
+    def _accept(self, answer: Success, declared: list[tuple[dict[str, Any], str]]) -> tuple[str, list[keywords.Keyword]]:
+        """What to ask for in `Accept`, and the argument by which a program chooses it: of the media types that the document's own parameter
+        of this name lists, else of those that answers have."""
+        if "accept" in self._configured:
+            return answer.accept, []
+        listed = [p for p in declared if p[0]["in"] == "header" and p[0]["name"].lower() == "accept"]
+        own = next(filter(None, (offers.declared(*p, self._documents) for p in listed)), [])
+        if len(own) == 1:
+            return own[0], []
+        accept = own[0] if own and answer.media not in own else answer.accept
+        return accept, offers.keyword("Accept", own or answer.offered, "media type of the answer")
+
+    def _tags(self, tags: Any) -> tuple[str, ...]:
+        """The tags of an operation, and those above them."""
+        found: dict[str, None] = {}
+        todo = [tag for tag in tags[:20] if isinstance(tag, str) and tag] if isinstance(tags, list) else []
+        for tag in todo:
+            if tag not in found and len(found) < 30:
+                found[tag] = None
+                todo += [self._parents[tag]] if tag in self._parents else []
+        return tuple(line(tag, 100) for tag in found)
+
+
+def _wires(arguments: Mapping[str, keywords.Keyword]) -> list[dict[str, Any]]:
+    def wire(keyword: keywords.Keyword) -> dict[str, Any]:
+        return {"name": keyword.name, "in": keyword.where, **keyword.wire, **({} if keyword.known is None else {"known": keyword.known})}
+
+    return [{"arg": arg, **wire(keyword)} for arg, keyword in arguments.items()]
+
+
+def _summary(node: Mapping[str, Any]) -> str:
+    if summary := line(prose(node.get("summary"), 200), 200):
+        return summary
+    first = prose(node.get("description"), 600).partition("\n\n")[0]
+    return line(first.partition(". ")[0], 200)
+
+
+def _parents(tags: Any) -> dict[str, str]:
+    """Tags that stand below others (3.2), and which."""
+    listed = [tag for tag in tags[:5000] if isinstance(tag, dict)] if isinstance(tags, list) else []
+    return {t["name"]: t["parent"] for t in listed if isinstance(t.get("name"), str) and isinstance(t.get("parent"), str)}

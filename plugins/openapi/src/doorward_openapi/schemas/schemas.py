@@ -1,0 +1,295 @@
+"""Schemas of OpenAPI 2.0, 3.0, 3.1 and 3.2 → JSON Schema 2020-12 whose references are `#/$defs/NAME`.
+
+What a schema says is never made stricter, and loosened where documents are often wrong: `oneOf` becomes `anyOf`
+(alternatives overlap), `additionalProperties: false` goes (it contradicts `allOf`), read-only properties are not
+required. The upstream checks its requests itself.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from doorward_openapi.document.refs import BadRef, Documents, Place
+from doorward_openapi.document.servers import file_name
+from doorward_openapi.document.text import line
+from doorward_openapi.document.values import bounds, matching, small
+from doorward_openapi.schemas import binary
+from doorward_openapi.schemas.variants import Variant, Variants
+
+DEEPEST = 48
+"""Levels of one schema, from reference to reference; below, anything goes."""
+
+COMMENT = 1000
+"""Characters of a description that are kept; a card shows fewer."""
+_TYPES = {"string", "integer", "number", "boolean", "object", "array", "null"}
+_ALSO_CALLED = {
+    **dict.fromkeys(("int", "int32", "int64", "long", "short"), "integer"),
+    **dict.fromkeys(("float", "double", "decimal"), "number"),
+    **dict.fromkeys(("date", "datetime", "date-time", "uuid", "email", "password", "uri", "url", "enum", "file", "text", "byte"), "string"),
+    "bool": "boolean",
+    "list": "array",
+}
+_COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
+_FLAGS = ("deprecated", "readOnly", "writeOnly")
+_BOUNDS = frozenset(["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"])
+_RARE = frozenset(["const", "pattern", "uniqueItems", *_COUNTS, *_FLAGS, *_BOUNDS])
+_PARTS = frozenset(
+    ["properties", "required", "items", "prefixItems", "additionalProperties", "unevaluatedProperties", "allOf", "anyOf", "oneOf"]
+)
+"""Most schemas have none of these: one look at all of them is cheaper than a look at each."""
+
+
+Mode = Literal["", "Patch", "Form"]
+"""What a schema is converted for. In a merge patch, members may be left out, or null, which deletes them; a form can hold files."""
+
+
+class Schemas:
+    """Converts schemas, and collects as definitions what they refer to.
+
+    `binaries` knows which schemas are bytes. `unusable` are the definitions (and why) that refer outside of the document: no operation may
+    use them.
+    """
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+        self.binaries = binary.Binaries(documents)
+        self.definitions: dict[str, dict[str, Any]] = {}
+        self.unusable: dict[str, str] = {}
+        self.warnings: dict[str, None] = {}
+        self._names: dict[tuple[str, str, Mode], str] = {}
+        self._counts: dict[str, int] = {}
+        self._queue: list[tuple[str, Place, Mode]] = []
+        self._done: dict[tuple[int, str, Mode], tuple[Any, dict[str, Any]]] = {}
+        self._mode: Mode = ""
+        self._patterns: dict[str, bool] = {}
+        self._variants = Variants(documents)
+        self._meant: dict[str, dict[str, dict[str, None]]] = {}
+
+    def convert(self, node: Any, file: str, mode: Mode = "") -> dict[str, Any]:
+        """A schema that stands in `file`.
+
+        Raises: BadRef if it refers outside of the document. A reference that leads nowhere allows anything.
+        """
+        key = (id(node), file, mode)
+        if key not in self._done:
+            self._mode = mode
+            self._done[key] = (node, self._convert(node, file, 0))  # the node is kept, so its id is not used again
+        return self._done[key][1]
+
+    def finish(self) -> None:
+        """Convert everything that was referred to."""
+        while self._queue:
+            name, place, self._mode = self._queue.pop()
+            try:
+                self.definitions[name] = self._convert(place.node, place.file, 0, member=True)
+            except BadRef as error:
+                self.definitions[name] = {}
+                self.unusable[name] = str(error)
+        for name, properties in self._meant.items():
+            self._tell_values(name, properties)
+
+    def _tell_values(self, name: str, properties: Mapping[str, Mapping[str, None]]) -> None:
+        """Show what a discriminator maps to a definition, where the definition does not say it itself. It is no `enum`:
+        documents are often wrong about it, and a variant of a variant has another value than the part that it shares."""
+        definition = self.definitions[name]
+        own = definition.get("properties", {})
+        for key, values in properties.items():
+            if own.get(key, {}).keys().isdisjoint(("enum", "const", "$ref", "allOf", "anyOf")):
+                own = {**own, key: {**own.get(key, {}), "x-values": list(values)}}
+        self.definitions[name] = {**definition, "properties": own}
+
+    def _mean(self, variants: Iterable[Variant]) -> None:
+        """Remember which value of its discriminator means which variant of a union."""
+        for variant in variants:
+            self._meant.setdefault(self._name(variant.place), {}).setdefault(variant.key, {})[variant.value] = None
+
+    def _convert(self, node: Any, file: str, depth: int, *, member: bool = False) -> dict[str, Any]:
+        """`member` is what stands for a value as part of another schema: a definition itself, and whatever it is composed of."""
+        if node is False:
+            return {"not": {}}
+        if not isinstance(node, dict) or depth > DEEPEST:
+            return {}
+        ref = node.get("$ref", node.get("$dynamicRef"))
+        out: dict[str, Any] = self._reference(ref, file, member=member) if isinstance(ref, str) else {}
+        if not out or len(node) > 1:
+            self._values(node, out)
+            if not node.keys().isdisjoint(_PARTS):
+                self._parts(node, out, file, depth + 1, member=member)
+                if "discriminator" in node and ("oneOf" in node or "anyOf" in node):
+                    self._mean(self._variants.mapped(node, file))
+            if node.get("nullable") is True or node.get("x-nullable") is True:
+                out = nullable(out)
+        return out
+
+    def _reference(self, ref: str, file: str, *, member: bool) -> dict[str, Any]:
+        try:
+            place = self._documents.find(ref, file)
+            for _ in range(30):  # a definition that is but another reference would be a needless hop, or a circle
+                node = place.node
+                if not isinstance(node, dict) or len(node) != 1 or not isinstance(node.get("$ref"), str):
+                    break
+                place = self._documents.find(node["$ref"], place.file)
+            else:
+                raise BadRef(f"{ref[:200]!r} leads in a circle")
+        except BadRef as error:
+            if error.outside:
+                raise
+            self.warnings[f"a schema is unknown: {error}"] = None
+            return {}
+        # Its variants extend the schema: within themselves it is itself, or they would be made of each other without end.
+        variants = [] if member else self._variants.of(place)
+        return {"$ref": f"#/$defs/{self._any(place, variants) if variants else self._name(place)}"}
+
+    def _any(self, place: Place, variants: Sequence[Variant]) -> str:
+        """The definition of what may stand for a schema: one, however often it is asked for."""
+        key = (place.file, f"{place.pointer} and its variants", self._mode)
+        if key not in self._names:
+            self._mean(variants)
+            self._names[key] = name = self._free(f"Any{self._name(place)}")
+            self.definitions[name] = {"anyOf": [{"$ref": f"#/$defs/{self._name(each)}"} for each in (*(v.place for v in variants), place)]}
+        return self._names[key]
+
+    def _name(self, place: Place) -> str:
+        key = (place.file, place.pointer, self._mode)
+        if key not in self._names:
+            last = place.pointer.rpartition("/")[2] or file_name(place.file).partition(".")[0]
+            base = re.sub(r"[^A-Za-z0-9_.-]+", "_", last.replace("~1", "_").replace("~0", "_"))[:100] or "schema"
+            self._names[key] = name = self._free(base if base.endswith(self._mode) else base + self._mode)
+            self._queue.append((name, place, self._mode))
+        return self._names[key]
+
+    def _free(self, base: str) -> str:
+        """A name that no definition has, and which is taken with that; whoever takes it fills it."""
+        name = base
+        while name in self.definitions:
+            self._counts[base] = self._counts.get(base, 1) + 1
+            name = f"{base}_{self._counts[base]}"
+        self.definitions[name] = {}
+        return name
+
+    def _values(self, node: Mapping[str, Any], out: dict[str, Any]) -> None:
+        """Everything that holds no other schema."""
+        if kind := _type(node, typed="$ref" not in out):
+            out["type"] = kind
+        if (form := binary.form(node, raw=self._mode == "Form")) and len(form) <= 50:
+            out["format"] = form
+            if form == "binary" and "$ref" not in out and (not kind or node.get("format") == "file"):
+                out["type"] = "string"
+        if (text := node.get("description")) and (text := line(text, COMMENT)):
+            out["description"] = text
+        if isinstance(values := node.get("enum", node.get("x-extensible-enum")), list) and (values := matching(values, kind)):
+            if _is_open(node):
+                out["anyOf"] = [{"enum": values}, {"type": kind} if kind else {}]
+            else:
+                out["enum"] = values
+        if node.get("default") is not None and small(node["default"]):
+            out["default"] = node["default"]
+        if isinstance(example := node.get("example"), (str, int, float)) and len(str(example)) <= 60:
+            out["examples"] = [example]
+        if not node.keys().isdisjoint(_RARE):
+            self._rare(node, kind, out)
+
+    def _rare(self, node: Mapping[str, Any], kind: Any, out: dict[str, Any]) -> None:
+        if "const" in node and small(node["const"]):
+            out["const"] = node["const"]
+        for key in _FLAGS:
+            if node.get(key) is True:
+                out[key] = True
+        if kind == "array" and node.get("uniqueItems") is True:
+            out["uniqueItems"] = True
+        for key in _COUNTS:
+            if type(count := node.get(key)) is int and count >= 0:
+                out[key] = count
+        if isinstance(text := node.get("pattern"), str) and self._sound(text):
+            out["pattern"] = text
+        if not node.keys().isdisjoint(_BOUNDS):
+            bounds(node, out)
+
+    def _parts(self, node: Mapping[str, Any], out: dict[str, Any], file: str, depth: int, *, member: bool) -> None:
+        """Everything that holds other schemas."""
+
+        def convert(part: Any, *, member: bool = False) -> dict[str, Any]:
+            return self._convert(part, file, depth, member=member)
+
+        def value(part: Any) -> dict[str, Any]:
+            return nullable(convert(part)) if self._mode == "Patch" else convert(part)
+
+        properties = node.get("properties")
+        if isinstance(properties, dict) and properties:
+            out["properties"] = {name: value(part) for name, part in properties.items()}
+        if isinstance(required := node.get("required"), list) and self._mode != "Patch":
+            told = {k for k, p in out.get("properties", {}).items() if p.get("readOnly")}
+            names = [name for name in dict.fromkeys(n for n in required if isinstance(n, str)) if name not in told]
+            if names:
+                out["required"] = names
+        items = node.get("items")
+        if isinstance(items, dict):
+            out["items"] = convert(items)
+        if isinstance(tuple_items := items if isinstance(items, list) else node.get("prefixItems"), list):
+            out["prefixItems"] = [convert(part) for part in tuple_items[:100]]
+        if isinstance(extra := node.get("additionalProperties"), dict) and "patternProperties" not in node:
+            out["additionalProperties"] = value(extra)
+        elif isinstance(extra := node.get("unevaluatedProperties"), dict) and "patternProperties" not in node:
+            several = "$ref" in out or not node.keys().isdisjoint(("allOf", "anyOf", "oneOf"))
+            out["unevaluatedProperties" if several else "additionalProperties"] = value(extra)
+        for key in ("allOf", "anyOf", "oneOf"):
+            if isinstance(parts := node.get(key), list) and parts:
+                converted = [convert(part, member=member) for part in parts[:500]]
+                name = "anyOf" if key == "oneOf" else key
+                if name in out:
+                    out["allOf"] = [*out.get("allOf", ()), {name: converted}]
+                else:
+                    out[name] = converted
+
+    def _sound(self, pattern: str) -> bool:
+        """Whether a regular expression is short, and one that validators will know."""
+        if pattern not in self._patterns:
+            try:
+                with warnings.catch_warnings():  # of what future versions of `re` will read otherwise
+                    warnings.simplefilter("ignore")
+                    self._patterns[pattern] = len(pattern) <= 200 and re.compile(pattern) is not None
+            except (re.error, OverflowError, RecursionError):
+                self._patterns[pattern] = False
+        return self._patterns[pattern]
+
+
+def _type(node: Mapping[str, Any], *, typed: bool) -> Any:
+    """The type, by its proper name; told by the other keywords where it is missing; `None` if unknown."""
+    given = node.get("type")
+    if isinstance(given, str):
+        given = _ALSO_CALLED.get(given, given)
+        return given if given in _TYPES else None
+    if isinstance(given, list):
+        known = [_ALSO_CALLED.get(k, k) for k in given if isinstance(k, str)]
+        known = [k for k in dict.fromkeys(known) if k in _TYPES]
+        return known[0] if len(known) == 1 else known or None
+    if typed and not any(key in node for key in ("allOf", "anyOf", "oneOf", "enum", "const")):
+        if isinstance(node.get("properties"), dict):
+            return "object"
+        if isinstance(node.get("items"), dict):
+            return "array"
+    return None
+
+
+def _is_open(node: Mapping[str, Any]) -> bool:
+    """Whether the values of an enumeration are those that are known, and others may come: what Azure and Zalando say."""
+    about = node.get("x-ms-enum")
+    return "enum" not in node or (isinstance(about, dict) and about.get("modelAsString") is True)
+
+
+def nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    """The same or null."""
+    if "enum" in schema and None not in schema["enum"]:
+        schema = {**schema, "enum": [*schema["enum"], None]}
+    kind = schema.get("type")
+    if kind and "allOf" not in schema:
+        kinds = [kind] if isinstance(kind, str) else kind
+        schema = {**schema, "type": kinds if "null" in kinds else [*kinds, "null"]}
+        return schema if "anyOf" not in schema else {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
+    if not any(key in schema for key in ("$ref", "allOf", "anyOf", "type")):
+        return schema
+    about: dict[str, Any] = {key: schema[key] for key in ("description", "default", "deprecated") if key in schema}
+    return {"anyOf": [{k: v for k, v in schema.items() if k not in about}, {"type": "null"}], **about}

@@ -1,0 +1,114 @@
+"""What else may stand where a schema with a discriminator is asked for, though it does not list it: the schemas that its `mapping` names,
+else those that extend it by `allOf` (OpenAPI 3.x section "Discriminator Object", Swagger 2.0 `discriminator`)."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from doorward_openapi.document.refs import BadRef, Documents, Place
+
+MOST_VARIANTS = 50
+"""Schemas that stand for one; where there are more, nobody can read them."""
+
+MOST_ALTOGETHER = 20_000
+"""Of all schemas of a document: a short chain of them can stand for each other in long lists."""
+
+_LONGEST = 100
+_MOST_VALUES = 200
+
+
+class Variant(NamedTuple):
+    """A schema, and the property whose value says that it is meant."""
+
+    place: Place
+    key: str
+    value: str
+
+
+class Variants:
+    """Finds the variants of the schemas of a document."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+        self._found: dict[tuple[str, str], list[Variant]] = {}
+        self._extending: dict[tuple[str, str], list[tuple[str, Place]]] | None = None
+        self._left = MOST_ALTOGETHER
+
+    def of(self, place: Place) -> list[Variant]:
+        """The variants of a schema and, one after the other, theirs; none of one that lists them itself."""
+        key = (place.file, place.pointer)
+        if key not in self._found:
+            self._found[key] = self._all(place)
+        return self._found[key]
+
+    def _all(self, place: Place) -> list[Variant]:
+        found: dict[tuple[str, str], Variant] = {}
+        todo = list(self._next(place)) if self._left else []
+        while todo and len(found) <= MOST_VARIANTS:
+            variant = todo.pop(0)
+            key = (variant.place.file, variant.place.pointer)
+            if key not in found and key != (place.file, place.pointer):
+                found[key] = variant
+                todo += self._next(variant.place)
+        if len(found) > min(MOST_VARIANTS, self._left):
+            return []
+        self._left -= len(found)
+        return list(found.values())
+
+    def _next(self, place: Place) -> Iterator[Variant]:
+        node = place.node
+        if not isinstance(node, dict) or not node.keys().isdisjoint(("oneOf", "anyOf")):
+            return
+        if mapped := list(self.mapped(node, place.file)):
+            yield from mapped
+        elif key := _key(node):
+            for name, child in self._extensions().get((place.file, place.pointer), ()):
+                yield Variant(child, key, name)
+
+    def mapped(self, node: Mapping[str, Any], file: str) -> Iterator[Variant]:
+        """What a discriminator's `mapping` says."""
+        key, found = _key(node), node.get("discriminator")
+        mapping = found.get("mapping") if isinstance(found, dict) else None
+        for value, target in list(mapping.items())[:_MOST_VALUES] if key and isinstance(mapping, dict) else ():
+            if isinstance(target, str) and len(value) <= _LONGEST:
+                ref = target if re.search(r"[#/]|\.(json|ya?ml)$", target) else f"#/components/schemas/{target}"
+                with contextlib.suppress(BadRef):
+                    yield Variant(self._documents.find(ref, file), key, value)
+
+    def _extensions(self) -> dict[tuple[str, str], list[tuple[str, Place]]]:
+        """The named schemas of the document, by those that they extend, each with the value that means it."""
+        if self._extending is None:
+            self._extending = {}
+            for name, place in self._named():
+                parts = place.node.get("allOf") if isinstance(place.node, dict) else None
+                for part in parts[:20] if isinstance(parts, list) else ():
+                    if isinstance(part, dict) and isinstance(part.get("$ref"), str):
+                        with contextlib.suppress(BadRef):
+                            base = self._documents.find(part["$ref"], place.file)
+                            self._extending.setdefault((base.file, base.pointer), []).append((_value(place.node, name), place))
+        return self._extending
+
+    def _named(self) -> Iterator[tuple[str, Place]]:
+        root = self._documents.bundle.root
+        for where in ("/components/schemas", "/definitions"):
+            with contextlib.suppress(BadRef):
+                listed = self._documents.find(f"#{where}", root).node
+                for name in listed if isinstance(listed, dict) else ():
+                    with contextlib.suppress(BadRef):
+                        yield str(name), self._documents.find(f"#{where}/{str(name).replace('~', '~0').replace('/', '~1')}", root)
+
+
+def _key(node: Mapping[str, Any]) -> str:
+    """The property that a discriminator names; Swagger 2.0 has its name alone."""
+    found = node.get("discriminator")
+    key = found.get("propertyName") if isinstance(found, dict) else found
+    return key if isinstance(key, str) and 0 < len(key) <= _LONGEST else ""
+
+
+def _value(node: Mapping[str, Any], name: str) -> str:
+    """The value that means a schema: its name, if Azure's own keyword says nothing else."""
+    own = node.get("x-ms-discriminator-value")
+    return own if isinstance(own, str) and len(own) <= _LONGEST else name[:_LONGEST]

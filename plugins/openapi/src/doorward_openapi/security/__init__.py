@@ -1,0 +1,4 @@
+"""What a document says of credentials, as suggestions.
+
+Never a credential.
+"""
