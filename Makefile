@@ -62,5 +62,10 @@ lock:
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
 	  requirements-dev.in $(DISTRIBUTIONS:%=%/pyproject.toml) | grep -v -e '^-e ' -e '^doorward' > requirements-dev.txt
 
+# What changes/ says, as the next release will: shown, or with VERSION=0.2.0 written into CHANGELOG.md.
+.PHONY: changelog
+changelog: setup
+	$(BIN)/python -m towncrier build $(if $(VERSION),--yes --version $(VERSION),--draft --version next)
+
 clean:
 	rm -rf .venv .tox dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -271,7 +271,7 @@ class Gateway:
     def _refused(self, error: DoorwardError, code: str, principal: str) -> Outcome:
         """The outcome of a run that did not begin; observers are told of it too."""
         outcome = Outcome(False, error=failure(error))
-        self.plugins.tell("run_finished", program=Program(code, principal=principal), outcome=outcome)
+        self.plugins.hook.run_finished(program=Program(code, principal=principal), outcome=outcome)
         return outcome
 
     def _program(

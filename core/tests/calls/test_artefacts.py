@@ -55,7 +55,7 @@ FILES = CONFIG.replace('"inprocess"', '"files"')
         ("plot.png", "plot.png"),
         ("../../etc/passwd", "passwd"),
         ("C:\\temp\\a.csv", "a.csv"),
-        ("a\nb\x1b[31m\u202e.txt", "ab[31m.txt"),
+        ("a\nb\x1b[31m\u202e.txt", "ab.txt"),
         ("..", ""),
         ("out/", ""),
         ("x" * 300 + ".csv", "x" * 196 + ".csv"),

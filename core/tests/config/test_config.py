@@ -296,3 +296,13 @@ def test_a_distribution_allows_what_it_pins(distro: Callable[..., None], tmp_pat
     index = find_index()
     assert [e.name for e in index.of("plugin")] == ["extra-plugin", "pinned-plugin"]
     assert {"old-plugin", "stranger"} <= {e.name for e in index.refused}
+
+
+def test_a_server_may_be_brought_by_the_distribution(distro: Callable[..., None]) -> None:
+    """Whoever wants to remove it learns where it stands."""
+    from doorward.config.distribution import brought_by
+
+    assert brought_by("wiki") == ""
+    distro('[defaults.servers.wiki]\nsource = "fake"\n')
+    assert brought_by("wiki") == "acme-distro 1.2"
+    assert brought_by("other") == ""

@@ -139,7 +139,7 @@ def test_an_observer_that_fails_silences_nobody(host: Any, fails: str, first: bo
     loaded = plugins(host)
     loaded.load_hooks(["bad", "one", "two", "wraps"] if first else ["wraps", "two", "one", "bad"], lambda name, thing: thing)
     with structlog.testing.capture_logs() as logs:
-        loaded.tell("run_finished", program=1, outcome=2)
+        loaded.hook.run_finished(program=1, outcome=2)
     assert sorted(seen) == ["after", "before", "one 2", "two 2"]
     assert [(e["event"], e["plugin"]) for e in logs] == [("observer_failed", "bad")]
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from doorward.data.clean_text import clean_text
 from doorward.data.json_reading import decoded, read_json
 from doorward.model.errors import InvalidArguments, LimitExceeded, UnknownName
 from doorward.model.types import Artefact, File
@@ -67,7 +68,7 @@ class _Kept:
 
 def base_name(name: str) -> str:
     """A file name that harms nobody who saves it: no folders, no control characters, at most 200 characters."""
-    name = "".join(c for c in re.split(r"[/\\]", name)[-1] if c.isprintable())
+    name = "".join(c for c in clean_text(re.split(r"[/\\]", name)[-1]) if c.isprintable())
     return "" if name.strip(". ") == "" else name[-200:]
 
 

@@ -144,8 +144,7 @@ class Broker:
         finally:
             ms = (time.perf_counter() - started) * 1000
             run.count(function.qualified, ok=error is None, ms=ms)
-            self._plugins.tell(
-                "call_finished",
+            self._plugins.hook.call_finished(
                 call=call,
                 record=CallRecord(error is None, round(ms, 3), sent, received, type(error).__name__ if error else ""),
             )

@@ -15,6 +15,7 @@ from doorward.catalog import file
 from doorward.catalog.function_codec import Report, as_json, scrubbed
 from doorward.catalog.schema_inference import forget_changed
 from doorward.catalog.search.document import FIELDS, SAID, document
+from doorward.data.clean_text import clean_compile
 from doorward.model.errors import StateError
 from doorward.model.types import Compiled
 
@@ -36,7 +37,8 @@ class Writer:
         self, server: str, compiled: Compiled, *, fingerprint: str, settings: str, ms: float, scrub: Callable[[str], str] = str
     ) -> Report:
         """Replace everything of a server in one transaction: a reader sees the old or the new, a kill leaves the old.
-        Every text passes `scrub`: a document may hold what it was fetched with."""
+        Every text is cleaned, whoever made it, and passes `scrub`: a document may hold what it was fetched with."""
+        compiled = clean_compile(compiled)
         report = Report(
             server, len(compiled.functions), [asdict(s) for s in compiled.skipped], list(compiled.warnings), ms,
             compiled.description, fingerprint, settings, time.time(), compiled.closed, [asdict(s) for s in compiled.auth],

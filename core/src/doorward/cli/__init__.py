@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "init": ("configuring.project", "Write a doorward.toml to start from"),
     "add": ("configuring.add", "Add a server to the configuration, and compile it"),
+    "remove": ("configuring.remove", "Remove a server, what was compiled of it, and its logins"),
     "compile": ("compile", "Turn the servers' documents into functions"),
     "clean": ("compile", "Forget everything that was compiled"),
     "list": ("catalog", "List the servers, or the functions of one"),

@@ -7,6 +7,7 @@ import platform
 import stat
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -63,7 +64,7 @@ async def _all(project: Project) -> list[Check]:
             checks += [check async for check in _executors(gate)]
             checks.append(await _cache(gate))
             checks += [Check(f"plugin {name}", True) for name in gate.config.plugins if gate.plugins.manager.has_plugin(name)]
-            checks += [Check(*given) for _, found in gate.plugins.each("doctor_checks", lambda found: [*(found or ())]) for given in found]
+            checks += chain(*gate.plugins.each("doctor_checks", lambda found: [Check(*given) for given in found]))
     except DoorwardError as error:  # what stops the start: the configuration, or a hook plugin
         checks.append(_wrong(f"configuration {project.config}", error))
     return checks

@@ -60,6 +60,13 @@ def layers(file: Mapping[str, Any], secrets: Secrets) -> tuple[dict[str, Any], f
     return merge(core, chosen), frozenset(chosen)
 
 
+def brought_by(server: str) -> str:
+    """The installed distribution whose own configuration has this server; "" if none has."""
+    active = _active(installed())
+    manifest = _manifest(active) if active else {}
+    return active.given_by if active and any(_at(manifest, (part, "servers", server)) for part in ("defaults", "locked")) else ""
+
+
 def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """`above` over `below`; tables are merged, everything else is replaced."""
     merged = dict(below)

@@ -35,6 +35,16 @@ def from_environment(secrets: Secrets, below: Mapping[str, Any] | None = None) -
     return table
 
 
+def of_server(name: str, secrets: Secrets) -> list[str]:
+    """The variables that make a server, or a part of one."""
+    found = []
+    for variable, value in _variables(secrets).items():
+        table, *below = _name(variable).split("__")
+        if table == "servers" and (below[0] == re.sub(r"\W", "_", name).lower() if below else name in json.loads(value)):
+            found.append(variable)
+    return found
+
+
 def require_settings(secrets: Secrets, known: Collection[str]) -> None:
     """That each variable is one of the settings that are known. Raises: ConfigError, which names the variable."""
     for variable in _variables(secrets):

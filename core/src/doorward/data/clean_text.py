@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from doorward.data.json_writing import dump
-from doorward.model.types import Compiled, Function, Skipped
+from doorward.model.types import Compiled, Function, Skipped, Suggestion
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-_])")
 """What a terminal takes for a command (ECMA-48)."""
@@ -32,10 +32,14 @@ _TEXTS = ("description", "title", "$comment")
 _NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 """Those that hold schemas by names, which may be such as the keywords'."""
 
+_ONE = ("name", "id", "summary", "description", "route")
+_MANY = ("tags", "headers", "aliases")
+"""Fields of a function that hold a text, or texts."""
+
 _SAID = 500
 """Characters of values that are told in a description."""
 
-_VALUES = ("enum", "const", "default", "example", "examples")
+_VALUES = ("enum", "const", "default", "example", "examples", "dependentRequired")
 """Those that hold values, which are to be sent as they are."""
 
 
@@ -45,6 +49,11 @@ def clean_text(text: str) -> str:
     if not _ODD.search(text):
         return text
     return _HIDDEN.sub("", _BLANKS.sub(" ", _BREAKS.sub("\n", _ESCAPE.sub("", text))))
+
+
+def visible(text: str) -> str:
+    """A value as it is shown in our own words: what cannot be seen, or turns the rest around, by its escape."""
+    return _ODD.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def clean_schema(schema: Any) -> Any:
@@ -70,17 +79,26 @@ def shown_schema(schema: Any) -> Any:
     they may be sent as ever. Members with such names are left out."""
     match schema:
         case Mapping():
-            odd = {key: value for key, value in schema.items() if key in (*_VALUES, "pattern") and _is_odd(value)}
-            shown = {key: _shown_part(key, value) for key, value in schema.items() if key not in odd}
+            plain = {key: value for key, value in schema.items() if not _ODD.search(str(key))}
+            odd = {key: value for key, value in plain.items() if _is_value(key, value) and _is_odd(value)}
+            shown = {key: _shown_part(key, value) for key, value in plain.items() if key not in odd}
             if any(_is_odd(name) for name in schema.get("properties", ())):
                 shown.pop("additionalProperties", None)
             if odd:
                 said = json.dumps(odd)[1:-1].replace("\x7f", r"\u007f")
-                shown["description"] = f"{shown.get('description', '')} ({said[:_SAID]})".strip()
+                shown["description"] = clean_text(f"{schema.get('description', '')} ({said[:_SAID]})").strip()
             return shown
         case list() | tuple():
             return [shown_schema(part) for part in schema]
+        case str():
+            return clean_text(schema)
     return schema
+
+
+def _is_value(key: str, value: Any) -> bool:
+    """Whether a keyword holds a value, or values, rather than schemas."""
+    inner = value if isinstance(value, (list, tuple)) else (value,)
+    return key in _VALUES or (key not in ("required", *_TEXTS) and not any(isinstance(part, (Mapping, list, tuple)) for part in inner))
 
 
 def _shown_part(key: str, value: Any) -> Any:
@@ -100,24 +118,22 @@ def clean_compile(compiled: Compiled) -> Compiled:
         skipped=[Skipped(clean_text(each.where), clean_text(each.why)) for each in compiled.skipped],
         warnings=[clean_text(warning) for warning in compiled.warnings],
         description=clean_text(compiled.description),
+        auth=[_clean_suggestion(suggestion) for suggestion in compiled.auth],
     )
+
+
+def _clean_suggestion(suggestion: Suggestion) -> Suggestion:
+    return replace(suggestion, says=clean_text(suggestion.says), elsewhere=[clean_text(url) for url in suggestion.elsewhere])
 
 
 def _clean_function(function: Function) -> Function:
-    texts = function.id, function.summary, function.description, function.route, *function.tags
+    texts = [getattr(function, field) for field in _ONE] + [text for field in _MANY for text in getattr(function, field)]
     parameters, returns = _clean(function.parameters), _clean(function.returns)
     if parameters is function.parameters and returns is function.returns and not any(map(_ODD.search, texts)):
         return function
-    return replace(
-        function,
-        id=clean_text(function.id),
-        summary=clean_text(function.summary),
-        description=clean_text(function.description),
-        route=clean_text(function.route),
-        tags=tuple(map(clean_text, function.tags)),
-        parameters=parameters,
-        returns=returns,
-    )
+    clean: dict[str, Any] = {field: clean_text(getattr(function, field)) for field in _ONE}
+    clean |= {field: tuple(map(clean_text, getattr(function, field))) for field in _MANY}
+    return replace(function, parameters=parameters, returns=returns, **clean)
 
 
 def _clean(schema: Any) -> Any:

@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 from typing import Any
 
+from doorward.data.clean_text import clean_text, visible
+
 KEY = 100
 """Characters of a field's name; one that is longer is not shown."""
 
@@ -24,7 +26,7 @@ def clean(text: Any, limit: int) -> str:
     """One printable line of at most `limit` characters, cut after a sentence or else a word: `…` says so."""
     if not isinstance(text, str) or not (text := text.strip()):
         return ""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * limit]).split())
+    line = " ".join("".join(c if c.isprintable() else " " for c in clean_text(text[: 4 * limit])).split())
     if len(line) <= limit and len(text) <= 4 * limit:
         return line
     ends = [match.end() for match in _SENTENCE.finditer(line, limit // 3, limit - 1)]
@@ -45,7 +47,7 @@ def literal(value: Any, limit: int = 60, nesting: int = 4) -> str | None:
             text = str(value)
         case str() if len(value) <= limit:
             quoted = json.dumps(value, ensure_ascii=False)
-            text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in quoted)
+            text = visible("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in quoted))
         case int() if value.bit_length() <= 64:
             text = str(value)
         case float() if value - value == 0:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any
 
+from doorward.data.clean_text import visible
 from doorward.model.types import Schema
 
 Definitions = Callable[[str], Schema | None]
@@ -71,7 +72,7 @@ class Reader:
     def _definition(self, name: str, nesting: int) -> Schema:
         if name not in self._resolved:
             self._resolved[name] = {}  # What a circle of references meets.
-            possible = len(name) <= 1000 and name.isprintable()
+            possible = len(name) <= 1000 and name.isprintable() and visible(name) == name
             self._resolved[name] = self.resolve(self._definitions(name), nesting - 1)[1] if possible else {}
         return self._resolved[name]
 

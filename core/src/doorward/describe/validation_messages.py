@@ -9,6 +9,7 @@ import difflib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from doorward.data.clean_text import visible
 from doorward.data.near_names import nearest
 from doorward.data.wording import python_types
 
@@ -41,7 +42,7 @@ def mistakes(errors: Iterable[Any], known: Known) -> Mistakes:
         if error.kind.name == "required":
             missing.setdefault(_path(error.instance_path), []).append(error.kind.property)
     real = [e for e in real if e.kind.name != "type" or _path(e.instance_path) not in listed]  # the values say the type, too
-    meant = [(_sentence(error, options, known, missing), _place(error, known)) for error, options in map(_meant, real)]
+    meant = [(visible(_sentence(error, options, known, missing)), _place(error, known)) for error, options in map(_meant, real)]
     told = dict(reversed(meant))
     first = dict([*reversed(told.items())][:_MOST])
     return first if len(told) <= _MOST else {**first, f"and {len(told) - _MOST} more": ()}

@@ -104,4 +104,7 @@ class CommandHooks:
 SPECS = (SourceHooks, AuthHooks, GuardHooks, CacheHooks, ExecutorHooks, ObserverHooks, ServerHooks, CommandHooks)
 
 OBSERVERS = ("auth_chosen", "run_started", "run_finished", "call_finished")
-"""Hooks that are told of what has happened. One that fails keeps nobody from being told."""
+"""Hooks that are told of what has happened, which a failure does not undo."""
+
+ADDITIONS = ("mcp_tools", "mcp_prompts", "mcp_resources", "mcp_server", "doctor_checks")
+"""Hooks that add something, without which the rest works."""

@@ -6,7 +6,7 @@ import difflib
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import requires
 from pathlib import Path
@@ -19,12 +19,12 @@ from doorward import PLUGIN_API
 from doorward.config.index import GROUPS, Entry, Index
 from doorward.host.logs import log
 from doorward.model.contexts import PluginContext
-from doorward.model.errors import ConfigError, MissingSecret, PluginError
-from doorward.plugins import hookspecs
-from doorward.plugins.hookspecs import OBSERVERS
+from doorward.model.errors import DoorwardError, MissingSecret, PluginError
+from doorward.plugins.hooks import Answer, Hooks
 
 if TYPE_CHECKING:
     from doorward.config.config import Loaded
+    from doorward.model.types import Function
 
 
 class _FromIndex:
@@ -42,13 +42,11 @@ class Plugins:
     def __init__(self, index: Index) -> None:
         self.index = index
         self.driver = cache(self._driver)
-        self.manager = pluggy.PluginManager("doorward")
-        for spec in hookspecs.SPECS:
-            self.manager.add_hookspecs(spec)
+        self.manager = Hooks()
 
     @property
     def hook(self) -> Any:
-        """pluggy's relay: `plugins.hook.guard_call(call=…)`."""
+        """pluggy's relay, by which every hook is called: `plugins.hook.guard_call(call=…)`."""
         return self.manager.hook
 
     def _driver(self, kind: str, name: str) -> Any:
@@ -79,7 +77,6 @@ class Plugins:
             try:
                 self.manager.register(make(name, loaded), name)
                 self.manager.check_pending()
-                self._isolate(name)
             except pluggy.PluginValidationError as error:
                 raise PluginError(f"plugin {name!r} of {entry.given_by} does not fit its hook: {error}") from None
 
@@ -101,17 +98,22 @@ class Plugins:
         chosen = "plugins" in loaded.named
         self.load_hooks([n for n in loaded.config.plugins if chosen or self.index.named("plugin", n)], made)
 
-    def each(self, hook: str, use: Callable[[Any], Any] = lambda answer: answer, **given: Any) -> list[tuple[str, Any]]:
-        """What each plugin answers, as `use` makes it, by the plugin's name. One that fails is logged, and keeps nobody from
-        answering: for hooks that only add something."""
+    def each(self, hook: str, use: Callable[[Any], Any], **given: Any) -> list[Any]:
+        """What each plugin adds by a hook, as `use` makes it. What that cannot use is logged, and keeps nobody from adding something."""
         found = []
-        for implementation in reversed(getattr(self.manager.hook, hook).get_hookimpls()):
+        for answer in getattr(self.hook, hook)(**given):
             try:
-                answer = implementation.function(*(given[name] for name in implementation.argnames))
-                found.append((implementation.plugin_name, use(answer)))
+                found.append(use(answer))
             except Exception:
-                log.exception("plugin_failed", plugin=implementation.plugin_name, hook=hook)
+                log.exception("plugin_failed", plugin=getattr(answer, "plugin", Answer.plugin), hook=hook)
         return found
+
+    def change(self, server: str, functions: list[Function]) -> None:
+        """Let plugins change the functions of a server. Raises: DoorwardError, when all were asked, if one has failed: what it was to take
+        away must not be stored."""
+        for failure in self.hook.source_compiled(server=server, functions=functions):
+            if isinstance(failure, DoorwardError):
+                raise failure
 
     def resolve_secret(self, scheme: str, name: str) -> str | None:
         """What a plugin answers for `${scheme:name}`.
@@ -119,33 +121,13 @@ class Plugins:
         Raises: ConfigError, as the plugin says it; PluginError, which does not quote it, if it fails otherwise; MissingSecret if no
         plugin of this scheme is loaded.
         """
-        try:
-            found: str | None = self.hook.resolve_secret(scheme=scheme, name=name)
-        except ConfigError:
-            raise
-        except Exception as error:
-            raise PluginError(f"the plugin for ${{{scheme}:…}} fails with {type(error).__name__}") from None  # its text may hold a secret
+        found: str | None = self.hook.resolve_secret(scheme=scheme, name=name)
         if found is None and not self.manager.has_plugin(scheme):
             enable = f'name it in the configuration: plugins = [..., "{scheme}"]'
             installed = self.index.named("plugin", scheme)
             hint = f"To use it, {enable}." if installed else f"{to_install('plugin', scheme, ())} Then {enable}."
             raise MissingSecret(f"no plugin that is loaded knows ${{{scheme}:…}}", hint=hint)
         return found
-
-    def _isolate(self, name: str) -> None:
-        """Make the observers of a plugin fail for themselves: pluggy would leave out all that come after one that raises."""
-        for hook in OBSERVERS:
-            for found in getattr(self.manager.hook, hook).get_hookimpls():
-                if found.plugin_name == name:
-                    wraps = found.wrapper or found.hookwrapper
-                    found.function = (_isolated_wrapper if wraps else _isolated)(found.function, name, hook)
-
-    def tell(self, hook: str, **told: Any) -> None:
-        """Tell observers. One that fails is logged: what has happened has happened, and nobody may take it back."""
-        try:
-            getattr(self.manager.hook, hook)(**told)
-        except Exception:
-            log.exception("observer_failed", hook=hook)
 
     def _entry(self, kind: str, name: str) -> Entry:
         found = self.index.named(kind, name)
@@ -180,43 +162,6 @@ _MEMBERS = {
     "cache": ("Settings", "put", "get", "close"),
     "executor": ("Settings", "capabilities", "open", "close"),
 }
-
-
-def _isolated(observe: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
-    """An observer whose failure is logged, and nobody else's."""
-
-    def observed(*told: Any) -> None:
-        try:
-            observe(*told)
-        except Exception:
-            log.exception("observer_failed", plugin=plugin, hook=hook)
-
-    return observed
-
-
-def _isolated_wrapper(wrap: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
-    """The same of a hook wrapper: without it, what it wraps is told all the same."""
-
-    def wrapped(*told: Any) -> Generator[None, Any, Any]:
-        inside = None
-        try:
-            inside = wrap(*told)
-            next(inside)
-        except Exception:
-            log.exception("observer_failed", plugin=plugin, hook=hook)
-            inside = None
-        answers = yield
-        try:
-            if inside is not None:
-                inside.send(answers)
-                raise RuntimeError("a hook wrapper yields once")
-        except StopIteration as end:
-            return end.value
-        except Exception:
-            log.exception("observer_failed", plugin=plugin, hook=hook)
-        return answers
-
-    return wrapped
 
 
 def to_install(kind: str, name: str, installed: Sequence[str]) -> str:

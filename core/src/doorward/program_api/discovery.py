@@ -267,6 +267,7 @@ def _broken(name: str, error: DoorwardError) -> dict[str, Any]:
 
 
 def _hit(function: Function) -> dict[str, Any]:
-    hit: dict[str, Any] = {"function": function.qualified, "summary": (function.summary or function.description)[:160]}
+    summary = " ".join((function.summary or function.description)[:400].split())
+    hit: dict[str, Any] = {"function": function.qualified, "summary": summary[:160]}
     hit |= {"read_only": True} if function.read_only else {}
     return hit | ({"deprecated": True} if function.deprecated else {})

@@ -67,9 +67,9 @@ class Runs:
         except asyncio.CancelledError:
             why = Failure("limit", "Cancelled", "the client is gone")
             cancelled = Outcome(False, error=why, calls=door.calls(), ms=_ms_since(started))
-            self._plugins.tell("run_finished", program=program, outcome=cancelled)
+            self._plugins.hook.run_finished(program=program, outcome=cancelled)
             raise
-        self._plugins.tell("run_finished", program=program, outcome=outcome)
+        self._plugins.hook.run_finished(program=program, outcome=outcome)
         return outcome
 
     async def _outcome(self, program: Program, door: RunDoor, session: Session | None, started: float) -> Outcome:
@@ -80,7 +80,7 @@ class Runs:
             if refused:
                 ended = Ended(error=refused)
             else:
-                self._plugins.tell("run_started", program=program)
+                self._plugins.hook.run_started(program=program)
                 executor, ended = await self._execute(program, door, session)
         except DoorwardError as error:
             ended = Ended(error=failure(error))

@@ -78,7 +78,7 @@ class Auths:
             return None
         self._opened.setdefault((server.name, principal), []).extend(auths)
         for table in server.settings.auths(principal):
-            self._plugins.tell("auth_chosen", server=server.name, auth=table["type"])
+            self._plugins.hook.auth_chosen(server=server.name, auth=table["type"])
         made = [auth.create_auth() for auth in auths]
         return made[0] if len(made) == 1 else _all(made)
 

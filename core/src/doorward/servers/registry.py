@@ -291,7 +291,7 @@ class Servers:
         with suppress(StateError):
             before = [*self._catalog.named(module_name(name))]
         functions = await anyio.to_thread.run_sync(renamed, compiled.functions, before)
-        self._plugins.hook.source_compiled(server=name, functions=functions)
+        self._plugins.change(name, functions)
         functions = await anyio.to_thread.run_sync(otherwise_called, functions)
         return narrowed(replace(compiled, functions=functions), self.configured[name].settings)
 

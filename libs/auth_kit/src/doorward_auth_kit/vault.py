@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -76,6 +77,18 @@ class Vault:
             self._file(name).unlink(missing_ok=True)
         return had
 
+    def entries(self, server: str) -> list[str]:
+        """The names of what is kept for a server, whoever's it is."""
+        return [file.stem for file in self._of(server) if file.suffix == ".json"]
+
+    def clear(self, server: str) -> int:
+        """Keep nothing for a server. Returns: how many entries there were. Raises: ConfigError."""
+        entries = self.entries(server)
+        with self._errors(server):
+            for file in self._of(server):
+                file.unlink(missing_ok=True)
+        return len(entries)
+
     def mark(self, name: str) -> None:
         """Tell whoever holds what was kept that it is out of date. Raises: ConfigError."""
         with self._errors(name):
@@ -142,6 +155,10 @@ class Vault:
 
     def _file(self, name: str) -> Path:
         return self._folder / f"{name}.json"
+
+    def _of(self, server: str) -> list[Path]:
+        own = re.compile(rf"{re.escape(server)}-[0-9a-f]{{32}}\.(json|lock|changed)")
+        return [file for file in self._folder.iterdir() if own.fullmatch(file.name)] if self._folder.is_dir() else []
 
     def _mark(self, name: str) -> Path:
         return self._folder / f"{name}.changed"

@@ -11,6 +11,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx2
+from doorward import clean_text
 
 ENDS = ("exp", "expires_at", "expiresAt", "expires")
 """Members that say when a token ends, in seconds since the epoch."""
@@ -64,7 +65,7 @@ def _words(content: Any) -> str:
 
 
 def _line(text: str) -> str:
-    return re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", text).strip()
+    return " ".join(clean_text(text).split())
 
 
 def ends(response: httpx2.Response, path: str, token: str) -> float:

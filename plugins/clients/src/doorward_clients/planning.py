@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from doorward import ConfigError, module_name, starts_doorward
+from doorward import ConfigError, clean_text, module_name, starts_doorward
 from doorward.commands import Project, Variables, put_server, server_name, servers_of, write_env
 
 from doorward_clients import mce
@@ -170,5 +169,5 @@ def _is_own(name: str, entry: Entry) -> bool:
 
 
 def printable(text: str) -> str:
-    """A text of a stranger on one line, without what steers a terminal."""
-    return "".join(c if c.isprintable() else "�" for c in re.sub(r"\s+", " ", text))[:200]
+    """A text of a stranger on one line, without what steers a terminal or cannot be seen."""
+    return " ".join(clean_text(text).split())[:200]

@@ -50,14 +50,14 @@ class Additions:
 
     def extend(self, server: Server[Any], changed: Callable[[Any], Awaitable[None]]) -> None:
         """Let plugins add handlers."""
-        self._plugins.each("mcp_server", server=server, changed=changed)
+        self._plugins.hook.mcp_server(server=server, changed=changed)
 
     def _found(self, hook: str, kind: type[Raw], name: Callable[[Raw], str]) -> dict[str, Raw]:
         def named(answer: Any) -> list[tuple[str, Raw]]:
             return [(name(raw), raw) for raw in answer or () if isinstance(raw, kind)]
 
         found: dict[str, Raw] = {}
-        for _, pairs in self._plugins.each(hook, named):
+        for pairs in self._plugins.each(hook, named):
             for key, raw in pairs:
                 found.setdefault(key, raw)
         return {key: found[key] for key in sorted(found)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import re
 import tomllib
 from collections.abc import Container, Mapping
@@ -42,13 +43,31 @@ def put_server(
         raise ConfigError(f"{name!r} cannot name a server", place=str(file), hint="Use letters, digits, - and _.")
     with files.alone(file):
         before = file.read_bytes() if file.exists() else None
-        text = _without(file, before.decode() if before else starter(), name, replace)
+        text = before.decode() if before else starter()
+        if name in servers_of(project):
+            if not replace:
+                raise ConfigError("is there already", place=f"{file} [servers.{name}]", hint="--force replaces it.")
+            text = without(file, text, name)
         files.write(file, f"{text.rstrip()}\n\n{block(name, table)}{_comment(aside or {})}".encode())
         try:
             _check(project, name, table, later)
         except ConfigError:
             file.unlink() if before is None else files.write(file, before)
             raise
+
+
+def remove_server(project: Project, name: str) -> None:
+    """Remove `[servers.NAME]` from the configuration. What stands around it stays as it is. Raises: ConfigError."""
+    file = project.config
+    with files.alone(file):
+        before = file.read_bytes().decode()
+        after = without(file, before, name)
+        data = tomllib.loads(before.removeprefix("\ufeff"))
+        del data["servers"][name]
+        left = tomllib.loads(after.removeprefix("\ufeff"))
+        if {"servers": {}, **left} != {"servers": {}, **data}:
+            raise ConfigError("cannot be removed without a change to others", place=f"{file} [servers.{name}]", hint="Remove it by hand.")
+        files.write(file, after.encode())
 
 
 def _check(project: Project, name: str, table: Mapping[str, Any], later: bool) -> None:
@@ -149,19 +168,36 @@ def _inline(value: Any) -> Any:
     return value
 
 
-def _without(file: Path, text: str, name: str, replace: bool) -> str:
-    """The file's text without a server of this name. Raises: ConfigError if there is one, but for `replace`."""
+def without(file: Path, text: str, name: str) -> str:
+    """The file's text without the server of this name. What stands around it stays as it is, comments of what follows it too.
+
+    Raises: ConfigError if it is no TOML.
+    """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
+    mark = text[: text.startswith("\ufeff")]
     try:
-        document = tomlkit.parse(text)
+        document = tomlkit.parse(text.removeprefix(mark))
     except TOMLKitError as error:
         raise ConfigError(str(error), place=str(file), hint="Mend the TOML.") from None
     servers: Any = document.get("servers", {})
     if name not in servers:
         return text
-    if not replace:
-        raise ConfigError("is there already", place=f"{file} [servers.{name}]", hint="--force replaces it.")
     del servers[name]
-    return tomlkit.dumps(document)
+    return mark + _with_comments(text.removeprefix(mark), tomlkit.dumps(document))
+
+
+def _with_comments(before: str, after: str) -> str:
+    """The text after a table was removed with the comments that stood behind it, from a blank line on: they are about what follows, and
+    tomlkit takes them for the table's."""
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    kept: list[str] = []
+    for change, start, end, first, last in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        kept += new[first:last]
+        if change == "delete":
+            behind = next((n for n in range(end, start, -1) if old[n - 1].strip() and not old[n - 1].lstrip().startswith("#")), start)
+            blank = next((n for n in range(behind, end) if not old[n].strip()), end)
+            comment = next((n for n in range(blank, end) if old[n].strip()), end)
+            kept += old[comment:end]
+    return "".join(kept)

@@ -134,7 +134,7 @@ def _values(node: Mapping[str, Any], out: dict[str, Any]) -> None:
         out["type"] = kinds[0] if len(kinds) == 1 else kinds
     if node.get("contentEncoding") == "base64":
         out["format"] = "byte"
-    elif isinstance(form := node.get("format"), str) and len(form) <= 50 and form.isprintable():
+    elif isinstance(form := node.get("format"), str) and len(form) <= 50:
         out["format"] = form
     if text := line(node.get("description"), 1000):
         out["description"] = text

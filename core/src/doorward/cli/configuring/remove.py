@@ -1,0 +1,156 @@
+"""`doorward remove`: a server's entry, what was compiled of it, and what was kept of its logins."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import click
+
+from doorward.cli import logs
+from doorward.cli.common import Project, common, print_json, say
+from doorward.cli.compile import counted
+from doorward.cli.configuring.servers import remove_server, servers_of
+from doorward.cli.configuring.variables import Variables
+from doorward.config.config import Loaded, module_name, read
+from doorward.config.distribution import brought_by
+from doorward.config.environment import of_server
+from doorward.config.settings import EVERYONE
+from doorward.model.contexts import PluginContext
+from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, UnknownName
+from doorward.model.names import some
+from doorward.model.types import LOCAL
+from doorward.servers.auth_suggestions import variables
+
+if TYPE_CHECKING:
+    from doorward.gateway import Gateway
+
+
+@click.command()
+@common
+@click.argument("name")
+@click.option("--logins/--keep-logins", default=None, help="Forget what was kept of its logins, or keep it; else you are asked.")
+@click.option("--dry-run", is_flag=True, help="Say what would be removed, remove nothing.")
+def remove(project: Project, name: str, logins: bool | None, dry_run: bool) -> None:
+    """Remove the server NAME from the configuration, what was compiled of it, and its logins if you like."""
+    removal = anyio.run(_remove, project, name, logins, dry_run)
+    if project.json:
+        print_json(removal.as_dict())
+    else:
+        say("\n".join(removal.told()))
+
+
+@dataclass(slots=True)
+class _Removal:
+    """What was removed, or would be, and what is left."""
+
+    name: str
+    file: str
+    dry_run: bool
+    functions: int = 0
+    logins: list[str] = field(default_factory=list)
+    kept: bool = False
+    variables: list[str] = field(default_factory=list)
+    env_file: str = ""
+    elsewhere: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        left = {"variables": self.variables, "elsewhere": self.elsewhere, "logins": self.kept}
+        told: dict[str, Any] = {"server": self.name, "file": self.file, "functions": self.functions, "logins": self.logins}
+        return told | {"left": {what: value for what, value in left.items() if value}} | ({"dry_run": True} if self.dry_run else {})
+
+    def told(self) -> list[str]:
+        remove, forget = ("would remove", "would forget") if self.dry_run else ("removed", "forgot")
+        lines = [f"{remove} [servers.{self.name}] from {self.file}"] if self.file else []
+        lines += [f"{forget} {counted(self.functions)}"] if self.functions else []
+        lines += [f"logins: {said}" for said in self.logins]
+        lines += [f"left: what was kept of its logins; `doorward remove {self.name} --logins` forgets it"] if self.kept else []
+        lines += [f"left: {', '.join(self.variables)} in {self.env_file}, which the configuration names no more"] if self.variables else []
+        return lines + [f"left: {each}, which makes a server of this name" for each in self.elsewhere]
+
+
+async def _remove(project: Project, name: str, logins: bool | None, dry_run: bool) -> _Removal:
+    loaded, there = project.load(), servers_of(project)
+    vault = PluginContext(name, None, loaded.state_folder()).vault
+    is_there = name in there
+    if not is_there and not (logins and vault.entries(name)):
+        raise _absent(name, loaded)
+    removal = _Removal(name, str(project.config) if is_there else "", dry_run)
+    removal.variables, removal.env_file = _unnamed(project, loaded, name)
+    module = module_name(name)
+    is_shared = module in map(module_name, there.keys() - {name})
+    async with project.gateway(loaded, ready=False) as gate:
+        report = None if is_shared else gate.catalog.report(module)
+        removal.functions = report.functions if report else 0
+        auths = [*_auths(gate, name)]
+        if logins is None and (auths or vault.entries(name)) and not (dry_run or project.json) and at_terminal():
+            logins = click.confirm(f"Log out of {name}, and forget what was kept of its logins?", default=True, err=True)
+        removal.kept = bool(vault.entries(name)) and not logins
+        if not dry_run:
+            if is_there:
+                remove_server(project, name)
+            if logins:
+                removal.logins = [logs.scrub(said) for auth in auths if (said := await _logged_out(auth))]
+                removal.logins += [f"{forgotten} more forgotten"] if (forgotten := vault.clear(name)) else []
+            if not is_shared:
+                await anyio.to_thread.run_sync(gate.catalog.drop, [module])
+            if re.fullmatch(r"[\w-]+", name, re.ASCII):  # what names no server may name any folder
+                shutil.rmtree(gate.state / "servers" / name, ignore_errors=True)
+    removal.elsewhere = _elsewhere(name, loaded)
+    return removal
+
+
+def _auths(gate: Gateway, name: str) -> Iterator[Any]:
+    """The auths of a server that have logins: those of all principals that the configuration names, where each has their own."""
+    server = gate.servers.configured.get(name)
+    others = [each for each in gate.config.principals if each not in (LOCAL, EVERYONE)]
+    for principal in [LOCAL, *(others if server and server.settings.per_principal else ())]:
+        with suppress(DoorwardError):  # it cannot be used, and has no logins that could be reached
+            yield from (auth for auth in gate.servers.auths_of(name, principal) if hasattr(auth, "logout"))
+
+
+async def _logged_out(auth: Any) -> str:
+    try:
+        return str(await auth.logout())
+    except DoorwardError as error:
+        return str(error)
+
+
+def _absent(name: str, loaded: Loaded) -> DoorwardError:
+    """Why a server cannot be removed from the file."""
+    if where := _elsewhere(name, loaded):
+        return ConfigError(f"the server {name!r} does not stand in {loaded.file}, but in {' and '.join(where)}", hint="Remove it there.")
+    near = get_close_matches(name, loaded.config.servers)
+    hint = f"Did you mean {' or '.join(near)}?" if near else f"Servers: {some(loaded.config.servers)}."
+    return UnknownName(f"there is no server {name!r}", hint=hint)
+
+
+def _elsewhere(name: str, loaded: Loaded) -> list[str]:
+    """What besides the file makes a server of this name, or a part of one: variables of the environment, the installed distribution."""
+    return [*of_server(name, loaded.secrets), *([given_by] if (given_by := brought_by(name)) else [])]
+
+
+def _unnamed(project: Project, loaded: Loaded, name: str) -> tuple[list[str], str]:
+    """The variables in `.env` that nothing but this server names, and the file."""
+    data, _ = read(project.config)
+    file = project.env_file or project.config.parent / ".env"
+    servers: dict[str, Any] = data.get("servers", {})
+    rest = {**data, "servers": {other: table for other, table in servers.items() if other != name}}
+    others = [rest, *loaded.secrets.variables("DOORWARD_").values()]
+    values = Variables(file, environ={})
+    with suppress(MissingSecret):  # who knows what a broken reference means
+        still = {*variables(others)}
+        return [each for each in variables(servers.get(name, {})) if each not in still and values.has(each)], str(file)
+    return [], str(file)
+
+
+def at_terminal() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
