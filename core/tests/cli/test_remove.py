@@ -13,8 +13,7 @@ from doorward.model.errors import ConfigError
 from doorward_auth_kit import entry
 from pydantic import Field
 
-from ..conftest import CONFIG
-from ..test_cli import Cli, cli  # noqa: F401 - a fixture
+from ..conftest import CONFIG, Cli
 
 AFTER = '\n# about news\n[servers.news]\nsource = "fake"\n# the end\n'
 BEFORE = '# The configuration.\nexecutor = "inprocess"\ncache = "none"   # nothing is kept\n\n'
@@ -43,7 +42,7 @@ class Keyed:
 
 
 @pytest.fixture
-def project(cli: Cli, doorward_host: Any) -> Cli:  # noqa: F811
+def project(cli: Cli, doorward_host: Any) -> Cli:
     """The command line beside a configuration with two servers, of one of which there is a login."""
     Keyed.out.clear()
     doorward_host.install("auth", "keyed", Keyed)

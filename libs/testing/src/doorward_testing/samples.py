@@ -132,7 +132,7 @@ class _Running:
         for node in tree.body:
             target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
             if isinstance(target, ast.Name) and target.id in program.params:
-                node.value = ast.Name(f"_param_{target.id}", ast.Load())
+                node.value = ast.Name(f"_param_{target.id}", ast.Load())  # type: ignore[attr-defined]
         code = compile(ast.fix_missing_locations(tree), "program.py", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         names = self.names
         names |= {f"_param_{k}": v for k, v in program.params.items()} | dict(program.params)
