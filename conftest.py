@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -72,6 +73,16 @@ class Absences:
     def pytest_sessionfinish(self) -> None:
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self.file.write_text("".join(f"{test}\n" for test in self.tests))
+
+
+# What takes long
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with most slow tests come first, in whatever order the others are: at the end no worker waits for another one's long file."""
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: -slow[item.path])
 
 
 # A test and its process

@@ -226,7 +226,21 @@ def test_the_workspace_has_every_distribution() -> None:
     }
     assert members == set(DISTRIBUTIONS)
     assert set(uv["sources"]) == {project(folder)["project"]["name"] for folder in DISTRIBUTIONS}
-    assert "DISTRIBUTIONS := core $(wildcard plugins/*) examples/demo" in (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "DISTRIBUTIONS := core $(wildcard libs/* plugins/*) examples/demo" in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def test_every_test_is_run_by_something() -> None:
+    """Folders of tests are those of the distributions, which `make tox` runs, and the two that `make test-all` runs with all of them."""
+    folders = {file.parent for file in tracked() if re.fullmatch(r"test_\w+\.py", file.name)}
+    run = [ROOT / "tests", ROOT / "examples", *(folder / "tests" for folder in DISTRIBUTIONS)]
+    assert [folder for folder in folders if not any(folder.is_relative_to(one) for one in run)] == []
+    tox, makefile = ((ROOT / name).read_text(encoding="utf-8") for name in ("tox.ini", "Makefile"))
+    assert re.search(r"^    core: .*pytest.* core/tests$", tox, re.MULTILINE)
+    assert re.search(r"^    !core-!together: .*pytest.* plugins/\{env_name\}/tests$", tox, re.MULTILINE)
+    assert re.search(r'^    together: .*pytest.* -m "not alone" tests examples$', tox, re.MULTILINE)
+    assert re.search(r"^    together: .*pytest.* -m alone tests$", tox, re.MULTILINE)
+    assert "\ntest-all: tox\n\t$(BIN)/tox run -e together" in makefile
+    assert "slow" not in tox, "what `make test` leaves out is run there"
 
 
 def test_every_export_has_a_docstring() -> None:

@@ -382,7 +382,7 @@ class _Redirecting(http.server.BaseHTTPRequestHandler):
 async def test_a_guide_is_not_followed_to_another_host(doorward_host: Any, path: str) -> None:
     """Agents read what a guide says: who keeps it cannot make Doorward read what is in its own network. CONTRACT: SEC-05."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Redirecting) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         config = CONFIG + f'skills = "http://127.0.0.1:{server.server_port}/{path}"\n'
         async with doorward_host.gateway(config) as gate:
             report = (await gate.compile(force=True))["weather"]

@@ -26,7 +26,7 @@ from mcp.client import Client
 
 from .conftest import Weather
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 FUNCTIONS = 40
 FEW, MANY = 60, 240

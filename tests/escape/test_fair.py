@@ -14,7 +14,7 @@ from doorward import Outcome
 
 from .conftest import EXECUTORS, Gate
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.parametrize("executor", EXECUTORS)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.parametrize("executor", EXECUTORS)]
 
 SLEEP = "import time\nprint('begun')\ntime.sleep(4)"
 MOST = 4

@@ -16,7 +16,7 @@ import pytest
 from .api import FORMS, PLACES
 from .product import Agent, Api, Project, connected
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 AUTHS = {
     "fixed": 'auth = { type = "static", header = "X-Static", value = "Key ${%s}" }',

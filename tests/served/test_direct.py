@@ -252,7 +252,7 @@ async def test_no_exposed_function_breaks_the_tools_of_a_client(tmp_path: Path) 
     """Schemas that are huge, circular or take for ever, names that makers of models refuse or that are ours: all tools can be listed
     and called."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Answers) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         settings = f'source = "openapi"\nspec = "evil.json"\nbase_url = "http://127.0.0.1:{server.server_port}"\nexpose = ["*"]\n'
         project = Project(tmp_path, LIMITS + f"[servers.search]\n{settings}")
         (tmp_path / "evil.json").write_text(json.dumps(_hostile()))

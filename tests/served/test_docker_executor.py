@@ -13,7 +13,7 @@ import tomli_w
 
 from .product import Api, Project, Wire, until
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.timeout(180)]
 
 
 def use(project: Project, **settings: Any) -> Project:

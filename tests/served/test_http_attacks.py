@@ -21,7 +21,7 @@ from .product import PATIENCE, Api, Project, connected, needs_proc, until
 from .test_http import HELLO
 from .test_http_auth import post, token
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 MANY = 600
 """Bad connections at once."""

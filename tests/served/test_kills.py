@@ -17,7 +17,7 @@ import pytest
 from .api import document
 from .product import PATIENCE, Api, Process, Project, Wire, alive, connected, descendants, needs_proc, process, until
 
-pytestmark = [needs_proc, pytest.mark.anyio]
+pytestmark = [pytest.mark.slow, needs_proc, pytest.mark.anyio]
 
 BUSY = "import shelf\nshelf.mark(name='NAME')\nwhile True:\n    pass"
 WAITING = "import shelf\nshelf.mark(name='NAME')\nshelf.slow(ms=30000)"

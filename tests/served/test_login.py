@@ -17,7 +17,7 @@ from .product import Agent, Project, module, until
 from .protected import Keeper, protected
 from .test_canary import leaks
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 BROWSER = """
 import sys, urllib.request

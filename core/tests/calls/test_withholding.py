@@ -268,6 +268,7 @@ def test_scopes_hold_what_can_have_reached_a_program() -> None:
     assert left == ["token-of-bob-at-weather-7", "token-of-another-server", "token-of-nobody-at-all-3"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [1, 300])
 @pytest.mark.parametrize("length", [8, 12, 24, 60])
 def test_a_text_that_nearly_fits_costs_what_any_text_costs(monkeypatch: pytest.MonkeyPatch, known: int, length: int) -> None:

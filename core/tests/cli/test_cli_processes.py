@@ -19,6 +19,8 @@ import pytest
 
 from ..conftest import CONFIG
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "s3cret-t0ken-of-the-weather"
 METADATA = "Metadata-Version: 2.1\nName: doorward-fake\nVersion: 1.0\n"
 ENTRY_POINTS = """

@@ -31,6 +31,7 @@ def pieces() -> Any:
         yield
 
 
+@pytest.mark.slow
 @given(JSON, st.booleans(), st.sampled_from([None, 1]))
 def test_it_reads_what_json_reads(value: Any, ascii: bool, indent: int | None) -> None:
     text = json.dumps(value, ensure_ascii=ascii, indent=indent)
@@ -74,6 +75,7 @@ def test_depth_does_not_multiply() -> None:
         assert time.process_time() - started < 10
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     "text",

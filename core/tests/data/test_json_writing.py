@@ -27,6 +27,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_writing, "PIECE_PARTS", 20)
 
 
+@pytest.mark.slow
 @OFTEN
 @given(TREES)
 def test_what_is_written_in_pieces_is_the_json(value: Any) -> None:

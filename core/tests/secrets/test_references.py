@@ -43,6 +43,7 @@ def refused(reference: Reference) -> str:
     raise AssertionError(f"{reference} was resolved")
 
 
+@pytest.mark.slow
 @settings(max_examples=1000)
 @given(TEXT)
 def test_escaped_text_stands_for_itself(text: str) -> None:
@@ -52,6 +53,7 @@ def test_escaped_text_stands_for_itself(text: str) -> None:
     assert references.unescaped(references.escaped(text)) == text
 
 
+@pytest.mark.slow
 @settings(max_examples=1000)
 @given(st.lists(TEXT | st.builds(lambda name: references.to_variable(name), NAMES), max_size=6))
 def test_joined_texts_stand_for_themselves(parts: list[str | Reference]) -> None:
@@ -66,6 +68,7 @@ def test_joined_texts_stand_for_themselves(parts: list[str | Reference]) -> None
     assert "".join(piece for piece, _ in references.split(made)) == made
 
 
+@pytest.mark.slow
 @settings(max_examples=1000)
 @given(TEXT, st.none() | TEXT)
 def test_a_variable_is_that_variable(name: str, default: str | None) -> None:

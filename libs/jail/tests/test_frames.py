@@ -25,6 +25,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), VALUES), st.binary()), max_size=5), st.data())
 def test_frames_come_as_they_were_sent(messages: list[tuple[dict[str, Any], bytes]], data: st.DataObject) -> None:
     """However the bytes are cut on their way."""

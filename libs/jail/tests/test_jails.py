@@ -23,7 +23,7 @@ assert _spec.loader is not None
 unshared = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(unshared)
 
-pytestmark = unshared.needs_namespaces
+pytestmark = [pytest.mark.slow, unshared.needs_namespaces]
 
 
 @pytest.fixture

@@ -134,6 +134,7 @@ async def test_an_end_that_is_no_limit_is_no_proof() -> None:
     assert all("it died" in p.says for p in found)
 
 
+@pytest.mark.slow
 def test_the_command(project: Cli, doorward_host: Any) -> None:
     """`doorward sandbox` lists, builds and probes executors, and ends with 1 if isolation does not hold."""
     doorward_host.install("executor", "bare", Bare)
@@ -176,6 +177,7 @@ async def _sick(self: Any) -> list[str]:
     raise ExecutorError("it is not there", hint="Install it.")
 
 
+@pytest.mark.slow
 def test_doctor_shows_what_holds(project: Cli, doorward_host: Any) -> None:
     """What each executor uses, then one line of what held; what did not, with its sentence."""
     doorward_host.install("executor", "bare", Bare)

@@ -100,6 +100,7 @@ async def test_no_refresh_token(home: Doorward, provider: Provider, later: Any) 
             await client.get("/me")
 
 
+@pytest.mark.slow
 async def test_a_full_disk(home: Doorward, provider: Provider, small_disk: Any) -> None:
     """A token that cannot be kept is used; its successor is got with it, and kept as soon as there is room."""
     home.folder = small_disk.folder / "state"
@@ -176,6 +177,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 async def test_many_processes(home: Doorward, provider: Provider) -> None:
     """Processes that find the token ended at once ask for one: the refresh token, which can be used once, is used once."""
     await home.auth().login(Person())

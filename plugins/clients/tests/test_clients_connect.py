@@ -145,6 +145,7 @@ def test_a_link_stays_a_link(ready: Home) -> None:
     assert "doorward" in real.read_text()
 
 
+@pytest.mark.slow
 def test_a_project_and_an_url(ready: Home) -> None:
     """`--project` writes the project's file, `--url` an entry that leads to a Doorward over HTTP."""
     url = "http://127.0.0.1:8000/mcp"
@@ -200,6 +201,7 @@ def test_a_file_that_changes_meanwhile_is_not_overwritten(tmp_path: Path) -> Non
     assert file.read_text() == '{"b": 2}'
 
 
+@pytest.mark.slow
 def test_setup_does_it_all(ready: Home) -> None:
     """From nothing to a connected client in one command, and the same once more changes nothing. CONTRACT: CLI-05, SRC-19."""
     (ready.project / "doorward.toml").unlink()

@@ -101,6 +101,7 @@ def test_everything_is_found_and_taken_over(full: Home) -> None:
     assert full.read("project/.gitignore") == ".env\n"
 
 
+@pytest.mark.slow
 def test_a_second_time_changes_nothing(full: Home) -> None:
     """Everything is there already, whatever has been added to it by hand since; an entry that differs replaces only by --force."""
     first = full.run("import")
@@ -216,6 +217,7 @@ def test_folders_of_projects(home: Home) -> None:
     assert (home.folder / "other/doorward.toml").is_file()
 
 
+@pytest.mark.slow
 def test_a_changed_server_replaces_its_own(home: Home) -> None:
     """Of two servers of one name, the one whose token was changed is the one that `--force` replaces, in whatever order they are found."""
     for client in ("cursor", "gemini"):

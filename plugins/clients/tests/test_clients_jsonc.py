@@ -123,6 +123,7 @@ def documents(draw: st.DrawFn) -> tuple[str, Any]:
     return f"{draw(NOISE)}{written(value)}{draw(NOISE)}", value
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(documents(), st.sampled_from(["k", "l", "n"]), st.sampled_from(["k", "x"]), VALUES)
 def test_any_document_can_be_changed(document: tuple[str, Any], one: str, two: str, value: Any) -> None:

@@ -36,6 +36,7 @@ def imported(home: Home, *words: str) -> Any:
     return ended, tomllib.loads(home.read("project/doorward.toml"))["servers"]
 
 
+@pytest.mark.slow
 def test_servers_of_mce_are_taken_over(home: Home) -> None:
     """Documents, base URLs, headers, auth, promoted functions, guides and `is_read_only` have their like here; literal secrets go to
     `.env`. CONTRACT: SRC-02."""

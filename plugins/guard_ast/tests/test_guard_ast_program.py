@@ -272,6 +272,7 @@ def test_any_text_has_an_answer(code: str) -> None:
             assert finding.line is None or finding.line >= 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     [

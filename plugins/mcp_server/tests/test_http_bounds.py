@@ -71,6 +71,7 @@ async def count(found: Sized, wanted: int) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.slow
 async def test_who_never_reads_is_closed(hasty: None) -> None:
     """And not who reads slowly."""
     async with serving(endless, HttpSettings()) as (found, address):
@@ -294,6 +295,7 @@ async def test_nothing_is_read_of_a_client_that_is_gone(monkeypatch: pytest.Monk
     assert asked == []
 
 
+@pytest.mark.slow
 async def test_a_server_that_does_not_get_ready_leaves_nothing(doorward_host: Any) -> None:
     """No task of it goes on: neither when nobody can be told its URL, nor when it is cancelled as it starts."""
 

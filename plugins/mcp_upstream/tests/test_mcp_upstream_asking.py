@@ -15,7 +15,7 @@ from doorward_mcp_upstream.upstream import Upstream
 
 from .conftest import Listening, Person, Upstreams, call_of, text_of
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 PLACES = ["stdio", "stdio-legacy", "http_modern", "http_legacy", "http_sse"]
 
 

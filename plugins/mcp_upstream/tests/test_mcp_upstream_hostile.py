@@ -160,6 +160,7 @@ def test_a_text_of_millions_of_values_is_not_parsed() -> None:
         of_block({"type": "text", "text": "[" + "[]," * MOST_VALUES + "[]]"})
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     "line", ["x\n", "{}\n", '{"jsonrpc":"2.0","id":"p","method":"ping"}\n', '{"jsonrpc":"2.0","method":"notifications/message"}\n']

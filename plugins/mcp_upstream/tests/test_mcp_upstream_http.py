@@ -66,7 +66,7 @@ class Recorder(ThreadingHTTPServer):
 @pytest.fixture
 def recorder() -> Iterator[Recorder]:
     server = Recorder()
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     yield server
     server.shutdown()
     server.server_close()
@@ -119,6 +119,7 @@ async def test_a_cancelled_call_is_cancelled_there(upstreams: Upstreams, kind: s
         patience *= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "era"), [("http", ""), ("http", "legacy"), ("sse", "legacy")])
 async def test_the_next_call_after_a_restart_works(upstreams: Upstreams, kind: str, era: str, until: Any) -> None:
     """Safe or not: it was refused for its session, or never sent. Calls under way are made again if they are safe."""
@@ -203,7 +204,7 @@ async def test_tools_are_listed_again_when_headers_do_not_fit_them(upstreams: Up
 
 async def test_redirects_to_elsewhere_are_not_followed(upstreams: Upstreams, recorder: Recorder) -> None:
     other = Recorder()
-    threading.Thread(target=other.serve_forever, daemon=True).start()
+    threading.Thread(target=other.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     try:
         recorder.answer = lambda method, message: (307, {"Location": other.url}, b"")
         with pytest.raises(ServerError, match="not followed"):

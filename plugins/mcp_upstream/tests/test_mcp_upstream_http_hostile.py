@@ -28,7 +28,7 @@ CALL = {"name": "echo", "arguments": {}}
 def recorders() -> Iterator[list[Recorder]]:
     made = [Recorder(), Recorder()]
     for server in made:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     yield made
     for server in made:
         server.shutdown()

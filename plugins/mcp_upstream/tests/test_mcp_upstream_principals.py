@@ -26,6 +26,7 @@ async def _told(gate: Gateway, tool: str, who: str, **arguments: Any) -> Any:
     return json.loads(answer) if isinstance(answer, str) and answer[:1] == "{" else answer
 
 
+@pytest.mark.slow
 async def test_a_process_of_their_own(host: Host, until: Any) -> None:
     """Calls of several at once: each to the process that was started with what is theirs, which ends when it is idle."""
     host.install("source", "mcp", MCP)

@@ -102,6 +102,7 @@ async def test_a_call_without_an_answer_is_given_up_and_the_others_are_not(upstr
     upstream = upstreams.raw("", timeout=100)
     await tool(upstream, "echo")
     silent = asyncio.create_task(tool(upstream, "silent"))
+    assert await tool(upstream, "echo") == "{}"  # the silent one was asked before
     later(60)
     assert await tool(upstream, "echo") == "{}"
     later(60)
@@ -269,6 +270,7 @@ async def test_a_kill_in_the_middle_loses_no_safe_call_and_repeats_no_other(upst
     assert not alive(second)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["stubborn", "family"])
 async def test_nothing_of_its_family_is_left(upstreams: Upstreams, mode: str) -> None:
     """Neither of one that ignores everything but SIGKILL, nor of one that leaves a child behind."""
@@ -281,6 +283,7 @@ async def test_nothing_of_its_family_is_left(upstreams: Upstreams, mode: str) ->
     assert not any(alive(pid) for pid in family)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["stubborn", "family"])
 async def test_nothing_is_left_when_doorward_itself_is_killed(tmp_path: Path, mode: str, until: Any) -> None:
     program = f"""

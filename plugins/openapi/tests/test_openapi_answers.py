@@ -164,6 +164,7 @@ async def endless(listener, media, chunk, pause):
     await listener.serve(serve)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("media", "chunk", "first"),
     [
@@ -187,6 +188,7 @@ async def test_openapi_endless_streams_end(api, operation, media, chunk, first):
     assert "did not end" in value[-1]["cut"]
 
 
+@pytest.mark.slow
 async def test_openapi_endless_json_is_told(api, operation):
     """JSON that never ends, and is no stream, is an error that says what to do."""
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1")

@@ -219,6 +219,7 @@ def test_openapi_long_methods_do_not_clash():
     assert time.process_time() - started < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MANY)
 def test_openapi_many_that_clash_take_linear_time(name):
     """Tens of thousands of names that become the same, of uses of one long text, of references to nothing: seconds, not minutes."""

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import anyio.from_thread
 import h11
+import pytest
 from doorward import Call, File, InvalidArguments, ServerContext
 from doorward_openapi import OpenAPI
 from doorward_openapi.calls import request
@@ -252,6 +253,7 @@ def test_openapi_multipart_comes_back(files, text):
 SENT = st.tuples(VALUE.filter(lambda v: v not in ("", ".", "..")), VALUE, LINE, VALUE, JSONS)
 
 
+@pytest.mark.slow
 def test_openapi_round_trip_over_a_real_server(upstream, tmp_path):
     """The same over real connections: a value in every location arrives as it was passed."""
     parameters = [{"name": n, "in": n, "required": n == "path", "schema": {}} for n in ("path", "query", "header", "cookie")]

@@ -22,7 +22,7 @@ import pytest
 from doorward import ExecutorError
 from doorward_sandbox_docker import DockerExecutor, DockerSettings
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 async def refused(executing: Any, settings: dict[str, Any]) -> ExecutorError:

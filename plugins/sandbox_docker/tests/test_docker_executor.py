@@ -21,7 +21,7 @@ from doorward_jail.probes import probe
 from doorward_sandbox_docker import DockerExecutor, DockerSettings
 from doorward_testing import Door, FullPythonConformance, check_driver, check_light_import
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 Run = Callable[..., Any]
 

@@ -283,6 +283,7 @@ LATER = "for _ in range(100_000): pass"
 LIMITS = '[limits]\nmemory = "64MiB"\n'
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize("session", ["", "new"])
 @pytest.mark.parametrize(
@@ -352,6 +353,7 @@ def test_is_installed_and_light() -> None:
     check_light_import("doorward_sandbox_monty")
 
 
+@pytest.mark.slow
 def test_a_process_that_ran_a_program_ends_well() -> None:
     """A process that ends right after a failed run, on a busy machine, is not aborted by Monty's threads."""
     import subprocess

@@ -154,6 +154,7 @@ def test_it_is_a_driver() -> None:
     check_light_import("doorward_sandbox_nsjail")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_all_of_this_as_an_ordinary_user(user: Any) -> None:
     """Root is not needed for anything here. CONTRACT: SBX-18."""

@@ -11,6 +11,8 @@ from doorward_sandbox_nsjail import NsjailSettings, cgroups
 from doorward_sandbox_nsjail.groups import Groups
 from doorward_sandbox_nsjail.prepared import groups
 
+pytestmark = pytest.mark.slow
+
 MIB = 2**20
 EATER = "x = [0]\nwhile True:\n    x = x + x"
 CHILDREN = """

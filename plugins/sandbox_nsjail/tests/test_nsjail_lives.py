@@ -18,6 +18,8 @@ from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings, cgroups
 from doorward_sandbox_nsjail.jail import launch
 from doorward_testing import Door
 
+pytestmark = pytest.mark.slow
+
 RESTLESS = """
 import os, signal, time
 signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())

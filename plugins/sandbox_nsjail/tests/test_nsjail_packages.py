@@ -22,6 +22,8 @@ from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings, packages
 from doorward_sandbox_nsjail.interpreter import interpreter
 from doorward_testing import Door
 
+pytestmark = pytest.mark.slow
+
 SMALL = "iniconfig==2.1.0"
 SCIENCE = ("numpy", "pandas", "matplotlib")
 

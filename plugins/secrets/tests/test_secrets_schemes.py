@@ -103,6 +103,7 @@ def gone(pid: int) -> bool:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
 @pytest.mark.parametrize("closes", [False, True])
 def test_a_command_that_does_not_end(tmp_path: Path, closes: bool) -> None:
