@@ -115,6 +115,17 @@ def test_a_client_that_closes_its_end_ends_serve(project: Project) -> None:
     assert gone(left)
 
 
+def test_serve_without_an_input_ends(project: Project) -> None:
+    """The null device as input, as a service manager gives it, is the end of input: exit code 0, and no traceback."""
+    with project.stderr.open("ab") as errors:
+        command, environment = project.command("serve"), project.environment()
+        ended = subprocess.run(
+            command, env=environment, cwd=project.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, timeout=PATIENCE
+        )
+    assert (ended.returncode, ended.stdout) == (0, b"")
+    assert "Traceback" not in project.said()
+
+
 @RUNNING
 def test_workers_of_a_killed_serve_end_by_themselves(api: Api, project: Project, code: str) -> None:
     """kill -9 of `serve` in the middle of a program: no worker outlives it for long, and a new one starts at once.

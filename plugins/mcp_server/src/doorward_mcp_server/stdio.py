@@ -49,12 +49,15 @@ async def streams() -> AsyncIterator[tuple[Any, Any]]:
 
 
 def _pollable(descriptor: int) -> bool:
-    """Whether it is a pipe, a socket or a terminal; regular files cannot be waited for."""
+    """Whether it can be waited for: a pipe, a socket or a terminal; neither a regular file nor the null device."""
+    import selectors
     import stat
 
     try:
+        with selectors.DefaultSelector() as selector:
+            selector.register(descriptor, selectors.EVENT_READ)
         return not stat.S_ISREG(os.fstat(descriptor).st_mode)
-    except OSError:
+    except (OSError, ValueError):
         return False
 
 
