@@ -1,0 +1,61 @@
+"""What a run has used and left is written by itself, whoever tells it what happened."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import doorward
+import pytest
+from doorward.model.types import Program
+from doorward.runs.run_context import RunContext
+
+from ..conftest import CONFIG
+
+CONTEXTS = {"RunContext", "CallContext", "HelperContext"}
+"""What the rooms know a run by."""
+
+CORE = Path(doorward.__file__).parent
+
+
+@pytest.mark.anyio
+async def test_no_field_of_a_run_can_be_written(doorward_host: Any) -> None:
+    """Not from outside: what is public is read-only, holds no list to add to, and nothing new can be hung on it."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        run = gate._door(Program("", run="r"))
+        fields = [name for name in dir(run) if not name.startswith("_") and not callable(getattr(RunContext, name, None))]
+        assert {"program", "made", "withheld", "notes"} <= set(fields)
+        for name in [*fields, "another"]:
+            with pytest.raises(AttributeError):
+                setattr(run, name, None)
+        assert not [name for name in fields if isinstance(getattr(run, name), (list, dict, set, bytearray))]
+
+
+def written(tree: ast.Module) -> Iterator[str]:
+    """Where a function writes to its run, to what is in it, or reads what is private there."""
+    for function in ast.walk(tree):
+        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        given = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+        runs = {a.arg for a in given if a.annotation is not None and CONTEXTS & set(ast.unparse(a.annotation).split(" | "))}
+        for node in ast.walk(function):
+            if isinstance(node, ast.Attribute) and root(node) in runs:
+                private = isinstance(node.value, ast.Name) and node.attr.startswith("_")
+                if private or not isinstance(node.ctx, ast.Load):
+                    yield f"{node.lineno}: {ast.unparse(node)}"
+
+
+def root(node: ast.expr) -> str:
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def test_nobody_else_writes_a_run() -> None:
+    """No module of core assigns to a run, nor to anything in it, nor looks behind what it offers."""
+    found = {str(file.relative_to(CORE)): [*written(ast.parse(file.read_text()))] for file in CORE.rglob("*.py")}
+    assert {file: places for file, places in found.items() if places} == {}
+    bad = ast.parse("async def f(run: RunContext | None): run.made -= 1; run.session.dead = True; run._slots; run.x[0].y = 1; run.made")
+    assert len([*written(bad)]) == 4, "the test sees what it looks for"
