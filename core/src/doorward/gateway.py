@@ -26,7 +26,6 @@ from doorward.config import config
 from doorward.config.config import Loaded
 from doorward.config.distribution import find_index
 from doorward.config.index import Index
-from doorward.data.offload import done, is_large
 from doorward.host import files
 from doorward.model.drivers import Client
 from doorward.model.errors import ConfigError, DoorwardError
@@ -41,7 +40,7 @@ from doorward.runs.admission import Admission
 from doorward.runs.executors import Executors
 from doorward.runs.program_cache import Kept, again
 from doorward.runs.run_context import RunContext
-from doorward.runs.runner import Runs, failure, succeeded, written
+from doorward.runs.runner import Runs, failure
 from doorward.runs.sessions import Session, Sessions
 from doorward.secrets import needles
 from doorward.servers.background_refresh import Upkeep, recover, steadily
@@ -244,11 +243,10 @@ class Gateway:
         try:
             self._admission.admit(principal)
             await self.ready()
-            door = self._door(self._admission.program("", principal), client=client)
-            value = await door.call(function, (), dict(arguments or {}))
         except DoorwardError as error:
             return Outcome(False, error=failure(error))
-        return succeeded(value, await done(written, value, large=is_large(value)), door, notes=tuple(dict.fromkeys(door.notes)))
+        door = self._door(self._admission.program("", principal), client=client)
+        return await self._runs.answer(door, function, dict(arguments or {}))
 
     def result(self, uri: str, *, principal: str = LOCAL) -> Page:
         """A page of an artefact. Raises: UnknownName."""

@@ -59,3 +59,13 @@ def test_nobody_else_writes_a_run() -> None:
     assert {file: places for file, places in found.items() if places} == {}
     bad = ast.parse("async def f(run: RunContext | None): run.made -= 1; run.session.dead = True; run._slots; run.x[0].y = 1; run.made")
     assert len([*written(bad)]) == 4, "the test sees what it looks for"
+
+
+@pytest.mark.anyio
+async def test_one_call_that_answers_more_than_may_be_kept(doorward_host: Any) -> None:
+    """What goes wrong is in the outcome, also when there is no room for the rest of a large answer."""
+    async with doorward_host.gateway(CONFIG + '[limits]\ninline = "1KiB"\nkept = "2KiB"') as gate:
+        called, ran = await gate.answer("weather.big"), await gate.execute("await weather.big()")
+        for outcome in (called, ran):
+            assert outcome.error is not None
+            assert (outcome.error.kind, "more than may be kept" in outcome.error.message) == ("limit", True)

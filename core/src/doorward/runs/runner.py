@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import mimetypes
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +72,14 @@ class Runs:
             raise
         self._plugins.tell("run_finished", program=program, outcome=outcome)
         return outcome
+
+    async def answer(self, door: RunContext, function: str, arguments: Mapping[str, Any]) -> Outcome:
+        """One call as a run, without a program."""
+        try:
+            value = await door.call(function, (), arguments)
+            return succeeded(value, await done(written, value, large=is_large(value)), door, notes=door.notes)
+        except DoorwardError as error:
+            return Outcome(False, error=failure(error))
 
     async def _outcome(self, program: Program, door: RunContext, session: Session | None, started: float) -> Outcome:
         notes: list[str] = []
