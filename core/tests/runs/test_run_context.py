@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import doorward
 import pytest
+from doorward.model.errors import DoorwardError
 from doorward.model.types import Program
 from doorward.runs.run_context import RunContext
 
 from ..conftest import CONFIG
 
-CONTEXTS = {"RunContext", "CallContext", "HelperContext"}
-"""What the rooms know a run by."""
+CONTEXTS = {"RunContext", "CallContext", "HelperContext", "Session"}
+"""What the rooms know a run by, and what it runs in."""
 
 CORE = Path(doorward.__file__).parent
 
@@ -34,7 +36,7 @@ async def test_no_field_of_a_run_can_be_written(doorward_host: Any) -> None:
 
 
 def written(tree: ast.Module) -> Iterator[str]:
-    """Where a function writes to its run, to what is in it, or reads what is private there."""
+    """Where a function writes to a run that it is given, to what is in it, or reads what is private there."""
     for function in ast.walk(tree):
         if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             continue
@@ -54,11 +56,39 @@ def root(node: ast.expr) -> str:
 
 
 def test_nobody_else_writes_a_run() -> None:
-    """No module of core assigns to a run, nor to anything in it, nor looks behind what it offers."""
-    found = {str(file.relative_to(CORE)): [*written(ast.parse(file.read_text()))] for file in CORE.rglob("*.py")}
+    """No module of core assigns to a run, to its session, nor to anything in them, nor looks behind what they offer."""
+    others = [file for file in CORE.rglob("*.py") if file.name != "sessions.py"]
+    found = {str(file.relative_to(CORE)): [*written(ast.parse(file.read_text(encoding="utf-8")))] for file in others}
     assert {file: places for file, places in found.items() if places} == {}
     bad = ast.parse("async def f(run: RunContext | None): run.made -= 1; run.session.dead = True; run._slots; run.x[0].y = 1; run.made")
     assert len([*written(bad)]) == 4, "the test sees what it looks for"
+
+
+@pytest.mark.anyio
+async def test_what_counts_as_a_call(doorward_host: Any) -> None:
+    """A helper that makes calls counts as many as it makes, whatever comes of them; any other counts as one, as one that fails before."""
+    oslo: dict[str, Any] = {"city": "Oslo"}
+    async with doorward_host.gateway(CONFIG) as gate:
+        await gate.ready()
+        for function, args, kwargs, made in [
+            ("weather.get_forecast", (), oslo, 1),
+            ("doorward.call", ("weather.get_forecast", oslo), {}, 1),
+            ("doorward.call", ("weather.fail",), {}, 1),
+            ("doorward.call", ("doorward.call", {"function": "weather.get_forecast", "arguments": oslo}), {}, 1),
+            ("doorward.reply", ("weather.get_forecast",), oslo, 1),
+            ("doorward.pages", ("weather.get_forecast",), oslo, 1),
+            ("doorward.items", ("weather.big",), {}, 1),
+            ("doorward.runtime.call_tool", ("weather", "get_forecast", oslo), {}, 1),
+            ("doorward.pages", (5,), {}, 1),
+            ("doorward.items", ("weather.none",), {}, 1),
+            ("doorward.items", ("weather.fail",), {}, 1),
+            ("doorward.search", ("forecast",), {}, 1),
+            ("doorward.no_helper", (), {}, 1),
+        ]:
+            run = gate._door(gate._admission.program("", "local"))
+            with contextlib.suppress(DoorwardError):
+                await run.call(function, args, kwargs)
+            assert run.made == made, function
 
 
 @pytest.mark.anyio

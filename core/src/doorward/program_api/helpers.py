@@ -70,7 +70,6 @@ class Helpers:
         `function` is the function or "server.function"; its arguments are keywords, or a dictionary. At most `most` pages are
         asked for; a note beside the value says if there are more. To stop earlier, call the function yourself.
         """
-        run.helper_makes_calls()
         return await pages(run, function, {**(arguments or {}), **kwargs}, int(most))
 
     async def items(
@@ -82,7 +81,6 @@ class Helpers:
 
         Arguments are given as to doorward.pages. At most `most` items are got. If the answers have several lists, the error names them.
         """
-        run.helper_makes_calls()
         declared = self._discovery.list_in(function, run.program.principal) if isinstance(function, str) else ()
         return await items(run, function, {**(arguments or {}), **kwargs}, None if most is None else int(most), declared)
 

@@ -50,6 +50,7 @@ async def _replies(run: HelperContext, helper: str, function: Any, arguments: Ma
     if not isinstance(function, str):
         hint = f'doorward.{helper}(github.issues_list, …) or doorward.{helper}("github.issues_list", …).'
         raise InvalidArguments(f"doorward.{helper} needs a function or its name, not {type(function).__name__}", hint=hint)
+    run.helper_makes_calls()
     limits, name = run.program.limits, function[:200]
     seen: set[bytes] = set()
     following: Mapping[str, Any] | None = arguments
