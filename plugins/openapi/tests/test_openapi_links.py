@@ -434,7 +434,7 @@ def test_openapi_links_to_paths_with_many_variables_take_no_time() -> None:
 async def test_openapi_large_answers_are_read_for_the_next_page_aside(gateway: Any, upstream: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a thread: what tells of pages is looked for under each key, and nobody else waits for that."""
     threads: list[bool] = []
-    for where, name in (("doorward_openapi.pages.following", "following"), ("doorward.pages.items_of", "items_of")):
+    for where, name in (("doorward_openapi.pages.following", "following"), ("doorward.program_api.pagination.items_of", "items_of")):
         real = importlib.import_module(where.rpartition(".")[0]).__dict__[name]
 
         def seen(*given: Any, real: Any = real, **more: Any) -> Any:

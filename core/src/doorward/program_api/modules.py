@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from doorward.config.config import module_name
 from doorward.describe import signatures
-from doorward.model.errors import UnknownName
+from doorward.model.errors import InvalidArguments, UnknownName
 from doorward.model.names import is_plain
 from doorward.program_api.discovery import told
-from doorward.program_api.helper_cards import ERRORS, MODULE
+from doorward.program_api.helper_cards import ERRORS, MODULE, written
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
     from doorward.program_api.discovery import Discovery
-    from doorward.program_api.helper_context import Helper
+    from doorward.program_api.helper_context import Helper, HelperContext
     from doorward.servers.registry import Servers
 
 _ERRORS_STUB = """class ApiError(Exception):
@@ -71,8 +72,20 @@ class Modules:
         known = {f.name: f for f in functions.values()}.values()
         return signatures.stub(known, self._discovery.definitions(server), self._discovery.seen) + again
 
-    def helper(self, name: str) -> Helper:
-        """What `doorward.name` does for a program. Raises: UnknownName."""
+    async def help(self, run: HelperContext, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """What `doorward.name(…)` answers a program. Raises: UnknownName; InvalidArguments; DoorwardError of a call that it makes."""
+        helper = self._helper(name)
+        try:
+            inspect.signature(helper).bind(run, *args, **kwargs)
+        except TypeError as error:
+            hint = f"It is written {MODULE}.{name}{written(helper)}."
+            raise InvalidArguments(f"{MODULE}.{name}: {error}", hint=hint) from None
+        try:
+            return await helper(run, *args, **kwargs)
+        except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+            raise InvalidArguments(f"{MODULE}.{name}: {error}") from None
+
+    def _helper(self, name: str) -> Helper:
         for module, helpers in self.helpers.items():
             if (found := helpers.get(name.removeprefix(f"{module}.".removeprefix(f"{MODULE}.")))) is not None:
                 return found

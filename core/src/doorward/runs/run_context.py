@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,6 @@ from doorward.describe.answered import Answered
 from doorward.model.clock import Clock
 from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName
 from doorward.model.types import Artefact, Failure, File, Program, Reply
-from doorward.program_api.helper_cards import written
 
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
@@ -134,7 +132,7 @@ class RunContext:
                 raise LimitExceeded(f"the arguments of a call have more than {MOST_PARTS:,} parts", hint="Send less at once.")
             server, _, name = function.partition(".")
             if server == "doorward":
-                return Reply(await self._help(name, args, kwargs))
+                return Reply(await self._modules.help(self, name, args, kwargs))
             async with self._slots:
                 return await self._broker.call(self, function, args, kwargs, link=link, headers=headers)
         except DoorwardError as error:
@@ -145,17 +143,6 @@ class RunContext:
     def following(self, function: str, arguments: Mapping[str, Any], value: Any) -> tuple[dict[str, Any] | None, str]:
         """How the page after an answer is got, where its source says nothing of it. See `following`."""
         return self._broker.following(function, self._program.principal, arguments, value)
-
-    async def _help(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        helper = self._modules.helper(name)
-        try:
-            inspect.signature(helper).bind(self, *args, **kwargs)
-        except TypeError as error:
-            raise InvalidArguments(f"doorward.{name}: {error}", hint=f"It is written doorward.{name}{written(helper)}.") from None
-        try:
-            return await helper(self, *args, **kwargs)
-        except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-            raise InvalidArguments(f"doorward.{name}: {error}") from None
 
     def helper_makes_calls(self) -> None:
         """The calls that a helper makes are counted, the call of the helper is not."""
