@@ -7,8 +7,6 @@ async with Gateway.open("doorward.toml") as gate:
 from __future__ import annotations
 
 import contextlib
-import secrets as tokens
-import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,29 +14,33 @@ from typing import Any
 
 import anyio
 
-from doorward.access.policy import Policy, narrowing
+from doorward.access.policy import Policy
 from doorward.access.principals import Principals
-from doorward.access.rate_limit import Rate
 from doorward.calls.artefacts import Artefacts, Page
 from doorward.calls.broker import Broker
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.function_codec import Report
+from doorward.compat.aliases import RUNTIME
+from doorward.compat.runtime import Runtime
 from doorward.config import config
 from doorward.config.config import Loaded
 from doorward.config.distribution import find_index
 from doorward.config.index import Index
-from doorward.data.offload import done, is_large
 from doorward.host import files
 from doorward.model.drivers import Client
-from doorward.model.errors import ConfigError, DoorwardError, InvalidArguments
+from doorward.model.errors import ConfigError, DoorwardError
 from doorward.model.types import LOCAL, File, Limits, Outcome, Program
 from doorward.plugins.manager import Plugins
 from doorward.program_api.discovery import Discovery
+from doorward.program_api.helper_cards import MODULE, HelperCards
+from doorward.program_api.helpers import HELPERS, Helpers
+from doorward.program_api.modules import Modules
 from doorward.runs import program_text
+from doorward.runs.admission import Admission
 from doorward.runs.executors import Executors
 from doorward.runs.program_cache import Kept, again
-from doorward.runs.run_context import RunDoor
-from doorward.runs.runner import Runs, failure, succeeded, written
+from doorward.runs.run_context import RunContext
+from doorward.runs.runner import Runs, failure
 from doorward.runs.sessions import Session, Sessions
 from doorward.secrets import needles
 from doorward.servers.background_refresh import Upkeep, recover, steadily
@@ -74,12 +76,16 @@ class Gateway:
         self.servers = Servers(loaded, plugins, self.catalog, self.skills, self.principals, self.state)
         self.executors = Executors(loaded, plugins, self.state)
         self.broker = Broker(self.catalog, self.servers, Policy(self.config.policy, self.principals), plugins, self.secrets)
-        self.discovery = Discovery(self.catalog, self.servers, self.broker, self.skills, self.executors, self.limits)
+        cards = HelperCards(HELPERS)
+        self.discovery = Discovery(self.catalog, self.servers, self.broker, cards, self.executors.told, self.limits)
+        ours = Helpers(self.discovery, self.servers, self.skills)
+        others = Runtime(self.discovery, self.catalog, self.servers, self.broker)
+        self.modules = Modules(self.catalog, self.servers, self.discovery, {MODULE: ours.all, RUNTIME: others.all})
         self.exposed = Exposed(self.servers, self.catalog)
         self._artefacts = Artefacts(most=self.config.limits.kept, seconds=self.config.limits.kept_seconds)
         self._sessions = Sessions(most=self.config.limits.sessions, idle=self.config.limits.session_idle)
         self._runs = Runs(self.executors, plugins, self.secrets)
-        self._rate = Rate(self.limits.rate)
+        self._admission = Admission(self.limits, self.broker.withholding, plugins)
         self._kept = Kept(loaded, plugins, self.catalog, self.state)
         self._compiled = anyio.Event()
 
@@ -186,17 +192,17 @@ class Gateway:
         program calls. What goes wrong is in the outcome, never raised.
         """
         try:
-            self._admit(principal)
+            self._admission.admit(principal)
             await self.ready()
             code = program_text.received(code, self.limits.code)
             known = program_text.parameters_if_readable(code)
             values = self._artefacts.in_params(params or {}, principal)
             program_text.check({k: v for k, v in values.items() if k in known}, known)
             program_text.check_names(values)
-            program = self._program(code, values, description, functions, timeout, principal)
+            program = self._admission.program(code, principal, params=values, description=description, functions=functions, timeout=timeout)
             session = await self._sessions.get(session_id, principal) if session_id else None
         except DoorwardError as error:
-            return self._refused(error, code, principal)
+            return self._admission.refused(error, code, principal)
         return await self._run(program, {**known, **program.params}, session, client)
 
     async def run_cached(
@@ -211,34 +217,36 @@ class Gateway:
         """Run a kept program again with other values for its parameters. Refused if a function that it uses has
         changed since."""
         try:
-            self._admit(principal)
+            self._admission.admit(principal)
             await self.ready()
             kept = await self._kept.get(cache_id, principal)
             values = self._artefacts.in_params(params or {}, principal)
             program_text.check(values, kept.params)
-            program = self._program(kept.code, {**kept.params, **values}, kept.description, kept.functions, timeout, principal)
+            values = {**kept.params, **values}
+            program = self._admission.program(
+                kept.code, principal, params=values, description=kept.description, functions=kept.functions, timeout=timeout
+            )
         except DoorwardError as error:
-            return self._refused(error, "", principal)
+            return self._admission.refused(error, "", principal)
         outcome = await self._run(program, None, None, client)
         return replace(outcome, cache_id=cache_id, next=again(cache_id, {**kept.params, **(params or {})})) if outcome.ok else outcome
 
     async def call(self, function: str, arguments: Mapping[str, Any] | None = None, *, principal: str = LOCAL) -> Any:
         """Make one call through the door, without a sandbox. Raises: DoorwardError."""
         await self.ready()
-        return await self._door(self._program("", {}, "", None, None, principal)).call(function, (), dict(arguments or {}))
+        return await self._door(self._admission.program("", principal)).call(function, (), dict(arguments or {}))
 
     async def answer(
         self, function: str, arguments: Mapping[str, Any] | None = None, *, principal: str = LOCAL, client: Client | None = None
     ) -> Outcome:
         """One call as a run: it counts as one, its value is cut if it is large, and what goes wrong is in the outcome."""
         try:
-            self._admit(principal)
+            self._admission.admit(principal)
             await self.ready()
-            door = self._door(self._program("", {}, "", None, None, principal), client=client)
-            value = await door.call(function, (), dict(arguments or {}))
         except DoorwardError as error:
             return Outcome(False, error=failure(error))
-        return succeeded(value, await done(written, value, large=is_large(value)), door, notes=tuple(dict.fromkeys(door.notes)))
+        door = self._door(self._admission.program("", principal), client=client)
+        return await self._runs.answer(door, function, dict(arguments or {}))
 
     def result(self, uri: str, *, principal: str = LOCAL) -> Page:
         """A page of an artefact. Raises: UnknownName."""
@@ -252,12 +260,8 @@ class Gateway:
         """End a session, and a program that runs in it. Raises: UnknownName."""
         await self._sessions.end(self._sessions.find(session_id, principal))
 
-    def _admit(self, principal: str) -> None:
-        self._rate.admit(principal)
-        self.broker.withholding.admit(principal)
-
-    def _door(self, program: Program, session: Session | None = None, client: Client | None = None) -> RunDoor:
-        return RunDoor(program, self.broker, self.discovery, self._artefacts, session, client)
+    def _door(self, program: Program, session: Session | None = None, client: Client | None = None) -> RunContext:
+        return RunContext(program, self.broker, self.modules, self._artefacts, session, client)
 
     async def _run(self, program: Program, known: Mapping[str, Any] | None, session: Session | None, client: Client | None) -> Outcome:
         outcome = await self._runs.run(program, self._door(program, session, client), session)
@@ -267,21 +271,6 @@ class Gateway:
         elif outcome.ok and known is not None:
             outcome = await self._kept.keep(program, known, outcome)
         return outcome
-
-    def _refused(self, error: DoorwardError, code: str, principal: str) -> Outcome:
-        """The outcome of a run that did not begin; observers are told of it too."""
-        outcome = Outcome(False, error=failure(error))
-        self.plugins.hook.run_finished(program=Program(code, principal=principal), outcome=outcome)
-        return outcome
-
-    def _program(
-        self, code: str, params: Mapping[str, Any], description: str, functions: Sequence[str] | None, timeout: float | None, principal: str
-    ) -> Program:
-        if timeout is not None and not 0 < timeout <= self.limits.max_timeout:
-            raise InvalidArguments(f"timeout is {timeout:g} s; at most {self.limits.max_timeout:g} s are allowed")
-        limits = self.limits if timeout is None else replace(self.limits, timeout=float(timeout))
-        run, deadline = tokens.token_hex(8), time.monotonic() + limits.timeout
-        return Program(code, params, description, narrowing(functions), principal, limits, run, deadline)
 
     # The background
 

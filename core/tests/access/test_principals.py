@@ -12,12 +12,14 @@ from doorward import Call, Compiled, ConfigError, DoorwardError, Function, Serve
 from doorward.access.principals import Principals, Rights
 from doorward.access.rate_limit import Rate
 from doorward.calls.artefacts import PREFIX, Artefacts
+from doorward.compat.aliases import RUNTIME
 from doorward.config.config import Server, load, module_name
 from doorward.config.settings import PrincipalSettings, ServerSettings
 from doorward.data.json_writing import dump
 from doorward.describe.outcome_text import as_dict
 from doorward.gateway import Gateway
 from doorward.model.types import LOCAL, Outcome
+from doorward.program_api.helper_cards import MODULE
 from doorward.servers import source_pool
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -71,7 +73,7 @@ def place(doorward_host: Any) -> Any:
 
 
 def door(gate: Gateway, principal: str) -> Any:
-    return gate._door(gate._program("", {}, "", None, None, principal))
+    return gate._door(gate._admission.program("", principal))
 
 
 async def said(work: Any) -> str:
@@ -113,7 +115,7 @@ async def everything(gate: Gateway, who: str) -> list[str]:
     texts += [str(theirs.aliases("mcp_zephyr_vault; mcp_servers", everything=every)) for every in (True, False)]
     given: list[tuple[Any, ...]] = [(), ("zephyr-vault",), ("zephyr_vault",), ("siphon_one",), ("mcp__zephyr_vault__siphon_one",)]
     given += [("zephyr_vault", "siphon_one"), ("zephyr_vault", "siphon_one", {"city": "Oslo"}), ("mcp__zephyr_vault__siphon_one", {})]
-    for helper in [*gate.discovery.helpers, *(f"runtime.{name}" for name in gate.discovery._of_others)]:
+    for helper in [*gate.modules.helpers[MODULE], *(f"runtime.{name}" for name in gate.modules.helpers[RUNTIME])]:
         if helper != "close_session":
             texts += [await said(theirs.call(f"doorward.{helper}", args, {})) for args in given]
     texts += [str(gate.skills.names(who)), await said(_guide(gate, who)), str(list(gate.exposed.tools(who)))]

@@ -183,8 +183,8 @@ def test_servers_names_come_first() -> None:
 @pytest.mark.anyio
 async def test_every_name_that_is_there_is_a_helper(box: Any) -> None:
     async with box.gateway(CONFIG) as gate:
-        assert set(THERE) < set(gate.discovery.members("doorward.runtime", None))
-        assert "call_tool" not in gate.discovery.members("doorward", None)
+        assert set(THERE) < set(gate.modules.members("doorward.runtime", None))
+        assert "call_tool" not in gate.modules.members("doorward", None)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from doorward.describe.outcome_text import as_dict, as_text
-from doorward.program_api.helper_cards import HelperCards
 from doorward_mcp_server.server import build
 from mcp.client.client import Client
 
@@ -23,7 +22,7 @@ async def test_every_helper_says_what_it_does(doorward_host: Any) -> None:
     """`get_functions(["doorward"])` lists all names that programs may import, and each has a card: valid Python, without our own words."""
     async with doorward_host.gateway(CONFIG) as gate:
         (whole,) = await gate.get_functions(["doorward"])
-        names = gate.discovery.members("doorward", "local")
+        names = gate.modules.members("doorward", "local")
         assert names is not None
         assert {"pages", "read", "path", "ApiError", "ToolError"} <= set(names)
         for name in names:
@@ -41,7 +40,7 @@ async def test_every_helper_says_what_it_does(doorward_host: Any) -> None:
 
 
 def card_of(gate: Any, name: str) -> str:
-    card = HelperCards(gate.discovery.helpers).card(name)
+    card = gate.discovery.cards.card(name)
     assert card is not None
     return str(card["text"])
 

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 from doorward import Unsupported
-from doorward.runs.run_context import RunDoor
+from doorward.runs.run_context import RunContext
 from doorward_sandbox_monty import MontyExecutor, MontySettings
 from doorward_testing import Door, ExecutorConformance, check_driver, check_light_import
 
@@ -315,8 +315,8 @@ async def test_a_run_that_met_a_limit_says_which(host: Any, code: str, said: str
 async def test_a_worker_that_dies_in_a_session(host: Any, code: str, monkeypatch: pytest.MonkeyPatch, until: Any) -> None:
     """Killed while a program runs, or between two runs: the client is told that the session is gone; what was printed is kept."""
     host.install_real("monty")
-    printed, heard = [], RunDoor.print
-    monkeypatch.setattr(RunDoor, "print", lambda door, text: (printed.append(text), heard(door, text))[1])
+    printed, heard = [], RunContext.print
+    monkeypatch.setattr(RunContext, "print", lambda door, text: (printed.append(text), heard(door, text))[1])
     async with host.gateway('executor = "monty"\ncache = "none"\nplugins = []') as gate:
         session = (await gate.execute("x = 1", session_id="new")).session_id
         worker = gate._sessions._open[session]._sandbox._sandbox._worker

@@ -31,9 +31,9 @@ from doorward.secrets.scrubber import MOST_OF_MESSAGE, Scope, answers_of, redact
 
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
+    from doorward.calls.call_context import CallContext
     from doorward.catalog.catalog import Catalog
     from doorward.plugins.manager import Plugins
-    from doorward.runs.run_context import RunDoor
     from doorward.secrets.store import Secrets
     from doorward.servers.registry import Servers
 
@@ -88,14 +88,14 @@ class Broker:
         return told_near(likely, bare, self._servers.modules.get(server, server), report.compiled if report else 0)
 
     async def call(
-        self, run: RunDoor, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, link: str = "", headers: bool = False
+        self, run: CallContext, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, link: str = "", headers: bool = False
     ) -> Reply:
         """Make one call for a run.
 
         Returns: a plain JSON value, scrubbed, bounded in size; what the source says of a next page; and, if they are wanted, `headers`.
         Raises: DoorwardError; what an upstream says in it is scrubbed.
         """
-        function = self.find(name, run.program.principal, near=len(run.failures) < _HELPED)
+        function = self.find(name, run.program.principal, near=run.failed < _HELPED)
         started = time.perf_counter()
         scope = answers_of(function.server, run.program.principal)
         client = run.client.of_call(function.server, lambda value: self._secrets.redactor(scope).value(value)) if run.client else None
@@ -125,7 +125,7 @@ class Broker:
                 left = (await self._checked(call, Reply(reply.left), run, scope))[0] if reply.left else ""
                 following = await self._following(call, reply.next, scope)
             except SecretWithheld as withheld:
-                run.withheld = said = withheld
+                run.withhold(said := withheld)
                 raise
             except Exception as raised:
                 said = await self._told(call, raised, scope)
@@ -133,7 +133,7 @@ class Broker:
             if is_open(function) and not self._servers.per_principal(function.server):  # what one sees is nobody else's
                 self.observed.learn(function, value)
             self._note_unlike(run, function, value)
-            run.answered.add(function.qualified, value, received)
+            run.answered(function.qualified, value, received)
             received += more
             return replace(reply, value=value, headers=told, left=left, next=following)
         except BaseException as raised:
@@ -149,19 +149,19 @@ class Broker:
                 record=CallRecord(error is None, round(ms, 3), sent, received, type(error).__name__ if error else ""),
             )
 
-    def _same(self, function: Function, run: RunDoor) -> None:
+    def _same(self, function: Function, run: CallContext) -> None:
         """What a program has called once stays as it was until the program ends: it was written for that.
 
         Raises: ServerError.
         """
         promise = self._catalog.promise(function.server, function.name)
-        if run.uses.setdefault(function.qualified, promise) != promise:
+        if run.promised(function.qualified, promise) != promise:
             text = signature(function, partial(self._catalog.definition, function.server))
             raise ServerError(
                 f"{function.qualified} has changed since this program called it first", hint=f"Run the program anew. It is now:\n{text}"
             )
 
-    def _allow(self, run: RunDoor, call: Call) -> None:
+    def _allow(self, run: CallContext, call: Call) -> None:
         """Policy, what servers leave, guards and limits, in this order.
 
         Raises: Refused, GuardRefused, LimitExceeded.
@@ -180,7 +180,7 @@ class Broker:
         if call.time_left <= 0:
             raise LimitExceeded("the run's time is over")
 
-    def _allows(self, run: RunDoor, server: str, id: str, route: str) -> bool:
+    def _allows(self, run: CallContext, server: str, id: str, route: str) -> bool:
         """Whether the run may call a function, of an original id and a route, as well."""
         function = self._catalog.function(server, id)
         if function is None or function.route != route or not self._left(function):
@@ -192,7 +192,7 @@ class Broker:
         name = self._servers.modules.get(function.server)
         return name is None or wanted(function, self._servers.configured[name].settings)
 
-    def _opened(self, call: Call, run: RunDoor) -> Call:
+    def _opened(self, call: Call, run: CallContext) -> Call:
         """The call with the files that its handles mean.
 
         Raises: InvalidArguments, LimitExceeded.
@@ -215,7 +215,7 @@ class Broker:
                 return await source.call(call)
         raise LimitExceeded(f"{call.function.qualified} did not answer before the run's time was over")
 
-    async def _checked(self, call: Call, reply: Reply, run: RunDoor, scope: Scope) -> tuple[Any, int]:
+    async def _checked(self, call: Call, reply: Reply, run: CallContext, scope: Scope) -> tuple[Any, int]:
         """The value as the sandbox may see it, and its size in bytes."""
         result = reply.value
         if refusal := self._plugins.hook.guard_result(call=call, result=result):
@@ -231,13 +231,12 @@ class Broker:
             place.update(handle_to(artefact))
         return answer.value, answer.size
 
-    def _note_unlike(self, run: RunDoor, function: Function, value: Any) -> None:
+    def _note_unlike(self, run: CallContext, function: Function, value: Any) -> None:
         """Tell once of each function that it answers another type than it declares: a loop gets each answer in other words."""
-        if function.qualified in run.unlike:
+        if run.noted(function.qualified):
             return
         if odd := unlike(function, value, partial(self._catalog.definition, function.server)):
-            run.unlike.add(function.qualified)
-            run.note(odd)
+            run.note(odd, about=function.qualified)
 
     async def _following(self, call: Call, arguments: Mapping[str, Any] | None, scope: Scope) -> Mapping[str, Any] | None:
         """The arguments of the next page without credentials: a program would read in an error what it did not give itself."""

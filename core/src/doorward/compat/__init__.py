@@ -1,4 +1,4 @@
-"""Other systems' names for servers, helpers and call styles.
+"""Other systems' names for servers, helpers and call styles, looked up when a program runs.
 
-Never anything that our own names need.
+Never anything that our own names need: `program_api` knows nothing of it.
 """

@@ -12,13 +12,13 @@ from doorward.config.config import module_name
 from doorward.describe.schemas import closure
 from doorward.model.errors import UnknownName
 from doorward.model.types import Function
-from doorward.program_api.helpers import Helper, call
+from doorward.program_api.helpers import call
 
 if TYPE_CHECKING:
     from doorward.calls.broker import Broker
     from doorward.catalog.catalog import Catalog
     from doorward.program_api.discovery import Discovery
-    from doorward.runs.run_context import RunDoor
+    from doorward.program_api.helper_context import Helper, HelperContext
     from doorward.servers.registry import Servers
 
 Form = Callable[[Function], dict[str, Any]]
@@ -52,30 +52,30 @@ class Runtime:
 
     # Servers and tools as records
 
-    async def _discovered(self, run: RunDoor, detailed: bool = False) -> Any:
+    async def _discovered(self, run: HelperContext, detailed: bool = False) -> Any:
         configured = self._servers.usable_by(run.program.principal)
         if not detailed:
             return list(configured.values())
         about = {s["name"]: s.get("about", "") for s in self._discovery.servers(run.program.principal)["servers"]}
         return [{"name": name, "description": about.get(module, "")} for module, name in configured.items()]
 
-    async def _docs(self, run: RunDoor, server: str, tool: str | None = None, detail: str = "summary") -> Any:
+    async def _docs(self, run: HelperContext, server: str, tool: str | None = None, detail: str = "summary") -> Any:
         module = self._discovery.module(server, run.program.principal)
         if tool is not None:
             return self._entry(self._broker.find(f"{module}.{tool}", run.program.principal), detail)
         return await self._listed(run, module, lambda function: self._entry(function, detail))
 
-    async def _search_docs(self, run: RunDoor, query: str, limit: int = 5, detail: str = "summary") -> Any:
+    async def _search_docs(self, run: HelperContext, query: str, limit: int = 5, detail: str = "summary") -> Any:
         return [self._entry(function, detail) for function in self._found(run, query, limit)]
 
-    async def _tools(self, run: RunDoor, server: str) -> Any:
+    async def _tools(self, run: HelperContext, server: str) -> Any:
         return await self._listed(run, self._discovery.module(server, run.program.principal), self._tool)
 
-    async def _describe_server(self, run: RunDoor, name: str) -> Any:
+    async def _describe_server(self, run: HelperContext, name: str) -> Any:
         module = self._discovery.module(name, run.program.principal)
         return self._about(run, module, await self._listed(run, module, self._tool))
 
-    async def _metadata(self, run: RunDoor) -> Any:
+    async def _metadata(self, run: HelperContext) -> Any:
         room = MOST
         found: list[dict[str, Any]] = []
         for module in self._servers.names(run.program.principal):
@@ -84,12 +84,12 @@ class Runtime:
             found.append(self._about(run, module, tools))
         return found
 
-    async def _summary(self, run: RunDoor) -> Any:
+    async def _summary(self, run: HelperContext) -> Any:
         return self._discovery.capabilities(run.program.principal)
 
     # Tools as `mcp__server__tool`
 
-    async def _discover(self, run: RunDoor, search: Any = None) -> Any:
+    async def _discover(self, run: HelperContext, search: Any = None) -> Any:
         terms = search.get("search") if isinstance(search, Mapping) else search
         if terms:
             return await self._search_tools(run, terms if isinstance(terms, str) else " ".join(map(str, terms)), 50)
@@ -98,10 +98,10 @@ class Runtime:
             found += await self._listed(run, module, self._named, MOST - len(found))
         return found
 
-    async def _search_tools(self, run: RunDoor, query: str, limit: int = 10) -> Any:
+    async def _search_tools(self, run: HelperContext, query: str, limit: int = 10) -> Any:
         return [self._named(function) for function in self._found(run, query, limit)]
 
-    async def _tool_schema(self, run: RunDoor, name: str) -> Any:
+    async def _tool_schema(self, run: HelperContext, name: str) -> Any:
         try:
             return self._named(self._broker.find(self._qualified(run, name), run.program.principal))
         except UnknownName:
@@ -109,13 +109,13 @@ class Runtime:
 
     # Calls
 
-    async def _call_tool(self, run: RunDoor, server: str, tool: str, arguments: Mapping[str, Any] | None = None, **more: Any) -> Any:
+    async def _call_tool(self, run: HelperContext, server: str, tool: str, arguments: Mapping[str, Any] | None = None, **more: Any) -> Any:
         return await call(run, f"{self._discovery.module(server, run.program.principal)}.{tool}", {**(arguments or {}), **more})
 
-    async def _call_mcp_tool(self, run: RunDoor, name: str, arguments: Mapping[str, Any] | None = None, **more: Any) -> Any:
+    async def _call_mcp_tool(self, run: HelperContext, name: str, arguments: Mapping[str, Any] | None = None, **more: Any) -> Any:
         return await call(run, self._qualified(run, name), {**(arguments or {}), **more})
 
-    def _qualified(self, run: RunDoor, name: str) -> str:
+    def _qualified(self, run: HelperContext, name: str) -> str:
         """`mcp__server__tool` or `server__tool` as `server.tool`; both parts may hold two underscores themselves."""
         bare = str(name).removeprefix("mcp__")
         if "__" not in bare or "." in bare.partition("__")[0]:
@@ -127,7 +127,7 @@ class Runtime:
 
     # Functions
 
-    async def _listed(self, run: RunDoor, module: str, form: Form, most: int = MOST) -> list[dict[str, Any]]:
+    async def _listed(self, run: HelperContext, module: str, form: Form, most: int = MOST) -> list[dict[str, Any]]:
         """The first functions of a server, in this form; a note beside the program's value says that there are more."""
         if (count := len(self._catalog.names(module))) > most:
             run.note(f"{module} has {count} functions, of which {most} are listed; doorward.search finds others")
@@ -137,10 +137,10 @@ class Runtime:
             await anyio.lowlevel.checkpoint()  # that takes long where schemas are large
         return found
 
-    def _found(self, run: RunDoor, query: str, limit: int) -> Iterable[Function]:
+    def _found(self, run: HelperContext, query: str, limit: int) -> Iterable[Function]:
         return self._catalog.search(str(query), servers=self._servers.names(run.program.principal), limit=max(1, min(int(limit), 50)))[0]
 
-    def _about(self, run: RunDoor, module: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
+    def _about(self, run: HelperContext, module: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
         cwd = self._servers.cwd(module, run.program.principal)
         return {"name": self._servers.modules[module], "alias": module, "tools": tools} | ({"cwd": cwd} if cwd else {})
 

@@ -4,14 +4,12 @@ ask here."""
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from doorward.calls.items import declared
 from doorward.catalog.schema_inference import is_open
-from doorward.compat.aliases import RUNTIME, Aliases, aliases
-from doorward.compat.runtime import Runtime
 from doorward.config.config import module_name
 from doorward.data.cursors import cursor_at, offset_of, page
 from doorward.data.quoting import in_a_line
@@ -19,29 +17,18 @@ from doorward.data.wording import clean
 from doorward.describe import cards, signatures
 from doorward.describe.schemas import Definitions
 from doorward.model.errors import DoorwardError, InvalidArguments, UnknownName
-from doorward.model.names import is_plain, some
+from doorward.model.names import some
 from doorward.model.types import Function, Limits
 from doorward.program_api.helper_cards import MODULE, HelperCards
-from doorward.program_api.helpers import Helper, Helpers
 
 if TYPE_CHECKING:
     from doorward.calls.broker import Broker
     from doorward.catalog.catalog import Catalog
     from doorward.catalog.schema_inference import Observation
-    from doorward.runs.executors import Executors
     from doorward.servers.registry import Servers
-    from doorward.servers.skills import Skills
 
 MOST_AT_ONCE = 5
 """Functions that `get_functions` shows in one answer."""
-
-_STUB = """from typing import Any
-class ApiError(Exception):
-    status: int
-    body: Any
-    retry_after: float | None
-class ToolError(Exception): ...
-"""
 
 _MOST_NAMES = 40
 """Function names in the description of a server."""
@@ -61,22 +48,21 @@ _WHY = 1000
 class Discovery:
     """Read-only views of the catalog, bounded however large it is."""
 
-    def __init__(self, catalog: Catalog, servers: Servers, broker: Broker, skills: Skills, executors: Executors, limits: Limits) -> None:
+    def __init__(
+        self, catalog: Catalog, servers: Servers, broker: Broker, cards: HelperCards, executors: Callable[[], str], limits: Limits
+    ) -> None:
+        """`cards` tell of `import doorward`; `executors` says what programs run in."""
         self._catalog = catalog
         self._servers = servers
         self._broker = broker
-        self._skills = skills
+        self.cards = cards
         self._executors = executors
         self._limits = limits
-        self._members: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {}
-        self.helpers: Mapping[str, Helper] = Helpers(self, servers, skills).all
-        self._of_helpers = HelperCards(self.helpers)
-        self._of_others: Mapping[str, Helper] = Runtime(self, catalog, servers, broker).all
 
     def capabilities(self, principal: str) -> str:
         """What can be done here, in a paragraph."""
         return (
-            f"Programs run in a sandbox without network and credentials ({self._executors.told() or 'no executor is installed'}). "
+            f"Programs run in a sandbox without network and credentials ({self._executors() or 'no executor is installed'}). "
             f"What they may call are the functions of these servers: {some(self._servers.names(principal))}. "
             "`import SERVER` and call SERVER.FUNCTION(name=value); find functions with search, see one with describe. "
             f"Limits of a run: {self._limits.timeout:g} s, {self._limits.calls} calls, {self._limits.output} bytes of output. "
@@ -105,13 +91,6 @@ class Discovery:
             shown["note"] = f"as compiled before: {error}"[:_WHY]
         about = clean(report.description, ABOUT if few else ABOUT_OF_MANY) if report else ""
         return shown | ({"about": about} if about else {})
-
-    def absent(self, server: str, principal: str) -> tuple[str, list[str]]:
-        """Of a server that a principal asked for and cannot use: what is wrong with it, if it is theirs, and names that look like it."""
-        wrong = {module_name(name): error for name, error in self._servers.wrong(principal).items()}
-        if error := wrong.get(server):
-            return _broken(server, error)["broken"], []
-        return "", difflib.get_close_matches(server, [*self._servers.names(principal), *wrong], n=3)
 
     def search(
         self,
@@ -152,10 +131,10 @@ class Discovery:
         try:
             function = self._broker.find(name, principal)
         except DoorwardError as error:
-            if part := self._of_helpers.card(str(name)) or self._part(str(name), principal) or self._about(str(name), principal):
+            if part := self.cards.card(str(name)) or self._part(str(name), principal) or self._about(str(name), principal):
                 return part
             return {"function": str(name)[:200], "error": in_a_line(error)}
-        definitions, seen = self._definitions(function.server), self._seen(function)
+        definitions, seen = self.definitions(function.server), self.seen(function)
         return {
             "function": function.qualified,
             "import": f"from {function.server} import {function.name}",
@@ -166,9 +145,9 @@ class Discovery:
     def list_in(self, name: str, principal: str) -> tuple[str, ...]:
         """The key of the list that a function answers, where its schema has only one. Raises: UnknownName."""
         function = self._broker.find(name, principal)
-        return declared(function, self._definitions(function.server)) if function.returns else ()
+        return declared(function, self.definitions(function.server)) if function.returns else ()
 
-    def _seen(self, function: Function) -> Observation | None:
+    def seen(self, function: Function) -> Observation | None:
         """What is known of the results of a function without a schema of them, or of which these say less than was seen."""
         seen = self._broker.observed.of(function) if is_open(function) else None
         return seen if seen and (function.returns is None or seen.text) else None
@@ -182,8 +161,8 @@ class Discovery:
             return None
         if function is None:
             return None
-        definitions = self._definitions(function.server)
-        if (seen := self._seen(function)) is not None:
+        definitions = self.definitions(function.server)
+        if (seen := self.seen(function)) is not None:
             function = replace(function, returns=seen.schema)
         found = {"function": f"{function.qualified}#{asked[:100]}"}
         if text := cards.describe_class(function, definitions, asked):
@@ -204,50 +183,9 @@ class Discovery:
         lines += [f"It works in the folder {cwd}"] if (cwd := self._servers.cwd(module, principal)) and cwd not in lines[0] else []
         return {"function": module, "text": "\n".join([*lines, f"Write `import {module}`."])}
 
-    def _definitions(self, server: str) -> Definitions:
+    def definitions(self, server: str) -> Definitions:
+        """What its functions refer to."""
         return lambda name: self._catalog.definition(server, name)
-
-    def members(self, server: str, principal: str) -> Sequence[str] | None:
-        """The names that `import server` may give a principal's program: its functions, also by further names, original ones that can be
-        written so among them."""
-        if server in ("doorward", RUNTIME):
-            return self._of_helpers.names if server == "doorward" else list(self._of_others)
-        if not self._servers.usable(server, principal):
-            return None
-        names, ids = self._catalog.names(server), self._catalog.names(server, "original")
-        known = self._members.get(server)
-        if known is None or known[0] is not names or known[1] is not ids:
-            taken = frozenset(names)
-            others = dict.fromkeys([*(id for id in ids if is_plain(id)), *self._catalog.aliases(server)])
-            known = self._members[server] = names, ids, (*names, *(name for name in others if name not in taken))
-        return known[2]
-
-    def stub(self, server: str, names: Sequence[str], principal: str) -> str:
-        """A `.pyi` text for some functions of a server; there are none of one that is not the principal's."""
-        if server in ("doorward", RUNTIME):
-            head, helpers = (_STUB, self.helpers) if server == "doorward" else ("from typing import Any\n", self._of_others)
-            return head + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in helpers)
-        names = names if self._servers.usable(server, principal) else ()
-        functions = {n: f for n in names if (f := self._catalog.function(server, n)) is not None}
-        again = "".join(f"{n} = {f.name}\n" for n, f in functions.items() if n != f.name)
-        return signatures.stub({f.name: f for f in functions.values()}.values(), self._definitions(server), self._seen) + again
-
-    def helper(self, name: str) -> Helper:
-        """What `doorward.name` does for a program. Raises: UnknownName."""
-        found = self.helpers.get(name) or self._of_others.get(name.removeprefix("runtime."))
-        if found is None:
-            card = self._of_helpers.card(f"doorward.{name}") or {}
-            raise UnknownName(card.get("error") or f"doorward.{name} cannot be called by its name")
-        return found
-
-    def aliases(self, code: str, principal: str, *, everything: bool = False) -> Aliases:
-        """What a principal's program needs of other systems' names; see `doorward.aliases`."""
-        theirs = self._servers.usable_by(principal)
-        return aliases(code, theirs, lambda server, name: name in self._catalog.names(server), everything=everything)
-
-    def near(self, name: str, principal: str) -> str:
-        """What to say of functions that look like one which is not there."""
-        return self._broker.near(name, principal)
 
     def module(self, server: str, principal: str) -> str:
         """The module name of a server that a principal can use. Raises: UnknownName."""
@@ -263,7 +201,12 @@ class Discovery:
 
 
 def _broken(name: str, error: DoorwardError) -> dict[str, Any]:
-    return {"name": name, "functions": 0, "broken": in_a_line(error)[:_WHY]}
+    return {"name": name, "functions": 0, "broken": told(error)}
+
+
+def told(error: DoorwardError) -> str:
+    """What is wrong with a server."""
+    return in_a_line(error)[:_WHY]
 
 
 def _hit(function: Function) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What is told of `doorward` and its helpers, by `get_functions` as by `help` in a program: their signatures and docstrings.
 
-Those are texts for who writes programs. A helper needs nothing else here than its place among `Helpers.all`.
+Those are texts for who writes programs. A helper needs nothing else here than to be one of `HELPERS`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.data.near_names import nearest
 
 if TYPE_CHECKING:
-    from doorward.program_api.helpers import Helper
+    from doorward.program_api.helper_context import Helper
 
 MODULE = "doorward"
 
@@ -67,13 +67,13 @@ class HelperCards:
 
 
 def written(helper: Helper, *, types: bool = True) -> str:
-    """The signature of a helper, without the run that it gets."""
+    """The signature of a helper, as programs call it: without the run that it gets."""
     whole = inspect.signature(helper)
 
     def shown(annotation: Any) -> Any:
         return _Bare(annotation) if types else whole.empty
 
-    parameters = [p.replace(annotation=shown(p.annotation)) for name, p in whole.parameters.items() if name != "run"]
+    parameters = [p.replace(annotation=shown(p.annotation)) for name, p in whole.parameters.items() if name not in ("self", "run")]
     return str(whole.replace(parameters=parameters, return_annotation=shown(whole.return_annotation)))
 
 

@@ -1,4 +1,4 @@
-"""What `import doorward` offers to programs. Each helper gets the run that asks.
+"""What `import doorward` offers to programs: the public methods of `Helpers`, by their names. Each gets the run that asks.
 
 Signature and docstring of a helper are what agents are told of it (`helper_cards`): the docstring begins with a sentence that says what
 it does.
@@ -6,7 +6,7 @@ it does.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,47 +19,27 @@ from doorward.program_api.pagination import MOST_PAGES, items, pages
 
 if TYPE_CHECKING:
     from doorward.program_api.discovery import Discovery
-    from doorward.runs.run_context import RunDoor
+    from doorward.program_api.helper_context import Helper, HelperContext
     from doorward.servers.registry import Servers
     from doorward.servers.skills import Skills
 
-Helper = Callable[..., Awaitable[Any]]
-
 
 class Helpers:
-    """`all` by name."""
+    """The helpers of a gateway: `all` by name."""
 
     def __init__(self, discovery: Discovery, servers: Servers, skills: Skills) -> None:
         self._discovery = discovery
         self._servers = servers
         self._skills = skills
-        self.all: dict[str, Helper] = {
-            "servers": self._list_servers,
-            "search": self._search,
-            "describe": self._describe,
-            "call": self._call,
-            "pages": self._pages,
-            "items": self._items,
-            "reply": self._reply,
-            "read": self._read,
-            "path": self._path,
-            "server": self._server,
-            "list_resources": self._list_resources,
-            "read_resource": self._read_resource,
-            "list_prompts": self._list_prompts,
-            "get_prompt": self._get_prompt,
-            "capabilities": self._capabilities,
-            "skills": self._read_skills,
-            "close_session": self._close_session,
-        }
+        self.all: Mapping[str, Helper] = {name: getattr(self, name) for name in HELPERS}
 
-    async def _list_servers(self, run: RunDoor) -> list[dict[str, Any]]:
+    async def servers(self, run: HelperContext) -> list[dict[str, Any]]:
         """All servers: the name of each, how many functions it has, and the first of them."""
         return [*self._discovery.servers(run.program.principal)["servers"]]
 
-    async def _search(
+    async def search(
         self,
-        run: RunDoor,
+        run: HelperContext,
         query: str = "",
         server: str | None = None,
         read_only: bool | None = None,
@@ -70,18 +50,18 @@ class Helpers:
         whose = run.program.principal
         return self._discovery.search(str(query), principal=whose, server=server, read_only=read_only, limit=int(limit), cursor=cursor)
 
-    async def _describe(self, run: RunDoor, *names: str) -> str:
+    async def describe(self, run: HelperContext, *names: str) -> str:
         """What get_functions shows: of one to five functions ("server.function"), servers, or helpers ("doorward.pages")."""
         flat = [n for name in names for n in ([name] if isinstance(name, str) else name)]
         cards = self._discovery.describe(flat, run.program.principal)
         return "\n\n".join(card.get("text") or f"{card['function']}: {card['error']}" for card in cards)
 
-    async def _call(self, run: RunDoor, function: str, arguments: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
+    async def call(self, run: HelperContext, function: str, arguments: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
         """Call a function by its name: doorward.call("server.function", {"id": 1}). The arguments may be keywords, too."""
         return await call(run, function, {**(arguments or {}), **kwargs})
 
-    async def _pages(
-        self, run: RunDoor, function: str, arguments: Mapping[str, Any] | None = None, *, most: int = MOST_PAGES, **kwargs: Any
+    async def pages(
+        self, run: HelperContext, function: str, arguments: Mapping[str, Any] | None = None, *, most: int = MOST_PAGES, **kwargs: Any
     ) -> list[Any]:
         """Call a function once for each page. A list of whole answers, each as the function itself answers:
 
@@ -90,11 +70,10 @@ class Helpers:
         `function` is the function or "server.function"; its arguments are keywords, or a dictionary. At most `most` pages are
         asked for; a note beside the value says if there are more. To stop earlier, call the function yourself.
         """
-        run.made -= 1  # its calls are counted
         return await pages(run, function, {**(arguments or {}), **kwargs}, int(most))
 
-    async def _items(
-        self, run: RunDoor, function: str, arguments: Mapping[str, Any] | None = None, *, most: int | None = None, **kwargs: Any
+    async def items(
+        self, run: HelperContext, function: str, arguments: Mapping[str, Any] | None = None, *, most: int | None = None, **kwargs: Any
     ) -> Any:
         """Call a function once for each page. A list of what is in all pages:
 
@@ -102,11 +81,10 @@ class Helpers:
 
         Arguments are given as to doorward.pages. At most `most` items are got. If the answers have several lists, the error names them.
         """
-        run.made -= 1
         declared = self._discovery.list_in(function, run.program.principal) if isinstance(function, str) else ()
         return await items(run, function, {**(arguments or {}), **kwargs}, None if most is None else int(most), declared)
 
-    async def _reply(self, run: RunDoor, function: str, arguments: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
+    async def reply(self, run: HelperContext, function: str, arguments: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
         """Call a function, and get its value with the status and headers of the answer:
 
         made = doorward.reply(server.create_item, name="a")
@@ -115,11 +93,11 @@ class Helpers:
         Names of headers are in small letters; credentials are left out. A function that is not of an HTTP API has no headers, and None for
         its status.
         """
-        run.made -= 1
+        run.helper_makes_calls()
         reply = await run.reply(function, (), {**(arguments or {}), **kwargs}, headers=True)
         return {"value": reply.value, "status": reply.status, "headers": dict(reply.headers)}
 
-    async def _read(self, run: RunDoor, file: Any) -> Any:
+    async def read(self, run: HelperContext, file: Any) -> Any:
         """What is in a file, or all of a result that was cut. JSON as its value, text as str, anything else as bytes.
 
         `file` is a handle, {"artefact": "doorward://results/…"}, or such a URI:
@@ -135,7 +113,7 @@ class Helpers:
             raise LimitExceeded(f"the file has more than {MOST_PARTS:,} values", hint="Pass its handle on instead.")
         return content
 
-    async def _path(self, run: RunDoor, file: Any) -> str:
+    async def path(self, run: HelperContext, file: Any) -> str:
         """Fetch a file into ./in and get its path, where the sandbox has files. For libraries that open files themselves:
 
         image = PIL.Image.open(doorward.path(pets.get_photo(id=7)))
@@ -147,18 +125,18 @@ class Helpers:
             f"doorward.path: {_uri(file)} has no path here, for this sandbox has no files", hint="doorward.read(file) is what it holds."
         )
 
-    async def _server(self, run: RunDoor, name: str) -> Any:
+    async def server(self, run: HelperContext, name: str) -> Any:
         """The module of a server, by its configured name: doorward.server("my-server").some_function()."""
         return self._discovery.module(name, run.program.principal)  # which the sandbox imports
 
-    async def _list_resources(self, run: RunDoor, server: str) -> Any:
+    async def list_resources(self, run: HelperContext, server: str) -> Any:
         """The resources of an MCP server."""
         return await self._offered(run, server, "resources/list", {})
 
-    async def _read_resource(self, run: RunDoor, server: str, uri: str = "") -> Any:
+    async def read_resource(self, run: HelperContext, server: str, uri: str = "") -> Any:
         """A resource of an MCP server, by its URI. (Files and cut results are for doorward.read.)"""
         if not uri and _is_file(server):
-            return await self._read(run, server)
+            return await self.read(run, server)
         if not uri:
             raise InvalidArguments(
                 "doorward.read_resource needs a server and the URI of one of its resources",
@@ -166,15 +144,15 @@ class Helpers:
             )
         return await self._offered(run, server, "resources/read", {"uri": uri})
 
-    async def _list_prompts(self, run: RunDoor, server: str) -> Any:
+    async def list_prompts(self, run: HelperContext, server: str) -> Any:
         """The prompts of an MCP server."""
         return await self._offered(run, server, "prompts/list", {})
 
-    async def _get_prompt(self, run: RunDoor, server: str, name: str, arguments: Mapping[str, Any] | None = None) -> Any:
+    async def get_prompt(self, run: HelperContext, server: str, name: str, arguments: Mapping[str, Any] | None = None) -> Any:
         """A prompt of an MCP server, filled in."""
         return await self._offered(run, server, "prompts/get", {"name": name, "arguments": dict(arguments or {})})
 
-    async def _offered(self, run: RunDoor, server: str, id: str, arguments: Mapping[str, Any]) -> Any:
+    async def _offered(self, run: HelperContext, server: str, id: str, arguments: Mapping[str, Any]) -> Any:
         """Call what a server's source offers besides its functions. Raises: UnknownName if this one has no such thing."""
         module = self._discovery.module(server, run.program.principal)
         if self._servers.offered(module, id) is None:
@@ -182,25 +160,27 @@ class Helpers:
             raise UnknownName(f"the server {module!r} has no {id.partition('/')[0]}", hint=hint)
         return await call(run, f"{module}.{id}", arguments)
 
-    async def _capabilities(self, run: RunDoor) -> str:
+    async def capabilities(self, run: HelperContext) -> str:
         """What can be done here, in a paragraph: servers, executors, limits."""
         return self._discovery.capabilities(run.program.principal)
 
-    async def _read_skills(self, run: RunDoor, server: str | None = None) -> Any:
+    async def skills(self, run: HelperContext, server: str | None = None) -> Any:
         """The guide to a server, as Markdown. Without one: the servers that have a guide."""
         whose = run.program.principal
         return self._skills.names(whose) if server is None else self._skills.read(module_name(str(server)), whose)
 
-    async def _close_session(self, run: RunDoor) -> None:
+    async def close_session(self, run: HelperContext) -> None:
         """End the session of this run, once its answer is there."""
-        if run.session is None:
-            raise InvalidArguments("this run has no session", hint="Only a run with a session_id can close its session.")
-        run.session.dead = True  # it ends with this run
+        run.close_session()
 
 
-async def call(run: RunDoor, name: str, arguments: Mapping[str, Any]) -> Any:
-    """One call for a helper: that is counted, not the asking for it."""
-    run.made -= 1
+HELPERS: Mapping[str, Helper] = {name: method for name, method in vars(Helpers).items() if not name.startswith("_")}
+"""All helpers, as functions that get their `Helpers` first."""
+
+
+async def call(run: HelperContext, name: str, arguments: Mapping[str, Any]) -> Any:
+    """The one call that a helper makes."""
+    run.helper_makes_calls()
     return await run.call(name, (), arguments)
 
 

@@ -16,13 +16,13 @@ from doorward.model.errors import InvalidArguments
 
 if TYPE_CHECKING:
     from doorward.model.types import Reply
-    from doorward.runs.run_context import RunDoor
+    from doorward.program_api.helper_context import HelperContext
 
 MOST_PAGES = 100
 """That `doorward.pages` gets unless it is told otherwise."""
 
 
-async def pages(run: RunDoor, function: Any, arguments: Mapping[str, Any], most: int = MOST_PAGES) -> list[Any]:
+async def pages(run: HelperContext, function: Any, arguments: Mapping[str, Any], most: int = MOST_PAGES) -> list[Any]:
     """The values of a function's pages, from that of `arguments` on: until its source knows of no next page, `most` are
     there, or the run has no calls or room left. Where it stops early a note of the run says so.
 
@@ -31,7 +31,7 @@ async def pages(run: RunDoor, function: Any, arguments: Mapping[str, Any], most:
     return [reply.value async for reply in _replies(run, "pages", function, arguments, most)]
 
 
-async def items(run: RunDoor, function: Any, arguments: Mapping[str, Any], most: int | None, declared: Sequence[str]) -> list[Any]:
+async def items(run: HelperContext, function: Any, arguments: Mapping[str, Any], most: int | None, declared: Sequence[str]) -> list[Any]:
     """What is in the pages of a function, at most so many. `declared` are the keys of the list, as its schema says it.
 
     Raises: as `pages`, and InvalidArguments for an answer of which nobody knows which list it is about.
@@ -46,10 +46,11 @@ async def items(run: RunDoor, function: Any, arguments: Mapping[str, Any], most:
     return found
 
 
-async def _replies(run: RunDoor, helper: str, function: Any, arguments: Mapping[str, Any], most: int) -> AsyncIterator[Reply]:
+async def _replies(run: HelperContext, helper: str, function: Any, arguments: Mapping[str, Any], most: int) -> AsyncIterator[Reply]:
     if not isinstance(function, str):
         hint = f'doorward.{helper}(github.issues_list, …) or doorward.{helper}("github.issues_list", …).'
         raise InvalidArguments(f"doorward.{helper} needs a function or its name, not {type(function).__name__}", hint=hint)
+    run.helper_makes_calls()
     limits, name = run.program.limits, function[:200]
     seen: set[bytes] = set()
     following: Mapping[str, Any] | None = arguments

@@ -15,7 +15,7 @@ from doorward.model.types import Failure, Frame, Program
 
 if TYPE_CHECKING:
     from doorward.runs.executors import Executors
-    from doorward.runs.run_context import RunDoor
+    from doorward.runs.run_context import RunContext
 
 _NO_ATTRIBUTE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 _NO_IMPORT = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
@@ -31,12 +31,12 @@ _STARTS = re.compile(r"\bsubprocess\b|\bos\.(?:exec|spawn|posix_spawn)")
 _FILES = "Write files to the folder that the program starts in, those to be kept to ./out; nothing else may be changed."
 
 
-def complete(error: Failure, door: RunDoor, program: Program, executors: Executors, executor: str) -> Failure:
+def complete(error: Failure, door: RunContext, program: Program, executors: Executors, executor: str) -> Failure:
     """The failure with the source of its frames, whose fault it was, and a hint if it has none."""
     lines = program.code.splitlines()
     frames = tuple(f if f.source else Frame(f.line, f.function, _source(lines, f.line)) for f in error.frames)
     error = replace(error, frames=frames)
-    cause = next((e for m, e in door.failures.items() if m and error.message.startswith(m)), None)
+    cause = door.cause(error.message)
     if cause is not None and error.kind == "program":
         error = replace(error, kind=cause.kind, type=type(cause).__name__, hint=error.hint or cause.hint)
     if error.kind == "program" and error.type.endswith("MemoryError"):  # NumPy has one of its own
@@ -81,7 +81,7 @@ def _source(lines: list[str], number: int) -> str:
     return lines[number - 1].strip()[:200] if 0 < number <= len(lines) else ""
 
 
-def _hint(error: Failure, door: RunDoor) -> str | None:
+def _hint(error: Failure, door: RunContext) -> str | None:
     text = error.message
     if match := _NO_ATTRIBUTE.search(text):
         return _near(door, match[1], match[2])
@@ -104,19 +104,19 @@ def _hint(error: Failure, door: RunDoor) -> str | None:
         return _unavailable(match[1], door) if match[1].startswith("mcp_") else None
     if error.type == "KeyError" and error.frames and "mcp_servers" in error.frames[-1].source:
         return _unavailable("mcp_" + module_name(text.strip("'")), door)
-    if hint := door.answered.hint(error):
+    if hint := door.hint(error):
         return hint
     if "can't be awaited" in text or "can't be used in 'await'" in text:
         return "The call was made and its value is there already: leave out `await`."
     return None
 
 
-def no_server(text: str, door: RunDoor) -> str | None:
+def no_server(text: str, door: RunContext) -> str | None:
     """What to say of a module that is not there: whether a server of that name is broken, or which there are."""
     return _unavailable(match[1], door) if (match := _NO_MODULE.search(text)) else None
 
 
-def _unavailable(name: str, door: RunDoor) -> str:
+def _unavailable(name: str, door: RunContext) -> str:
     """What to say of a server that is not there, by its name or an alias."""
     asked = server_meant(name)
     why, alike = door.absent(asked)
@@ -128,7 +128,7 @@ def _unavailable(name: str, door: RunDoor) -> str:
     return f"Server {asked!r} is not available. {near or 'See list_servers (or doorward.servers()).'}"
 
 
-def _near(door: RunDoor, server: str, name: str) -> str | None:
+def _near(door: RunContext, server: str, name: str) -> str | None:
     members = door.members(server)
     if members is not None and server == "doorward":
         near = nearest(name, members, 3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import mimetypes
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,6 @@ from doorward.host.logs import log
 from doorward.model.errors import DoorwardError, ExecutorError, Kind, LimitExceeded, SandboxDied, Unsupported
 from doorward.model.types import Ended, Failure, File, Outcome, Program
 from doorward.runs import hints
-from doorward.runs.run_context import RunDoor
 from doorward.runs.sessions import gone
 from doorward.secrets.redaction import Redactor
 from doorward.secrets.scrubber import made_by
@@ -29,6 +29,7 @@ from doorward.secrets.variants import as_bytes
 if TYPE_CHECKING:
     from doorward.plugins.manager import Plugins
     from doorward.runs.executors import Executors
+    from doorward.runs.run_context import RunContext
     from doorward.runs.sessions import Session
     from doorward.secrets.store import Secrets
 
@@ -59,7 +60,7 @@ class Runs:
         self._plugins = plugins
         self._secrets = secrets
 
-    async def run(self, program: Program, door: RunDoor, session: Session | None = None) -> Outcome:
+    async def run(self, program: Program, door: RunContext, session: Session | None = None) -> Outcome:
         """Guards, then the first executor that can run it, then the value made plain, scrubbed and cut."""
         started = time.perf_counter()
         try:
@@ -72,7 +73,15 @@ class Runs:
         self._plugins.hook.run_finished(program=program, outcome=outcome)
         return outcome
 
-    async def _outcome(self, program: Program, door: RunDoor, session: Session | None, started: float) -> Outcome:
+    async def answer(self, door: RunContext, function: str, arguments: Mapping[str, Any]) -> Outcome:
+        """One call as a run, without a program."""
+        try:
+            value = await door.call(function, (), arguments)
+            return succeeded(value, await done(written, value, large=is_large(value)), door, notes=door.notes)
+        except DoorwardError as error:
+            return Outcome(False, error=failure(error))
+
+    async def _outcome(self, program: Program, door: RunContext, session: Session | None, started: float) -> Outcome:
         notes: list[str] = []
         executor = ""
         try:
@@ -109,7 +118,7 @@ class Runs:
             )
         return None
 
-    async def _execute(self, program: Program, door: RunDoor, session: Session | None) -> tuple[str, Ended]:
+    async def _execute(self, program: Program, door: RunContext, session: Session | None) -> tuple[str, Ended]:
         """The name of the executor, and how the program ended in it. A program moves on to the next executor only
         if it has made no call yet."""
         declined: list[tuple[str, ExecutorError]] = []
@@ -148,7 +157,7 @@ class Runs:
         advice = self._executors.advice(bound or (declined[-1][0] if door.made and declined else ""), session=bool(bound))
         raise Unsupported(message, hint=" ".join([*hints_given, advice]), line=lines[0] if lines else None)
 
-    async def _finish(self, program: Program, door: RunDoor, ended: Ended, notes: list[str], executor: str, started: float) -> Outcome:
+    async def _finish(self, program: Program, door: RunContext, ended: Ended, notes: list[str], executor: str, started: float) -> Outcome:
         """What came of a run, within its time: a large value is read in a thread."""
         common: dict[str, Any] = {"calls": door.calls(), "executor": executor}
         redactor = self._secrets.redactor(made_by(program.principal, door.reached))
@@ -170,7 +179,7 @@ class Runs:
             whole = door.hold(printed, "text/plain")
             end = f"… all of it ({len(printed)} characters), in a program: {outcome_text.reading(whole.uri)}"
             printed = f"{short[: program.limits.inline]}\n{end}"
-        common |= {"printed": printed, "notes": (*notes, *door.notes, *filter(None, [read.note, door.answered.note(read.value)]))}
+        common |= {"printed": printed, "notes": (*notes, *door.notes, *filter(None, [read.note, door.note_on(read.value)]))}
         if error is None:
             try:
                 if read.files:
@@ -185,7 +194,7 @@ class Runs:
         left = tuple(file for file in door.left() if file.bytes)  # an empty one it had only opened
         return Outcome(False, error=error, artefacts=left, ms=_ms_since(started), **common)
 
-    def _withheld(self, program: Program, door: RunDoor, found: set[int]) -> DoorwardError | None:
+    def _withheld(self, program: Program, door: RunContext, found: set[int]) -> DoorwardError | None:
         """Why nothing is shown of a run: it holds a credential, or was answered one that it had written, or too many of the principal's
         did so, also meanwhile."""
         try:
@@ -234,7 +243,7 @@ def _read(value: Any, redactor: Redactor, readable: float) -> _Value:
     return read
 
 
-def _kept(content: bytes, number: int, door: RunDoor) -> dict[str, Any]:
+def _kept(content: bytes, number: int, door: RunContext) -> dict[str, Any]:
     """The handle of bytes in a program's value, which nobody could read there."""
     type = kind_of(content)
     artefact = door.hold(content, type, f"value-{number}{mimetypes.guess_extension(type) or ''}")
@@ -255,7 +264,7 @@ def written(value: Any) -> Written:
     return dumped, named_in(dumped)
 
 
-def succeeded(value: Any, written: Written, door: RunDoor, **more: Any) -> Outcome:
+def succeeded(value: Any, written: Written, door: RunContext, **more: Any) -> Outcome:
     """The outcome of a plain value: cut if that is much, with a handle to all of it."""
     truncated = None
     dumped, named = written

@@ -15,10 +15,9 @@ from doorward.access.slots import BEFORE
 from doorward.model.errors import Busy, ExecutorError, InvalidArguments, LimitExceeded, SandboxDied, UnknownName, Unsupported
 
 if TYPE_CHECKING:
-    from doorward.model.drivers import Sandbox
+    from doorward.model.drivers import Door, Sandbox
     from doorward.model.types import Ended, Program
     from doorward.runs.executors import Executors
-    from doorward.runs.run_context import RunDoor
 
 
 ANEW = 'Start anew with session_id="new".'
@@ -46,7 +45,7 @@ class Session:
     def busy(self) -> bool:
         return self._lock.locked()
 
-    async def run(self, executors: Executors, name: str, program: Program, door: RunDoor) -> Ended:
+    async def run(self, executors: Executors, name: str, program: Program, door: Door) -> Ended:
         """Run in this session's sandbox, opened at its first run. A run that is cancelled, meets a limit or loses its
         sandbox ends the session: its variables are gone, and what is raised says so."""
         async with self._turn(program):
@@ -98,6 +97,10 @@ class Session:
             yield
         finally:
             self._lock.release()
+
+    def end_after_run(self) -> None:
+        """End it with the run that is in it now."""
+        self.dead = True
 
     async def close(self) -> None:
         """End it, and a program that runs in it."""

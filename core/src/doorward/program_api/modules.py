@@ -1,0 +1,100 @@
+"""What `import` gives a program: the modules of servers, and those of helpers."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from doorward.config.config import module_name
+from doorward.describe import signatures
+from doorward.model.errors import InvalidArguments, UnknownName
+from doorward.model.names import is_plain
+from doorward.program_api.discovery import told
+from doorward.program_api.helper_cards import ERRORS, MODULE, written
+
+if TYPE_CHECKING:
+    from doorward.catalog.catalog import Catalog
+    from doorward.program_api.discovery import Discovery
+    from doorward.program_api.helper_context import Helper, HelperContext
+    from doorward.servers.registry import Servers
+
+_ERRORS_STUB = """class ApiError(Exception):
+    status: int
+    body: Any
+    retry_after: float | None
+class ToolError(Exception): ...
+"""
+
+
+class Modules:
+    """Modules by name. `helpers` are those that no server has: `doorward`, and others within it."""
+
+    def __init__(self, catalog: Catalog, servers: Servers, discovery: Discovery, helpers: Mapping[str, Mapping[str, Helper]]) -> None:
+        self._catalog = catalog
+        self._servers = servers
+        self._discovery = discovery
+        self.helpers = helpers
+        self._members: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {}
+
+    def usable_by(self, principal: str) -> Mapping[str, str]:
+        """The configured names of the servers that a principal can use, by module name."""
+        return self._servers.usable_by(principal)
+
+    def has(self, server: str, name: str) -> bool:
+        """Whether a server has a function of this very name."""
+        return name in self._catalog.names(server)
+
+    def members(self, server: str, principal: str) -> Sequence[str] | None:
+        """The names that `import server` may give a principal's program: its functions, also by further names, original ones that can be
+        written so among them."""
+        if (helpers := self.helpers.get(server)) is not None:
+            return [*helpers, *(ERRORS if server == MODULE else ())]
+        if not self._servers.usable(server, principal):
+            return None
+        names, ids = self._catalog.names(server), self._catalog.names(server, "original")
+        known = self._members.get(server)
+        if known is None or known[0] is not names or known[1] is not ids:
+            taken = frozenset(names)
+            others = dict.fromkeys([*(id for id in ids if is_plain(id)), *self._catalog.aliases(server)])
+            known = self._members[server] = names, ids, (*names, *(name for name in others if name not in taken))
+        return known[2]
+
+    def stub(self, server: str, names: Sequence[str], principal: str) -> str:
+        """A `.pyi` text for some functions of a server; there are none of one that is not the principal's."""
+        if (helpers := self.helpers.get(server)) is not None:
+            head = f"from typing import Any\n{_ERRORS_STUB if server == MODULE else ''}"
+            return head + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in helpers)
+        names = names if self._servers.usable(server, principal) else ()
+        functions = {n: f for n in names if (f := self._catalog.function(server, n)) is not None}
+        again = "".join(f"{n} = {f.name}\n" for n, f in functions.items() if n != f.name)
+        known = {f.name: f for f in functions.values()}.values()
+        return signatures.stub(known, self._discovery.definitions(server), self._discovery.seen) + again
+
+    async def help(self, run: HelperContext, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """What `doorward.name(…)` answers a program. Raises: UnknownName; InvalidArguments; DoorwardError of a call that it makes."""
+        helper = self._helper(name)
+        try:
+            inspect.signature(helper).bind(run, *args, **kwargs)
+        except TypeError as error:
+            hint = f"It is written {MODULE}.{name}{written(helper)}."
+            raise InvalidArguments(f"{MODULE}.{name}: {error}", hint=hint) from None
+        try:
+            return await helper(run, *args, **kwargs)
+        except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+            raise InvalidArguments(f"{MODULE}.{name}: {error}") from None
+
+    def _helper(self, name: str) -> Helper:
+        for module, helpers in self.helpers.items():
+            if (found := helpers.get(name.removeprefix(f"{module}.".removeprefix(f"{MODULE}.")))) is not None:
+                return found
+        card = self._discovery.cards.card(f"{MODULE}.{name}") or {}
+        raise UnknownName(card.get("error") or f"{MODULE}.{name} cannot be called by its name")
+
+    def absent(self, server: str, principal: str) -> tuple[str, list[str]]:
+        """Of a server that a principal asked for and cannot use: what is wrong with it, if it is theirs, and names that look like it."""
+        wrong = {module_name(name): error for name, error in self._servers.wrong(principal).items()}
+        if error := wrong.get(server):
+            return told(error), []
+        return "", difflib.get_close_matches(server, [*self._servers.names(principal), *wrong], n=3)

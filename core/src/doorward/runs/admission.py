@@ -1,0 +1,57 @@
+"""How a run begins: whether its principal may start one, and the program with its limits; or why there is none."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from doorward.access.policy import narrowing
+from doorward.access.rate_limit import Rate
+from doorward.model.errors import DoorwardError, InvalidArguments
+from doorward.model.types import Limits, Outcome, Program
+from doorward.runs.runner import failure
+
+if TYPE_CHECKING:
+    from doorward.calls.withholding import Withholding
+    from doorward.plugins.manager import Plugins
+
+
+class Admission:
+    """Asked before every run."""
+
+    def __init__(self, limits: Limits, withholding: Withholding, plugins: Plugins) -> None:
+        self._limits = limits
+        self._rate = Rate(limits.rate)
+        self._withholding = withholding
+        self._plugins = plugins
+
+    def admit(self, principal: str) -> None:
+        """Count this run. Raises: LimitExceeded if the principal may start no more now."""
+        self._rate.admit(principal)
+        self._withholding.admit(principal)
+
+    def program(
+        self,
+        code: str,
+        principal: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        description: str = "",
+        functions: Sequence[str] | None = None,
+        timeout: float | None = None,
+    ) -> Program:
+        """A program whose time begins now. Raises: InvalidArguments."""
+        if timeout is not None and not 0 < timeout <= self._limits.max_timeout:
+            raise InvalidArguments(f"timeout is {timeout:g} s; at most {self._limits.max_timeout:g} s are allowed")
+        limits = self._limits if timeout is None else replace(self._limits, timeout=float(timeout))
+        run, deadline = secrets.token_hex(8), time.monotonic() + limits.timeout
+        return Program(code, params or {}, description, narrowing(functions), principal, limits, run, deadline)
+
+    def refused(self, error: DoorwardError, code: str, principal: str) -> Outcome:
+        """The outcome of a run that did not begin; observers are told of it too."""
+        outcome = Outcome(False, error=failure(error))
+        self._plugins.hook.run_finished(program=Program(code, principal=principal), outcome=outcome)
+        return outcome
