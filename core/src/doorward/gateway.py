@@ -29,8 +29,8 @@ from doorward.config.distribution import find_index
 from doorward.config.index import Index
 from doorward.data.offload import done, is_large
 from doorward.host import files
-from doorward.model.drivers import Client
 from doorward.model.errors import ConfigError, DoorwardError, InvalidArguments
+from doorward.model.interaction import Client
 from doorward.model.types import LOCAL, File, Limits, Outcome, Program
 from doorward.plugins.manager import Plugins
 from doorward.program_api.discovery import Discovery

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.calls.items import declared
 from doorward.catalog.schema_inference import is_open
-from doorward.compat.aliases import RUNTIME, Aliases, aliases
+from doorward.compat.aliases import RUNTIME, aliases
 from doorward.compat.runtime import Runtime
 from doorward.config.config import module_name
 from doorward.data.cursors import cursor_at, offset_of, page
@@ -18,6 +18,7 @@ from doorward.data.quoting import in_a_line
 from doorward.data.wording import clean
 from doorward.describe import cards, signatures
 from doorward.describe.schemas import Definitions
+from doorward.model.drivers import Aliases
 from doorward.model.errors import DoorwardError, InvalidArguments, UnknownName
 from doorward.model.names import is_plain, some
 from doorward.model.types import Function, Limits

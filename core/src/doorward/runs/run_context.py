@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
     from doorward.calls.broker import Broker
     from doorward.calls.withholding import Withholding
-    from doorward.compat.aliases import Aliases
-    from doorward.model.drivers import Client
+    from doorward.model.drivers import Aliases
+    from doorward.model.interaction import Client
     from doorward.program_api.discovery import Discovery
     from doorward.runs.sessions import Session
 
