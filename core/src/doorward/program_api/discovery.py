@@ -28,7 +28,7 @@ from doorward.program_api.helpers import Helper, Helpers
 if TYPE_CHECKING:
     from doorward.calls.broker import Broker
     from doorward.catalog.catalog import Catalog
-    from doorward.catalog.schema_inference import Observation
+    from doorward.describe.observation import Observation
     from doorward.runs.executors import Executors
     from doorward.servers.registry import Servers
     from doorward.servers.skills import Skills

@@ -21,13 +21,13 @@ from doorward.catalog.function_codec import Report
 from doorward.config.config import Loaded, Server, module_name
 from doorward.config.settings import ServerSettings
 from doorward.data.clean_text import clean_compile
+from doorward.data.json_writing import digest
 from doorward.host.logs import log
 from doorward.model.drivers import Source
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, ServerError, StateError, UnknownName
 from doorward.model.names import some
 from doorward.model.types import LOCAL, Compiled, Function
 from doorward.plugins.manager import Plugins
-from doorward.runs.program_text import digest
 from doorward.secrets.scrubber import answers_of
 from doorward.servers import background_refresh
 from doorward.servers.auths import Auths
