@@ -51,6 +51,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(DISTRIBUTIONS:%=%/src)
+	$(BIN)/lint-imports --no-logo --no-cache
 
 tox: setup
 	$(BIN)/tox run-parallel --parallel 2 --parallel-no-spinner
