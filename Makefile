@@ -64,6 +64,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(DISTRIBUTIONS:%=%/src)
+	$(BIN)/lint-imports --no-logo --no-cache
 
 tox: setup
 	rm -rf $(ABSENT)

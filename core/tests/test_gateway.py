@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,6 +41,15 @@ async def test_user_errors_are_not_wrapped(doorward_host: Any) -> None:
     with pytest.raises(ZeroDivisionError):
         async with doorward_host.gateway(CONFIG):
             1 / 0  # noqa: B018
+
+
+async def test_the_environment_may_be_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`environ` is taken for the variables of the process, which then count for nothing."""
+    (tmp_path / "doorward.toml").write_text('state = "${FOLDER}"\nplugins = []\n')
+    monkeypatch.setenv("FOLDER", "theirs")
+    monkeypatch.setenv("DOORWARD_SURFACE", "minimal")
+    async with Gateway.open(tmp_path / "doorward.toml", environ={"FOLDER": "ours"}, compile=False) as gate:
+        assert (gate.config.state, gate.config.surface) == (Path("ours"), "standard")
 
 
 async def test_one_broken_server_never_stops_the_others(doorward_host: Any) -> None:

@@ -13,10 +13,10 @@ from doorward import Compiled, Function, ServerContext
 from doorward.access import patterns
 from doorward.access.policy import matches
 from doorward.catalog import catalog
-from doorward.config.settings import Settings
 from doorward.data.cursors import cursor_at, page
 from doorward.gateway import Gateway
 from doorward.model.errors import InvalidArguments
+from doorward.model.settings import Settings
 from doorward.servers import background_refresh
 from doorward_mcp_server.server import build
 from doorward_mcp_server.tools import SERVERS

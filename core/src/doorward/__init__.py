@@ -9,19 +9,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-PLUGIN_API = 1
-"""The plugin interface that this core speaks. A plugin may state its own `PLUGIN_API`; another number is refused."""
-
-__version__ = "0.1.0"
-
 _EXPORTS = {
     "host.addresses": ("PRIVATE_ADDRESS", "not_public", "not_public_name", "resolved"),
-    "compat.aliases": ("Aliases",),
     "config.config": ("module_name",),
     "model.contexts": ("PluginContext", "ServerContext"),
     "model.drivers": (
-        "Auth", "Cache", "Capabilities", "Client", "Door", "Executor", "Person", "Sandbox", "Source",
+        "Aliases", "Auth", "Cache", "Capabilities", "Door", "Executor", "Sandbox", "Source",
     ),
+    "model.interaction": ("Client", "Person"),
     "data.error_bodies": ("error_text",),
     "model.errors": (
         "ApiError", "Busy", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused", "InvalidArguments", "InvalidProgram",
@@ -36,6 +31,8 @@ _EXPORTS = {
     "host.self_reference": ("starts_doorward",),
     "host.logs": ("log",),
     "plugins.mcp_additions": ("RawPrompt", "RawResource", "RawTool", "principal_of"),
+    "model.settings": ("Settings",),
+    "model.version": ("PLUGIN_API", "__version__"),
     "model.names": ("is_plain", "python_name", "unique_names"),
     "host.guarded_transport": ("GuardedTransport",),
     "runs.program_text": ("awaited", "bind", "parameters", "sets_result"),
@@ -44,7 +41,7 @@ _EXPORTS = {
     "data.json_reading": ("decoded", "read_json"),
     "secrets.references": ("escaped",),
     "secrets.store": ("Secret", "Template"),
-    "config.settings": ("Config", "Settings"),
+    "config.settings": ("Config",),
     "describe.signatures": ("signature",),
     "data.clean_text": ("clean_text",),
     "model.types": (
@@ -55,7 +52,7 @@ _EXPORTS = {
     "host.watchdog": ("Watchdog",),
 }  # fmt: skip
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
-__all__ = ["PLUGIN_API", "__version__", *_HOME]
+__all__ = [*_HOME]
 
 
 def __getattr__(name: str) -> Any:
@@ -70,10 +67,8 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from doorward.calls.items import items_of as items_of
-    from doorward.compat.aliases import Aliases as Aliases
     from doorward.config.config import module_name as module_name
     from doorward.config.settings import Config as Config
-    from doorward.config.settings import Settings as Settings
     from doorward.data.clean_text import clean_text as clean_text
     from doorward.data.error_bodies import error_text as error_text
     from doorward.data.headers import is_hidden_header as is_hidden_header
@@ -101,20 +96,24 @@ if TYPE_CHECKING:
     from doorward.host.watchdog import Watchdog as Watchdog
     from doorward.model.contexts import PluginContext as PluginContext
     from doorward.model.contexts import ServerContext as ServerContext
+    from doorward.model.drivers import Aliases as Aliases
     from doorward.model.drivers import Auth as Auth
     from doorward.model.drivers import Cache as Cache
     from doorward.model.drivers import Capabilities as Capabilities
-    from doorward.model.drivers import Client as Client
     from doorward.model.drivers import Door as Door
     from doorward.model.drivers import Executor as Executor
-    from doorward.model.drivers import Person as Person
     from doorward.model.drivers import Sandbox as Sandbox
     from doorward.model.drivers import Source as Source
     from doorward.model.errors import *  # noqa: F403
+    from doorward.model.interaction import Client as Client
+    from doorward.model.interaction import Person as Person
     from doorward.model.names import is_plain as is_plain
     from doorward.model.names import python_name as python_name
     from doorward.model.names import unique_names as unique_names
+    from doorward.model.settings import Settings as Settings
     from doorward.model.types import *  # noqa: F403
+    from doorward.model.version import PLUGIN_API as PLUGIN_API
+    from doorward.model.version import __version__ as __version__
     from doorward.plugins.hookspecs import hookimpl as hookimpl
     from doorward.plugins.mcp_additions import RawPrompt as RawPrompt
     from doorward.plugins.mcp_additions import RawResource as RawResource

@@ -27,8 +27,8 @@ from doorward.config.config import Loaded
 from doorward.config.distribution import find_index
 from doorward.config.index import Index
 from doorward.host import files
-from doorward.model.drivers import Client
 from doorward.model.errors import ConfigError, DoorwardError
+from doorward.model.interaction import Client
 from doorward.model.types import LOCAL, File, Limits, Outcome, Program
 from doorward.plugins.manager import Plugins
 from doorward.program_api.discovery import Discovery
@@ -96,17 +96,18 @@ class Gateway:
         path: Path | str | Loaded | None = None,
         *,
         env_file: Path | str | None = None,
+        environ: Mapping[str, str] | None = None,
         compile: bool = True,
         index: Index | None = None,
     ) -> AsyncIterator[Gateway]:
         """Open a configuration (default `doorward.toml`), and close everything at the end.
 
         Servers whose configuration or document has changed are compiled in the background (`compile`): whoever asks
-        for functions waits for those that have none yet. `index` replaces what is installed, for tests.
+        for functions waits for those that have none yet. `environ` stands for this process's variables, `index` for what is installed.
 
         Raises: ConfigError, PluginError. A broken server does not raise; `servers()` tells.
         """
-        loaded = path if isinstance(path, Loaded) else config.load(path, env_file=env_file)
+        loaded = path if isinstance(path, Loaded) else config.load(path, env_file=env_file, environ=environ)
         gate = cls(loaded, Plugins(index or find_index()))
         failed: Exception | None = None
         try:

@@ -15,8 +15,9 @@ import pytest
 from doorward import Call, Compiled, File, Function, LimitExceeded, Reply, ServerContext, ServerError, Settings
 from doorward import signature as written
 from doorward.catalog.catalog import Catalog
-from doorward.catalog.schema_inference import LARGEST, Observed, Shape, as_schema, bounded, merge, shape
+from doorward.catalog.schema_inference import LARGEST, Observed, bounded, merge, shape
 from doorward.describe.cards import describe
+from doorward.describe.observation import Shape, as_schema
 from doorward.describe.signatures import stub
 from hypothesis import given, settings
 from hypothesis import strategies as st

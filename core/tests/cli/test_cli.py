@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import doorward
 import jsonschema_rs
 import pytest
 import structlog
@@ -34,6 +35,7 @@ def test_help_lists_every_command(cli: Cli, doorward_host: Any) -> None:
     out = cli("--help").out
     assert all(f"  {word}" in out for word in [*COMMANDS, "dance"])
     assert "test-plugin 1.0" in out
+    assert out.splitlines()[2] == (doorward.__doc__ or "").splitlines()[0]
     assert out == cli().out
     assert cli("--version").out.startswith("doorward ")
 

@@ -11,8 +11,9 @@ import pytest
 from doorward.config.config import Loaded, load, module_name, validate
 from doorward.config.distribution import find_index, merge
 from doorward.config.environment import from_environment
-from doorward.config.settings import Config, LimitSettings, Settings
+from doorward.config.settings import Config, LimitSettings
 from doorward.model.errors import ConfigError
+from doorward.model.settings import Settings
 from doorward.secrets.store import Secret, Secrets
 from pydantic import BaseModel
 

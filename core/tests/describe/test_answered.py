@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from doorward import Call, Compiled, Function
 from doorward.catalog.schema_inference import shape
-from doorward.describe.answered import Answered, described, holds
+from doorward.describe.answered import Answered
+from doorward.describe.value_text import described, holds
 from doorward.model.types import Failure
 from hypothesis import given
 from hypothesis import strategies as st

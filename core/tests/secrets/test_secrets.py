@@ -15,8 +15,8 @@ from urllib.parse import quote, quote_plus
 import anyio
 import pytest
 from doorward.config.config import load, validate
-from doorward.config.settings import Settings
 from doorward.model.errors import ConfigError, MissingSecret
+from doorward.model.settings import Settings
 from doorward.secrets.owned import OwnedSecrets
 from doorward.secrets.redaction import REDACTED
 from doorward.secrets.scrubber import MOST_FETCHED, SHORTEST, Owner

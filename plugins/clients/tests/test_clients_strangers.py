@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from doorward.cli.configuring.variables import Variables
 from doorward.commands import Project
-from doorward.config.settings import expand
+from doorward.model.settings import expand
 from doorward.secrets.references import find
 from doorward.secrets.store import Secrets
 from doorward_clients.clients import Machine

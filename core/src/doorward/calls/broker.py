@@ -14,11 +14,11 @@ from doorward.calls.artefacts import handle_to
 from doorward.calls.next_page import following
 from doorward.calls.refusals import class_refused
 from doorward.calls.withholding import Withholding
+from doorward.catalog.near_functions import names_near, told_near
 from doorward.catalog.schema_inference import Observed, is_open
 from doorward.config.config import module_name
 from doorward.data.headers import shown_headers
 from doorward.data.json_writing import dump
-from doorward.data.near_names import names_near, told_near
 from doorward.data.offload import done, is_large
 from doorward.describe.signatures import signature
 from doorward.describe.undeclared import unlike

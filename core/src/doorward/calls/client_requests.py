@@ -12,8 +12,8 @@ import anyio
 from doorward.data.clean_text import clean_text
 from doorward.data.json_writing import exceeds
 from doorward.model.clock import Clock
-from doorward.model.drivers import Client
 from doorward.model.errors import LimitExceeded, ServerError
+from doorward.model.interaction import Client
 
 METHODS = ("elicitation/create", "sampling/createMessage")
 """What a client can be asked."""

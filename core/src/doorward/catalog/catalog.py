@@ -21,6 +21,7 @@ from doorward.catalog.search.document import access_fact, server_fact, tag_fact
 from doorward.catalog.search.question import read as read_question
 from doorward.catalog.search.ranking import Ranking, Words
 from doorward.catalog.writer import Writer
+from doorward.data.json_writing import digest
 from doorward.data.values import plain
 from doorward.data.words import stems
 from doorward.describe.schemas import closure
@@ -28,7 +29,6 @@ from doorward.host.logs import log
 from doorward.model.errors import StateError
 from doorward.model.names import Named, python_name
 from doorward.model.types import Function, Schema
-from doorward.runs.program_text import digest
 
 T = TypeVar("T")
 

@@ -13,24 +13,18 @@ import sqlite3
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import reduce
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from doorward.catalog import file
-from doorward.describe.answered import MOST_TEXT, holds, may_hold
+from doorward.data.json_writing import digest
+from doorward.describe.observation import HELD, Observation, Shape
+from doorward.describe.value_text import MOST_TEXT, holds, may_hold
 from doorward.host.logs import log
 from doorward.model.errors import StateError
-from doorward.model.types import Function, Schema
-from doorward.runs.program_text import digest
-
-if TYPE_CHECKING:
-    from doorward.catalog.catalog import Catalog
-
-Shape = dict[str, Any]
-"""What has been seen in one place: JSON types, each with what is inside. `{"array": SHAPE}`; `{"string": {FORMAT: {}}}`;
-`{"object": {NAME: SHAPE}}` or, of one "of X", `{"object": SHAPE}` under `"map"`. Nothing seen is `{}`."""
+from doorward.model.types import Function
 
 DEEPEST = 6
 MOST_KEYS = 60
@@ -59,44 +53,23 @@ MOST = 2000
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _DIGITS = re.compile(r"[0-9]")
-_HELD = {"JSON": "holds-JSON", "a Python literal": "holds-a-Python-literal"}
-"""What a text may be the writing of, as its format."""
-
 _SCALARS = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 
 
-@dataclass(slots=True)
-class Observation:
-    """What was seen of one function's results; `new` of the `times` are not stored yet."""
+class Shapes(Protocol):
+    """Where shapes are kept: the catalog."""
 
-    promise: str
-    shape: Shape
-    times: int
-    last: float
-    new: int = 0
-    changed: bool = False
+    path: Path
 
-    @property
-    def text(self) -> str:
-        """What the result is the writing of, if it is a text of that kind: "JSON"."""
-        return next((what for what, form in _HELD.items() if form in self.shape.get("string", ())), "")
-
-    @property
-    def schema(self) -> Schema:
-        """The shape as a JSON Schema."""
-        return as_schema(self.shape)
-
-    def told(self, now: float | None = None) -> str:
-        """How much it is worth: `observed 3 times, last 2 days ago, not promised`."""
-        days = int(((now or time.time()) - self.last) / 86400)
-        age = "today" if days < 1 else "yesterday" if days == 1 else f"{days} days ago"
-        return f"observed {'once' if self.times == 1 else f'{self.times} times'}, last {age}, not promised"
+    def observation(self, server: str, name: str) -> tuple[str, str, int, float] | None:
+        """What is kept of a function."""
+        ...
 
 
 class Observed:
     """The shapes of results, in memory and in the catalog's file. One that has not changed costs a look at the result."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Shapes) -> None:
         self._catalog = catalog
         self._known: OrderedDict[str, tuple[Function, Observation | None]] = OrderedDict()
 
@@ -195,7 +168,7 @@ def _shape(value: Any, depth: int, left: list[int]) -> Shape:
     if isinstance(value, str) and left[0] >= 0 and may_hold(value):
         left[0] -= min(len(value), MOST_TEXT) // TEXT
         if what := holds(value):
-            return {"string": {_HELD[what]: {}}}
+            return {"string": {HELD[what]: {}}}
     if kind := _SCALARS.get(type(value)):
         return {kind: {}}
     if depth == 0 or left[0] < 0:
@@ -271,22 +244,3 @@ def _cut(whole: Shape, depth: int) -> Shape:
         kind: {name: _cut(part, depth - 1) for name, part in inside.items()} if kind == "object" else _cut(inside, depth - 1)
         for kind, inside in whole.items()
     }
-
-
-def as_schema(whole: Shape) -> dict[str, Any]:
-    """A shape as a JSON Schema; what has not been seen may be anything."""
-    kinds = [_schema(kind, inside) for kind, inside in sorted(whole.items(), key=lambda item: (item[0] == "null", item[0]))]
-    return kinds[0] if len(kinds) == 1 else {"anyOf": kinds} if kinds else {}
-
-
-def _schema(kind: str, inside: Shape) -> dict[str, Any]:
-    match kind:
-        case "array":
-            return {"type": "array", "items": as_schema(inside)}
-        case "map":
-            return {"type": "object", "additionalProperties": as_schema(inside)}
-        case "object":
-            return {"type": "object", "properties": {name: as_schema(part) for name, part in inside.items()}}
-        case "string" if inside:
-            return {"type": "string", "format": next(iter(inside))}
-    return {"type": kind}

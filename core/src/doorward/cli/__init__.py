@@ -30,6 +30,7 @@ COMMANDS = {
 }
 """Each command's module below `doorward.cli` (in which it is a click command of its own name), and what it does."""
 
+ABOUT = "Doorward: APIs and MCP servers as Python functions that AI agents call from a sandbox, through one door."
 USAGE = "Usage: doorward COMMAND [OPTIONS] …"
 COMMON = """\
 Every command takes --help, --config PATH (doorward.toml, or DOORWARD_CONFIG) and --env-file PATH; those that print data take --json.
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         case [] | ["--help" | "-h" | "help", *_]:
             sys.stdout.write(_help())
         case ["--version" | "-V", *_]:
-            from doorward import __version__
+            from doorward.model.version import __version__
 
             sys.stdout.write(f"doorward {__version__}\n")
         case [word, *_] if word.startswith("-"):
@@ -94,13 +95,11 @@ def _plugin_commands() -> dict[str, Entry]:
 
 
 def _help() -> str:
-    from doorward import __doc__ as about
-
     rows = {name: does for name, (_, does) in COMMANDS.items()}
     for name, entry in _plugin_commands().items():
         rows.setdefault(name, WELL_KNOWN[name][1] if name in WELL_KNOWN else f"(from {entry.given_by})")
     listed = "".join(f"  {name:<10} {does}\n" for name, does in rows.items())
-    return f"{USAGE}\n\n{(about or '').partition(chr(10))[0]}\n\nCommands:\n{listed}\n{COMMON}"
+    return f"{USAGE}\n\n{ABOUT}\n\nCommands:\n{listed}\n{COMMON}"
 
 
 def _refuse(message: str, hint: str) -> None:

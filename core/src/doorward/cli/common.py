@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from doorward.cli import logs
 from doorward.data.quoting import indented
 from doorward.model.errors import DoorwardError
 
@@ -43,7 +44,6 @@ class Project:
 
     def load(self) -> Loaded:
         """The configuration, with logging set up as it says. Raises: ConfigError."""
-        from doorward.cli import logs
         from doorward.config import config
 
         loaded = config.load(self.config, env_file=self.env_file)
@@ -121,9 +121,7 @@ def run(find: Callable[[], Any], arguments: Sequence[str], name: str) -> int:
 
 def fail(error: Exception, *, as_json: bool) -> int:
     """Say what is wrong and what to do about it, never a secret. Returns: the exit code."""
-    from doorward.cli import logs
-
-    if debugging():
+    if logs.debugging():
         import traceback
 
         say(logs.scrub("".join(traceback.format_exception(error))), err=True)
@@ -140,10 +138,6 @@ def fail(error: Exception, *, as_json: bool) -> int:
 
 def described(error: DoorwardError) -> dict[str, str]:
     return {"message": str(error)} | ({"hint": error.hint} if error.hint else {})
-
-
-def debugging() -> bool:
-    return os.environ.get("DOORWARD_DEBUG", "") not in ("", "0", "false")
 
 
 def print_json(value: Any) -> None:

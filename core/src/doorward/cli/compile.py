@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 import click
@@ -19,13 +19,24 @@ from doorward.data.quoting import indented
 
 if TYPE_CHECKING:
     from doorward.catalog.function_codec import Report
-    from doorward.cli.configuring.suggest import Advice
     from doorward.config.config import Loaded
     from doorward.gateway import Gateway
     from doorward.model.errors import DoorwardError
 
 SHOWN = 10
 """Skipped operations and warnings of a server that are listed without `--verbose`."""
+
+
+class Advice(Protocol):
+    """What there is to say of a compile besides what came of it."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        ...
+
+    def told(self) -> list[str]:
+        """In lines."""
+        ...
 
 
 @click.command()

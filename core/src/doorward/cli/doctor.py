@@ -77,8 +77,8 @@ def _wrong(what: str, error: DoorwardError) -> Check:
 def _versions() -> Iterator[Check]:
     from importlib.metadata import version
 
-    from doorward import __version__
     from doorward.config.distribution import find_index
+    from doorward.model.version import __version__
 
     try:
         brought = {entry.given_by for entry in find_index().entries}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from doorward.cli.common import debugging
 from doorward.host.logs import Bounded, log, stderr
 
 if TYPE_CHECKING:
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 _secrets: list[Secrets] = []
 """Those of the configuration that was read, once it was."""
+
+
+def debugging() -> bool:
+    """Whether everything is to be logged, and errors come with their traceback."""
+    return os.environ.get("DOORWARD_DEBUG", "") not in ("", "0", "false")
 
 
 def scrub(text: str) -> str:

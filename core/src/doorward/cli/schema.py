@@ -62,8 +62,8 @@ def whole(plugins: Plugins) -> dict[str, Any]:
 
 def _settings(plugins: Plugins, kind: str) -> dict[str, Any]:
     """The `Settings` of each installed plugin of a kind, by name."""
-    from doorward.config.settings import Settings
     from doorward.model.errors import PluginError
+    from doorward.model.settings import Settings
 
     found = {}
     for name in dict.fromkeys(entry.name for entry in plugins.index.of(kind)):

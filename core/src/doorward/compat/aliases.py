@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+
+from doorward.model.drivers import Aliases
 
 RUNTIME = "doorward.runtime"
 """The module of other systems' helpers, by their own names; `runtime.py` makes them."""
@@ -21,18 +22,6 @@ THERE = (
 """Helpers that such programs use without an import."""
 
 _MENTIONED = re.compile(rf"\b(?:mcp(?:_\w+)?|functions|{'|'.join(THERE)})\b")
-
-
-@dataclass(frozen=True, slots=True)
-class Aliases:
-    """What one program's text needs of other systems' names.
-
-    `modules` are import names, dotted ones too, each with the server that it means (as `Door.members` knows it; empty: a
-    package that holds others). `before` is Python that makes the names which are simply there; a program's own are left alone.
-    """
-
-    modules: Mapping[str, str] = field(default_factory=dict)
-    before: str = ""
 
 
 def aliases(code: str, servers: Mapping[str, str], has: Callable[[str, str], bool], *, everything: bool = False) -> Aliases:

@@ -19,9 +19,10 @@ from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from doorward.config.settings import Config, ServerSettings, Settings
+from doorward.config.settings import Config, ServerSettings
 from doorward.host.cached_file import stamp
 from doorward.model.errors import ConfigError, MissingSecret
+from doorward.model.settings import Settings
 from doorward.secrets.store import Secrets
 
 T = TypeVar("T", bound="Settings")

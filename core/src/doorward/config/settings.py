@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     ByteSize,
-    ConfigDict,
     Field,
     NonNegativeFloat,
     PositiveFloat,
@@ -20,62 +18,11 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
 
 from doorward.host.loopback import is_loopback
 from doorward.model import types
-from doorward.model.errors import MissingSecret
-from doorward.secrets.store import Secret, Secrets, Template
-
-
-class Settings(BaseModel):
-    """The base of every part of the configuration, plugins' `Settings` included.
-
-    Unknown keys are refused. `${…}` in strings is expanded while reading, but for fields of type `Template` and
-    `Secret`, which are resolved when used.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, arbitrary_types_allowed=True)
-
-    @model_validator(mode="after")
-    def _call(self) -> Self:
-        """Tell what stands in a table what it is called there."""
-        for table in vars(self).values():
-            for key, value in table.items() if isinstance(table, dict) else ():
-                if isinstance(value, Template):
-                    value.called = str(key)
-        return self
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _expand(cls, value: Any, info: Any) -> Any:
-        secrets = (info.context or {}).get("secrets")
-        if secrets is None or _resolved_later(cls.model_fields[info.field_name].annotation):
-            return value
-        try:
-            return expand(value, secrets)
-        except MissingSecret as error:
-            raise PydanticCustomError("missing_variable", "{why}. {hint}", {"why": str(error), "hint": error.hint}) from None
-
-
-def expand(value: Any, secrets: Secrets) -> Any:
-    """A value of the file with its references replaced. Raises: MissingSecret."""
-    match value:
-        case str():
-            return secrets.expand(value)
-        case list():
-            return [expand(v, secrets) for v in value]
-        case dict():
-            return {k: expand(v, secrets) for k, v in value.items()}
-        case _:
-            return value
-
-
-def _resolved_later(annotation: Any) -> bool:
-    """Whether a field's strings are somebody else's to expand: templates, nested settings, plugins' parts."""
-    if annotation is Any or (isinstance(annotation, type) and issubclass(annotation, (Template, Settings))):
-        return True
-    return any(_resolved_later(part) for part in get_args(annotation))
+from doorward.model.settings import Settings
+from doorward.secrets.store import Secret
 
 
 class LimitSettings(Settings):

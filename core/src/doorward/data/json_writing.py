@@ -7,6 +7,8 @@ pieces of some milliseconds.
 from __future__ import annotations
 
 import base64
+import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -103,3 +105,8 @@ def _separated(parts: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
         if number:
             yield b","
         yield from part
+
+
+def digest(*parts: Any) -> str:
+    """A stable hash of JSON values."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from doorward.data.clean_text import clean_text
 from doorward.data.near_names import nearest
-from doorward.data.wording import clean
+from doorward.describe.value_text import MOST_TEXT, Cut, as_text, holds, may_hold, shown_key, told
 from doorward.model.types import Failure
 
 _FUNCTIONS = 5
@@ -23,20 +21,11 @@ _WHOLE_BYTES = 2**16
 
 _ITEMS, _KEYS, _DEPTH, _MOST_KEPT = 3, 40, 5, 5000
 
-MOST_TEXT = 20_000
-"""Characters of a text that is read to tell what it holds; of a longer one its beginning has to do."""
-
-_LITERAL_TEXT = 500
-"""Characters of a text that is read as a Python literal, which takes long; of a longer one its beginning has to do."""
-
 _TEXTS = 20
 """Texts of an answer that are read to tell what they hold."""
 
 _NAMES = 200
 """Keys that one that is not there is compared with."""
-
-_LONGEST = 400
-"""Characters of what an answer is."""
 
 _PARTS = 1000
 """Of an answer in which a key is looked for."""
@@ -51,8 +40,6 @@ _OF_TEXT = re.compile(r"string ind(?:ices|ex) must be integer")
 _OF_SLICE = re.compile(r"unhashable type: 'slice'|slice\(")
 _OF_LIST = re.compile(r"list indices must be integer")
 _OF_METHOD = re.compile(r"'(?:builtin_function_or_method|method)' object is not (?:subscriptable|iterable)|argument of type '\w*method'")
-_JSON = re.compile(r'\s*(?:\{\s*"|\[\s*(?:\{\s*"|"|\[|-?\d|\]))')
-_LITERAL = re.compile(r"\s*(?:\{\s*'|\[\s*[{(]?\s*')")
 _OF_NONE = re.compile(r"'NoneType' object is not (?:subscriptable|iterable)")
 
 
@@ -124,73 +111,16 @@ class Answered:
         for function, answer in reversed(self._last.items()):
             for place, part in _parts(answer):
                 if isinstance(part, dict) and key in part:
-                    return (f"There is {_name(key)!r} at {place}. " if place else "") + f"{told(function, answer)}."
+                    return (f"There is {shown_key(key)!r} at {place}. " if place else "") + f"{told(function, answer)}."
                 if isinstance(part, dict) and len(names) < _NAMES:
                     names |= dict.fromkeys(name for name in islice(part, _NAMES) if isinstance(name, str))
         near = nearest(key, islice(names, _NAMES), 1) if isinstance(key, str) else []
-        return " ".join(filter(None, [f"Did you mean {_name(near[0])!r}?" if near else "", self._shapes()]))
+        return " ".join(filter(None, [f"Did you mean {shown_key(near[0])!r}?" if near else "", self._shapes()]))
 
     def _shapes(self, kind: type = object) -> str:
         """The last answer, or the last of a kind if there is one."""
         last = [*reversed(self._last.items())]
         return f"{told(*next((each for each in last if isinstance(each[1], kind)), last[0]))}."
-
-
-def told(function: str, answer: Any, member: str = "") -> str:
-    """What a function answered, as a whole or as a member: the beginning of a sentence."""
-    return f"{function} answered {f'{_name(member)!r} as ' if member else ''}{clean(described(answer), _LONGEST)}"
-
-
-def may_hold(text: str) -> bool:
-    """Whether a text begins like one that `holds` something."""
-    return text.lstrip()[:1] in ("{", "[")
-
-
-def holds(text: str) -> str:
-    """What a text is the writing of: "JSON", "a Python literal", or ""."""
-    if not may_hold(text):
-        return ""
-    if len(text) > MOST_TEXT:
-        return "JSON" if _JSON.match(text) else "a Python literal" if _LITERAL.match(text) else ""
-    text = text.strip()
-    for what, read in (("JSON", json.loads), ("a Python literal", ast.literal_eval)):
-        try:
-            if read is ast.literal_eval and len(text) > _LITERAL_TEXT:
-                return what if _LITERAL.match(text) else ""
-            if isinstance(read(text), (dict, list)):
-                return what
-        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-            continue
-    return ""
-
-
-def described(value: Any, depth: int = 3) -> str:
-    """What an answer is, with the names of its fields: `a dict with items (a list of 2, first a dict with id, name), total`."""
-    match value:
-        case dict() if not value:
-            return "an empty dict"
-        case dict() if depth:
-            fields = [f"{_name(k)}{_inside(v, depth)}" for k, v in islice(value.items(), 12)]
-            return f"a dict with {', '.join(fields)}{f', … {len(value) - 12} more' if len(value) > 12 else ''}"
-        case list() if not value:
-            return "an empty list"
-        case list() if depth:
-            length = value.length if isinstance(value, _Cut) else len(value)
-            return f"a list of {length}, {'first ' * (length > 1)}{described(value[0], depth - 1)}"
-        case str():
-            return as_text(what) if (what := holds(value)) else "a str"
-        case None:
-            return "None"
-    return f"{'an' if isinstance(value, int) and not isinstance(value, bool) else 'a'} {type(value).__name__}"
-
-
-def _inside(value: Any, depth: int) -> str:
-    return f" ({described(value, depth - 1)})" if isinstance(value, (dict, list)) else ""
-
-
-def as_text(what: str) -> str:
-    """How to read a text that `holds` what."""
-    return f"text that holds {what}: {'json.loads' if what == 'JSON' else '`import ast` at the top, ast.literal_eval'} reads it"
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
@@ -204,7 +134,7 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
 
 def _within(place: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
-        yield from ((f"{place}[{_name(key)!r}]", part) for key, part in islice(value.items(), _KEYS))
+        yield from ((f"{place}[{shown_key(key)!r}]", part) for key, part in islice(value.items(), _KEYS))
     elif isinstance(value, list):
         yield from ((f"{place}[{number}]", part) for number, part in enumerate(value[:_ITEMS]))
 
@@ -218,18 +148,10 @@ def _beginning(value: Any, depth: int, left: list[int]) -> Any:
         case dict() if depth and left[0] > 0:
             return {key: _beginning(part, depth - 1, left) for key, part in islice(value.items(), _KEYS)}
         case list() if depth and left[0] > 0:
-            return _Cut(value, [_beginning(part, depth - 1, left) for part in value[:_ITEMS]])
+            return Cut(value, [_beginning(part, depth - 1, left) for part in value[:_ITEMS]])
         case dict() | list():
             return None
     return value
-
-
-class _Cut(list[Any]):
-    """The beginning of a list."""
-
-    def __init__(self, whole: list[Any], first: list[Any]) -> None:
-        super().__init__(first)
-        self.length = len(whole)
 
 
 def _key(message: str) -> str | int:
@@ -239,9 +161,3 @@ def _key(message: str) -> str | int:
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return message
     return key if isinstance(key, (str, int)) else message
-
-
-def _name(key: Any) -> str:
-    """A key as it may be shown: it is a stranger's."""
-    text = " ".join(clean_text(str(key)[:400]).split())
-    return text if len(text) <= 40 else f"{text[:39]}…"

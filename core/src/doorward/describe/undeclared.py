@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from doorward.data.wording import PYTHON, python_types
-from doorward.describe.answered import told
+from doorward.describe.value_text import told
 from doorward.model.types import Function, Schema
 
 _TYPES = {bool: {"boolean"}, int: {"integer", "number"}, float: {"integer", "number"}, str: {"string"}, list: {"array"}, dict: {"object"}}

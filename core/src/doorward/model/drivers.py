@@ -17,42 +17,8 @@ from doorward.model.types import Artefact, CachedProgram, Call, Compiled, Ended,
 if TYPE_CHECKING:
     import httpx2
 
-    from doorward.compat.aliases import Aliases
-    from doorward.config.settings import Settings
     from doorward.model.contexts import PluginContext, ServerContext
-
-
-class Person(Protocol):
-    """Who logs in: the person before the terminal."""
-
-    def tell(self, text: str) -> None:
-        """Say what goes on, or what to do."""
-        ...
-
-    async def open(self, url: str) -> None:
-        """Have them visit a page: in a browser if there is one, else they are told the address."""
-        ...
-
-    async def ask(self, question: str) -> str | None:
-        """A line that they paste; `None` if they are not to be asked, because an answer comes by another way."""
-        ...
-
-
-class Client(Protocol):
-    """The MCP client that asked for a run, as far as a source may turn to it while a call lasts."""
-
-    async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
-        """Tell how far a call is, in whatever unit. Nothing happens if the client did not ask to be told."""
-        ...
-
-    async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Have the client, or the person before it, answer a request of an upstream, `elicitation/create` or
-        `sampling/createMessage`; parameters and answer are plain JSON as MCP has them. The deadline of the run stands
-        still meanwhile.
-
-        Raises: ServerError if the client cannot answer such a request, or is gone; LimitExceeded if it took too long.
-        """
-        ...
+    from doorward.model.settings import Settings
 
 
 class Source(Protocol):
@@ -155,6 +121,18 @@ class Capabilities:
     notes: str = ""
     limits: Mapping[str, str] = field(default_factory=dict)
     """Which limit is enforced by what, for example `{"memory": "cgroup"}`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aliases:
+    """What one program's text needs of other systems' names.
+
+    `modules` are import names, dotted ones too, each with the server that it means (as `Door.members` knows it; empty: a
+    package that holds others). `before` is Python that makes the names which are simply there; a program's own are left alone.
+    """
+
+    modules: Mapping[str, str] = field(default_factory=dict)
+    before: str = ""
 
 
 class Door(Protocol):

@@ -7,12 +7,10 @@ says passes the scrubber before it becomes a message.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from doorward.model.types import Suggestion
-
-Kind = Literal["program", "guard", "policy", "limit", "executor", "server", "config"]
+    from doorward.model.types import Kind, Suggestion
 
 
 class DoorwardError(Exception):

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from doorward.model.clock import Clock
-from doorward.model.errors import Kind
 
 if TYPE_CHECKING:
-    from doorward.model.drivers import Client
+    from doorward.model.interaction import Client
 
 Schema = Mapping[str, Any]
 """A JSON Schema 2020-12. `{"$ref": "#/$defs/NAME"}` means the definition NAME of the function's server."""
+
+Kind = Literal["program", "guard", "policy", "limit", "executor", "server", "config"]
+"""Of an error: whose turn it is."""
 
 LOCAL = "local"
 """The principal of everyone who is not on the HTTP transport: the user who started the process."""

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 from stevedore import DriverManager, NamedExtensionManager
 
-from doorward import PLUGIN_API
 from doorward.config.index import GROUPS, Entry, Index
 from doorward.host.logs import log
 from doorward.model.contexts import PluginContext
 from doorward.model.errors import DoorwardError, MissingSecret, PluginError
+from doorward.model.version import PLUGIN_API
 from doorward.plugins.hooks import Answer, Hooks
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Plugins:
         Raises: PluginError, ConfigError.
         """
         from doorward.config.config import validate
-        from doorward.config.settings import Settings
+        from doorward.model.settings import Settings
 
         def made(name: str, plugin: Any) -> Any:
             if not isinstance(plugin, type):

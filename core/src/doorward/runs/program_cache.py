@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from doorward.config import config
-from doorward.data.json_writing import dump
+from doorward.data.json_writing import digest, dump
 from doorward.host.logs import log
 from doorward.model.contexts import PluginContext
 from doorward.model.drivers import Cache
@@ -61,7 +61,7 @@ class Kept:
                 params=dict(known),
                 functions=program.functions,
                 uses={c["function"]: self._hash(c["function"]) for c in outcome.calls},
-                digest=program_text.digest(program.code, program.functions, sorted(known)),
+                digest=digest(program.code, program.functions, sorted(known)),
                 created=time.time(),
             )
             cache_id = await self._put(cache, kept)

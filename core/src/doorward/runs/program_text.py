@@ -6,7 +6,6 @@ Source text is data here. A parameter's new value never becomes text; see `bind`
 from __future__ import annotations
 
 import ast
-import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -291,8 +290,3 @@ def sets_result(code: str) -> bool:
             case node:
                 nodes += ast.iter_child_nodes(node)
     return False
-
-
-def digest(*parts: Any) -> str:
-    """A stable hash of JSON values."""
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from doorward.calls.broker import Broker
     from doorward.calls.client_requests import RunClient
     from doorward.calls.withholding import Withholding
-    from doorward.compat.aliases import Aliases
-    from doorward.model.drivers import Client
+    from doorward.model.drivers import Aliases
     from doorward.model.errors import SecretWithheld
+    from doorward.model.interaction import Client
     from doorward.program_api.modules import Modules
     from doorward.runs.sessions import Session
 

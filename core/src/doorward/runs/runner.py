@@ -18,8 +18,8 @@ from doorward.data.json_writing import MOST_PARTS, dump, exceeds
 from doorward.data.offload import done, is_large
 from doorward.describe import outcome_text
 from doorward.host.logs import log
-from doorward.model.errors import DoorwardError, ExecutorError, Kind, LimitExceeded, SandboxDied, Unsupported
-from doorward.model.types import Ended, Failure, File, Outcome, Program
+from doorward.model.errors import DoorwardError, ExecutorError, LimitExceeded, SandboxDied, Unsupported
+from doorward.model.types import Ended, Failure, File, Kind, Outcome, Program
 from doorward.runs import hints
 from doorward.runs.sessions import gone
 from doorward.secrets.redaction import Redactor

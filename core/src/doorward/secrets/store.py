@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.host.cached_file import Watched
 from doorward.model.errors import ConfigError, MissingSecret
+from doorward.model.references import ResolvedLater
 from doorward.secrets import references
 from doorward.secrets.redaction import REDACTED
 from doorward.secrets.references import Reference
@@ -157,7 +158,7 @@ def _advice(reference: Reference) -> str:
     return f"Put it where {reference.scheme!r} looks for it." + (" Only variables have defaults." if ":-" in reference.name else "")
 
 
-class Template:
+class Template(ResolvedLater):
     """A string of the configuration whose references are resolved when it is used, not when it is read.
 
     A pydantic type for the `Settings` of drivers: `headers: dict[str, Template]`.
@@ -168,8 +169,6 @@ class Template:
     def __init__(self, raw: str, secrets: Secrets | None = None, place: str = "") -> None:
         self.raw = raw
         self.place = place
-        self.called = ""
-        """The key under which it stands in a table: the name of a header or a variable tells whether what is written there is a secret."""
         self._secrets = secrets or Secrets()
 
     def reveal(self) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 
+from doorward.catalog.recovery import turn
 from doorward.config.config import module_name
 from doorward.host.logs import log
 from doorward.model.errors import ConfigError, DoorwardError, StateError
@@ -50,29 +51,6 @@ def recover(servers: Servers, catalog: Catalog) -> None:
         for name in given_up(servers):
             if (report := catalog.report(module_name(name))) and report.settings == servers.fingerprint(name):
                 del servers.broken[name]
-
-
-async def look(catalog: Catalog, servers: Collection[str] | None) -> None:
-    """Before a compile: put the catalog aside if it is broken; forget all but these servers, if they are all that there are."""
-    try:
-        await anyio.to_thread.run_sync(catalog.check)
-        if servers is not None and (gone := catalog.reports().keys() - set(servers)):
-            await anyio.to_thread.run_sync(catalog.drop, gone)
-    except StateError as error:  # told again of each server that cannot be stored
-        log.warning("catalog_not_checked", why=str(error), hint=error.hint)
-
-
-async def turn(catalog: Catalog, servers: Collection[str]) -> bool:
-    """After a compile: read the file that is at its place, once it has all of these servers that the one that is read has.
-
-    Returns: whether it is read now."""
-    if catalog.lost:
-        try:
-            catalog.turn_to(await anyio.to_thread.run_sync(catalog.there), servers)
-        except StateError as error:
-            log.warning("catalog_not_read", why=str(error), hint=error.hint)
-    catalog.refresh()
-    return not catalog.lost
 
 
 async def steadily(work: Callable[[], Awaitable[None]]) -> None:

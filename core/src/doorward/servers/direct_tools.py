@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
     from doorward.servers.registry import Servers
 
-ADVISED = 3
-"""Tools of one server beyond which `compile` warns: each takes room in the context of every client, used or not."""
-
 MOST = 100
 """Tools altogether."""
 

@@ -10,7 +10,9 @@ from doorward.config.settings import ServerSettings
 from doorward.model.names import Named, brief_names, kept_names, other_names
 from doorward.model.types import Compiled, Function, Skipped
 from doorward.servers.corrections import corrected
-from doorward.servers.direct_tools import ADVISED
+
+ADVISED = 3
+"""Tools of one server beyond which `compile` warns: each takes room in the context of every client, used or not."""
 
 
 def narrowed(compiled: Compiled, settings: ServerSettings) -> Compiled:

@@ -16,20 +16,20 @@ import anyio
 
 from doorward.access.policy import wanted
 from doorward.access.principals import Principals
+from doorward.catalog import recovery
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.function_codec import Report
 from doorward.config.config import Loaded, Server, module_name
 from doorward.config.settings import ServerSettings
 from doorward.data.clean_text import clean_compile
+from doorward.data.json_writing import digest
 from doorward.host.logs import log
 from doorward.model.drivers import Source
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, ServerError, StateError, UnknownName
 from doorward.model.names import some
 from doorward.model.types import LOCAL, Compiled, Function
 from doorward.plugins.manager import Plugins
-from doorward.runs.program_text import digest
 from doorward.secrets.scrubber import answers_of
-from doorward.servers import background_refresh
 from doorward.servers.auths import Auths
 from doorward.servers.function_filters import narrowed, otherwise_called, renamed
 from doorward.servers.skills import Skills
@@ -188,7 +188,7 @@ class Servers:
         One server that fails is in `broken`, or goes on with its last compile; the others are not touched by it.
         """
         if not dry_run:
-            await background_refresh.look(self._catalog, self.modules if only is None else None)
+            await recovery.look(self._catalog, self.modules if only is None else None)
         reports: dict[str, Report | None] = dict.fromkeys(n for n in self.configured if only is None or n in only)
         turn = anyio.Semaphore(AT_ONCE)
 
@@ -201,7 +201,7 @@ class Servers:
             for name in reports:
                 group.start_soon(compile_one, name)
         if not dry_run:
-            await background_refresh.turn(self._catalog, self.modules)
+            await recovery.turn(self._catalog, self.modules)
         return {name: report for name, report in reports.items() if report is not None}
 
     async def compile_one(self, name: str, *, force: bool = False, dry_run: bool = False) -> Report | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from doorward.config.settings import Settings
 from doorward.model.contexts import PluginContext
 from doorward.model.drivers import Capabilities
+from doorward.model.settings import Settings
 from doorward.model.types import Limits, Program
 from pydantic import ByteSize, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from doorward.compat.aliases import Aliases
+from doorward.model.drivers import Aliases
 from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName, Unsupported
 from doorward.model.types import Artefact, Ended, Failure, File, Limits, Program
 

@@ -6,7 +6,8 @@ import asyncio
 import json
 from typing import Any
 
-from doorward.compat.aliases import RUNTIME, Aliases, aliases
+from doorward.compat.aliases import RUNTIME, aliases
+from doorward.model.drivers import Aliases
 from doorward.model.errors import ApiError, InvalidArguments, LimitExceeded, ToolError, UnknownName
 from doorward.model.types import Artefact, File
 

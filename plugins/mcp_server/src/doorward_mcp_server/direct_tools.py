@@ -15,7 +15,7 @@ from doorward.describe.outcome_text import as_text
 from doorward.describe.schemas import BYTES, Definitions, kinds, table
 from doorward.describe.signatures import prose
 from doorward.gateway import Gateway
-from doorward.model.drivers import Client
+from doorward.model.interaction import Client
 from doorward.model.types import Function, Outcome, Schema
 
 _LARGEST = 32 * 2**10

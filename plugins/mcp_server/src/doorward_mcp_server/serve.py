@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 import click
-from doorward.cli.common import Project, common, debugging, say
+from doorward.cli.common import Project, common, say
 
 
 @click.command()
@@ -28,7 +28,7 @@ async def _serve(project: Project, transport: str, host: str | None, port: int |
     from doorward.config import config
 
     loaded = config.load(project.config, env_file=project.env_file)
-    logs.configure(loaded.secrets, "debug" if debugging() else loaded.config.log_level)
+    logs.configure(loaded.secrets, "debug" if logs.debugging() else loaded.config.log_level)
     from doorward.gateway import Gateway
     from doorward.host.logs import log
 

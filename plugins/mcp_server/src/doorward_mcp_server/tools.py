@@ -11,8 +11,8 @@ from doorward.config.config import module_name
 from doorward.data.quoting import indented, told
 from doorward.describe.outcome_text import as_dict, as_text
 from doorward.gateway import Gateway
-from doorward.model.drivers import Client
 from doorward.model.errors import DoorwardError, InvalidArguments
+from doorward.model.interaction import Client
 from doorward.model.types import Outcome
 from doorward.plugins.mcp_additions import principal_of
 from doorward.runs.program_text import json_type

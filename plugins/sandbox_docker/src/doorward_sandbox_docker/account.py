@@ -12,7 +12,7 @@ from doorward import ExecutorError
 if TYPE_CHECKING:
     from docker import APIClient
 
-    from doorward_sandbox_docker.container import Container
+    from doorward_sandbox_docker.engine import Engine
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _COUNTS = {
@@ -27,16 +27,17 @@ class Account:
     """Which limits were hit since it was last asked. Read from this machine's files where the container is on this machine; else by
     a process in the container."""
 
-    def __init__(self, container: Container, python: str) -> None:
-        self._container = container
+    def __init__(self, engine: Engine, id: str, pid: int, python: str) -> None:
+        self._engine = engine
+        self._id = id
         self._python = python
-        self._files = list(_here(container.pid, container.id))
+        self._files = list(_here(pid, id))
         self._seen: dict[str, int] = {}
 
     async def reached(self) -> list[str]:
         """Some of "memory" and "processes"; nothing where it cannot be known."""
         try:
-            lines = _lines(self._files) if self._files else await self._container.engine.ask(self._asked)
+            lines = _lines(self._files) if self._files else await self._engine.ask(self._asked)
         except (ExecutorError, OSError):
             return []
         counted: dict[str, int] = dict.fromkeys(_COUNTS, 0)
@@ -53,7 +54,7 @@ class Account:
             await self.reached()
 
     def _asked(self, client: APIClient) -> list[list[str]]:
-        run = client.exec_create(self._container.id, [self._python, "-ISc", _READ], stderr=False)["Id"]
+        run = client.exec_create(self._id, [self._python, "-ISc", _READ], stderr=False)["Id"]
         return [line.split() for line in client.exec_start(run).decode(errors="replace").splitlines()]
 
 
@@ -72,13 +73,13 @@ def _here(pid: int, id: str) -> Iterator[tuple[str, Path]]:
                     yield limit, file
 
 
-def taken(client: APIClient, container: Container) -> int | None:
-    """Bytes of memory that the container's processes have taken, without what the kernel can give back; `None` if nobody knows."""
-    for file in [file for limit, file in _here(container.pid, container.id) if limit == "memory"]:
+def taken(client: APIClient, id: str, pid: int) -> int | None:
+    """Bytes of memory that a container's processes have taken, without what the kernel can give back; `None` if nobody knows."""
+    for file in [file for limit, file in _here(pid, id) if limit == "memory"]:
         counted = dict(line.split() for line in (file.parent / "memory.stat").read_text().splitlines())
         break
     else:  # the engine takes up to a second for it
-        counted = client.stats(container.id, stream=False, one_shot=True)["memory_stats"].get("stats", {})
+        counted = client.stats(id, stream=False, one_shot=True)["memory_stats"].get("stats", {})
     found = counted.get("anon", counted.get("total_rss"))  # cgroup v2, v1
     return None if found is None else int(found)
 

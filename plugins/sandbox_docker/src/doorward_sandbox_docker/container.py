@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from docker import APIClient
 
-    from doorward_sandbox_docker import DockerSettings
     from doorward_sandbox_docker.engine import Engine
+    from doorward_sandbox_docker.settings import DockerSettings
 
 _BASE, _PACKAGES, _MARGIN = 48 * 2**20, 512 * 2**20, 16 * 2**20
 """Bytes of memory besides a program's own: for the first process of a container; while it loads packages; and, once it has loaded them,
@@ -142,7 +142,7 @@ def _about(client: APIClient, id: str) -> Mapping[str, Any]:
 
 
 def _hold(client: APIClient, container: Container, memory: int) -> None:
-    if (own := taken(client, container)) is not None:
+    if (own := taken(client, container.id, container.pid)) is not None:
         most = own + memory + _MARGIN
         client.update_container(container.id, mem_limit=most, memswap_limit=most)
 

@@ -21,7 +21,7 @@ from doorward import ExecutorError
 if TYPE_CHECKING:
     from docker import APIClient
 
-    from doorward_sandbox_docker import DockerSettings
+    from doorward_sandbox_docker.settings import DockerSettings
 
 T = TypeVar("T")
 

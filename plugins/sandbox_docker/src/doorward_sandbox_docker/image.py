@@ -25,7 +25,7 @@ from doorward_sandbox_docker.engine import BUILD, place
 if TYPE_CHECKING:
     from docker import APIClient
 
-    from doorward_sandbox_docker import DockerSettings
+    from doorward_sandbox_docker.settings import DockerSettings
 
 MADE_FROM = "doorward.made-from"
 """The label of an image that says with which settings it was made."""

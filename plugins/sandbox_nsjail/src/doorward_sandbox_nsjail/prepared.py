@@ -20,7 +20,7 @@ from doorward_sandbox_nsjail.policy import INSIDE, jail_config, packages_inside
 from doorward_sandbox_nsjail.refusal import refused
 
 if TYPE_CHECKING:
-    from doorward_sandbox_nsjail import NsjailSettings
+    from doorward_sandbox_nsjail.settings import NsjailSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,8 +72,9 @@ def remove_server(project: Project, name: str) -> None:
 
 def _check(project: Project, name: str, table: Mapping[str, Any], later: bool) -> None:
     """What loading the configuration and compiling the server would find at once. Raises: ConfigError."""
-    from doorward.config import config, settings
+    from doorward.config import config
     from doorward.config.distribution import find_index
+    from doorward.model.settings import expand
     from doorward.plugins.manager import Plugins
 
     loaded = config.load(project.config, env_file=project.env_file)
@@ -83,7 +84,7 @@ def _check(project: Project, name: str, table: Mapping[str, Any], later: bool) -
     try:
         model = Plugins(find_index()).driver("source", table["source"]).Settings
         if later:
-            settings.expand(options, loaded.secrets)
+            expand(options, loaded.secrets)
     except (PluginError, MissingSecret):
         if not later:
             raise

@@ -1,0 +1,63 @@
+"""What was seen of a function's results whose schema nobody gives, as texts for agents need it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from doorward.model.types import Schema
+
+Shape = dict[str, Any]
+"""What has been seen in one place: JSON types, each with what is inside. `{"array": SHAPE}`; `{"string": {FORMAT: {}}}`;
+`{"object": {NAME: SHAPE}}` or, of one "of X", `{"object": SHAPE}` under `"map"`. Nothing seen is `{}`."""
+
+HELD = {"JSON": "holds-JSON", "a Python literal": "holds-a-Python-literal"}
+"""What a text may be the writing of, as its format."""
+
+
+@dataclass(slots=True)
+class Observation:
+    """What was seen of one function's results; `new` of the `times` are not stored yet."""
+
+    promise: str
+    shape: Shape
+    times: int
+    last: float
+    new: int = 0
+    changed: bool = False
+
+    @property
+    def text(self) -> str:
+        """What the result is the writing of, if it is a text of that kind: "JSON"."""
+        return next((what for what, form in HELD.items() if form in self.shape.get("string", ())), "")
+
+    @property
+    def schema(self) -> Schema:
+        """The shape as a JSON Schema."""
+        return as_schema(self.shape)
+
+    def told(self, now: float | None = None) -> str:
+        """How much it is worth: `observed 3 times, last 2 days ago, not promised`."""
+        days = int(((now or time.time()) - self.last) / 86400)
+        age = "today" if days < 1 else "yesterday" if days == 1 else f"{days} days ago"
+        return f"observed {'once' if self.times == 1 else f'{self.times} times'}, last {age}, not promised"
+
+
+def as_schema(whole: Shape) -> dict[str, Any]:
+    """A shape as a JSON Schema; what has not been seen may be anything."""
+    kinds = [_schema(kind, inside) for kind, inside in sorted(whole.items(), key=lambda item: (item[0] == "null", item[0]))]
+    return kinds[0] if len(kinds) == 1 else {"anyOf": kinds} if kinds else {}
+
+
+def _schema(kind: str, inside: Shape) -> dict[str, Any]:
+    match kind:
+        case "array":
+            return {"type": "array", "items": as_schema(inside)}
+        case "map":
+            return {"type": "object", "additionalProperties": as_schema(inside)}
+        case "object":
+            return {"type": "object", "properties": {name: as_schema(part) for name, part in inside.items()}}
+        case "string" if inside:
+            return {"type": "string", "format": next(iter(inside))}
+    return {"type": kind}

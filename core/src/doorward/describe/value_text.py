@@ -1,0 +1,95 @@
+"""What a value is, in words: its type, the names of its fields, and what a text is the writing of."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from itertools import islice
+from typing import Any
+
+from doorward.data.clean_text import clean_text
+from doorward.data.wording import clean
+
+MOST_TEXT = 20_000
+"""Characters of a text that is read to tell what it holds; of a longer one its beginning has to do."""
+
+_LITERAL_TEXT = 500
+"""Characters of a text that is read as a Python literal, which takes long; of a longer one its beginning has to do."""
+
+_LONGEST = 400
+"""Characters of what an answer is."""
+
+_JSON = re.compile(r'\s*(?:\{\s*"|\[\s*(?:\{\s*"|"|\[|-?\d|\]))')
+_LITERAL = re.compile(r"\s*(?:\{\s*'|\[\s*[{(]?\s*')")
+
+
+class Cut(list[Any]):
+    """The beginning of a list."""
+
+    def __init__(self, whole: list[Any], first: list[Any]) -> None:
+        super().__init__(first)
+        self.length = len(whole)
+
+
+def told(function: str, answer: Any, member: str = "") -> str:
+    """What a function answered, as a whole or as a member: the beginning of a sentence."""
+    return f"{function} answered {f'{shown_key(member)!r} as ' if member else ''}{clean(described(answer), _LONGEST)}"
+
+
+def may_hold(text: str) -> bool:
+    """Whether a text begins like one that `holds` something."""
+    return text.lstrip()[:1] in ("{", "[")
+
+
+def holds(text: str) -> str:
+    """What a text is the writing of: "JSON", "a Python literal", or ""."""
+    if not may_hold(text):
+        return ""
+    if len(text) > MOST_TEXT:
+        return "JSON" if _JSON.match(text) else "a Python literal" if _LITERAL.match(text) else ""
+    text = text.strip()
+    for what, read in (("JSON", json.loads), ("a Python literal", ast.literal_eval)):
+        try:
+            if read is ast.literal_eval and len(text) > _LITERAL_TEXT:
+                return what if _LITERAL.match(text) else ""
+            if isinstance(read(text), (dict, list)):
+                return what
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            continue
+    return ""
+
+
+def described(value: Any, depth: int = 3) -> str:
+    """What an answer is, with the names of its fields: `a dict with items (a list of 2, first a dict with id, name), total`."""
+    match value:
+        case dict() if not value:
+            return "an empty dict"
+        case dict() if depth:
+            fields = [f"{shown_key(k)}{_inside(v, depth)}" for k, v in islice(value.items(), 12)]
+            return f"a dict with {', '.join(fields)}{f', … {len(value) - 12} more' if len(value) > 12 else ''}"
+        case list() if not value:
+            return "an empty list"
+        case list() if depth:
+            length = value.length if isinstance(value, Cut) else len(value)
+            return f"a list of {length}, {'first ' * (length > 1)}{described(value[0], depth - 1)}"
+        case str():
+            return as_text(what) if (what := holds(value)) else "a str"
+        case None:
+            return "None"
+    return f"{'an' if isinstance(value, int) and not isinstance(value, bool) else 'a'} {type(value).__name__}"
+
+
+def _inside(value: Any, depth: int) -> str:
+    return f" ({described(value, depth - 1)})" if isinstance(value, (dict, list)) else ""
+
+
+def as_text(what: str) -> str:
+    """How to read a text that `holds` what."""
+    return f"text that holds {what}: {'json.loads' if what == 'JSON' else '`import ast` at the top, ast.literal_eval'} reads it"
+
+
+def shown_key(key: Any) -> str:
+    """A key as it may be shown: it is a stranger's."""
+    text = " ".join(clean_text(str(key)[:400]).split())
+    return text if len(text) <= 40 else f"{text[:39]}…"
