@@ -46,6 +46,7 @@ from doorward.servers.direct_tools import Exposed
 from doorward.servers.reconfiguration import Reconfiguration
 from doorward.servers.registry import Servers
 from doorward.servers.skills import Skills
+from doorward.stores import Stores
 
 PATIENCE = 10.0
 """Seconds that a caller waits for servers that have never been compiled."""
@@ -54,7 +55,7 @@ PATIENCE = 10.0
 class Gateway:
     """One configuration at work. Made by `Gateway.open`; safe for concurrent use in one event loop."""
 
-    def __init__(self, loaded: Loaded, plugins: Plugins) -> None:
+    def __init__(self, loaded: Loaded, plugins: Plugins, stores: Stores | None = None) -> None:
         self.loaded = loaded
         self.config = loaded.config
         self.plugins = plugins
@@ -68,7 +69,8 @@ class Gateway:
         self.limits: Limits = self.config.limits.of_run()
         self.secrets.resolve = plugins.resolve_secret
         plugins.load_configured(loaded, self.state)
-        self.catalog = Catalog(self.state / "catalog.db")
+        stores = stores or Stores.in_folder(self.state)
+        self.catalog = Catalog(stores.catalog)
         self.principals = Principals(loaded)
         self.skills = Skills(loaded, self.principals, self.state)
         self.servers = Servers(loaded, plugins, self.catalog, self.skills, self.principals, self.state)
@@ -76,7 +78,7 @@ class Gateway:
         self.broker = Broker(self.catalog, self.servers, Policy(self.config.policy, self.principals), plugins, self.secrets)
         self.discovery = Discovery(self.catalog, self.servers, self.broker, self.skills, self.executors, self.limits)
         self.exposed = Exposed(self.servers, self.catalog)
-        self._artefacts = Artefacts(most=self.config.limits.kept, seconds=self.config.limits.kept_seconds)
+        self._artefacts = Artefacts(stores.artefacts, most=self.config.limits.kept, seconds=self.config.limits.kept_seconds)
         self._sessions = Sessions(most=self.config.limits.sessions, idle=self.config.limits.session_idle)
         self._runs = Runs(self.executors, plugins, self.secrets)
         self._rate = Rate(self.limits.rate)
@@ -92,16 +94,17 @@ class Gateway:
         env_file: Path | str | None = None,
         compile: bool = True,
         index: Index | None = None,
+        stores: Stores | None = None,
     ) -> AsyncIterator[Gateway]:
         """Open a configuration (default `doorward.toml`), and close everything at the end.
 
         Servers whose configuration or document has changed are compiled in the background (`compile`): whoever asks
-        for functions waits for those that have none yet. `index` replaces what is installed, for tests.
+        for functions waits for those that have none yet. `index` replaces what is installed, for tests; `stores` where things are kept.
 
         Raises: ConfigError, PluginError. A broken server does not raise; `servers()` tells.
         """
         loaded = path if isinstance(path, Loaded) else config.load(path, env_file=env_file)
-        gate = cls(loaded, Plugins(index or find_index()))
+        gate = cls(loaded, Plugins(index or find_index()), stores)
         failed: Exception | None = None
         try:
             async with anyio.create_task_group() as background:

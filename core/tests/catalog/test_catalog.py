@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from doorward.catalog.catalog import Catalog
+from doorward.catalog.sqlite_store import SqliteCatalog
 
 from ..conftest import function, stored
 
@@ -97,7 +98,7 @@ def test_opens_in_constant_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     def opened(folder: Path) -> int:
         steps[0] = 0
-        Catalog(folder / "catalog.db").close()
+        Catalog(SqliteCatalog(folder / "catalog.db")).close()
         return steps[0]
 
     monkeypatch.setattr(sqlite3, "connect", counted)

@@ -340,7 +340,8 @@ async def test_who_waits_does_not_wait_for_the_others_as_well(tmp_path: Path, mo
 
 @pytest.mark.skipif(sys.platform == "win32", reason="locks of POSIX")
 async def test_who_waits_to_open_keeps_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While another process holds the folder, the cache can be closed; who waited gets the file as soon as it is free."""
+    """While another process holds the folder, the cache can be closed, and a file that is there is read; who waited to make it gets it as
+    soon as the folder is free."""
     monkeypatch.setattr("doorward_cache_sqlite.WAIT", 10.0)
     kept, got = cache(tmp_path), list[object]()
 
@@ -356,6 +357,10 @@ async def test_who_waits_to_open_keeps_nobody(tmp_path: Path, monkeypatch: pytes
     assert got == ["one"]
     await kept.close()
     monkeypatch.setattr("doorward_cache_sqlite.WAIT", 0.01)
+    with alone(tmp_path / "programs.db"):
+        assert await kept.get("one", "ann")
+    await kept.close()
+    (tmp_path / "programs.db").unlink()
     with alone(tmp_path / "programs.db"), pytest.raises(ConfigError, match="another process changes files") as raised:
         await kept.get("one", "ann")
     assert "try again" in str(raised.value.hint)
