@@ -24,7 +24,7 @@ from doorward.data.values import plain
 from doorward.data.words import stems
 from doorward.describe.schemas import closure
 from doorward.host.logs import log
-from doorward.model.errors import StateError
+from doorward.model.errors import DoorwardError, StateError
 from doorward.model.names import Named, python_name
 from doorward.model.types import Compiled, Function, Schema
 from doorward.runs.program_text import digest
@@ -53,12 +53,11 @@ class Catalog:
         self.drop, self.check, self.touched = store.drop, store.check, store.touched
         self.merge_observations = store.merge_observations
         self._broken = False
-        self._reader: CatalogReader = NOTHING
         try:
-            self._reader = store.open() or NOTHING
+            self._opened = store.open() or NOTHING
         except StateError as error:  # programs that need no functions run all the same
             log.warning("catalog_not_read", why=str(error), hint=error.hint)
-            self._reader = store.as_it_was() or NOTHING
+            self._opened = store.as_it_was() or NOTHING
         self._last: tuple[int, ...] = ()
         self._seen = self.version()
         self.report = lru_cache(4096)(self._report)
@@ -74,7 +73,14 @@ class Catalog:
         self._doing: dict[str, frozenset[int]] = {}
 
     def close(self) -> None:
-        self._reader.close()
+        self._opened.close()
+
+    @property
+    def _reader(self) -> CatalogReader:
+        if self._opened is NOTHING:  # somebody may have written first
+            with contextlib.suppress(DoorwardError):
+                self._opened = self._store.open(patient=False) or NOTHING
+        return self._opened
 
     @property
     def where(self) -> str:
@@ -116,8 +122,8 @@ class Catalog:
             if not self._broken and any(name in servers and name not in there.reports for name in self.reports()):
                 there.reader.close()
                 return False
-        self._reader.close()
-        self._reader, self._broken = there.reader, False
+        self._opened.close()
+        self._opened, self._broken = there.reader, False
         return True
 
     # Reading
@@ -131,9 +137,6 @@ class Catalog:
 
     def refresh(self) -> bool:
         """Forget what was read if a compile has changed it since. True if it has."""
-        if self._reader is NOTHING:
-            with contextlib.suppress(StateError):  # somebody may have written first
-                self._reader = self._store.open(patient=False) or NOTHING
         now = self.version()
         if now == self._seen:
             return False
