@@ -19,6 +19,7 @@ import pytest
 import structlog
 from doorward import CachedProgram, ConfigError, PluginContext, alone
 from doorward_cache_sqlite import AGAIN, SqliteCache
+from doorward_cache_sqlite.programs import LAYOUT, row_of
 
 pytestmark = pytest.mark.anyio
 
@@ -221,6 +222,49 @@ async def test_a_file_that_breaks_while_in_use(tmp_path: Path) -> None:
         assert await kept.get("new", "ann")
     assert len(logs) == 1
     await kept.close()
+
+
+AS_BEFORE = """
+CREATE TABLE programs (principal TEXT NOT NULL, cache_id TEXT NOT NULL, digest TEXT NOT NULL, used REAL NOT NULL, program TEXT NOT NULL,
+    PRIMARY KEY (principal, cache_id), UNIQUE (principal, digest));
+CREATE INDEX programs_used ON programs (used);
+PRAGMA application_id = 0x446F6F72;
+PRAGMA user_version = 1;
+"""
+"""As files were made before sqlite-utils made them."""
+
+
+async def test_a_file_of_before_is_used(tmp_path: Path) -> None:
+    """It has the same columns, and is neither put aside nor changed."""
+    with sqlite3.connect(tmp_path / "programs.db") as db:
+        db.executescript(AS_BEFORE)
+        db.execute("INSERT INTO programs VALUES (:principal, :cache_id, :digest, :used, :program)", row_of(program("one"), time.time()))
+    db.close()
+    kept = cache(tmp_path)
+    with structlog.testing.capture_logs() as logs:
+        assert await kept.get("one", "ann") == program("one")
+        assert await kept.put(program("two", digest="digest-one")) == "one"
+    assert logs == []
+    await kept.close()
+
+
+async def test_a_step_adds_a_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later version keeps what is in the file of this one; for this one, a file of a later version is another's."""
+    old, new = cache(tmp_path), cache(tmp_path)
+    await old.put(program("one"))
+
+    def with_title(db: Any) -> None:
+        db.table("programs").add_column("title", str)
+
+    monkeypatch.setattr(new._file, "_layout", replace(LAYOUT, steps=(*LAYOUT.steps, with_title)))
+    assert await new.get("one", "ann") == program("one")
+    assert await old.get("one", "ann"), "who has it open goes on"
+    await old.close()
+    await new.close()
+    with structlog.testing.capture_logs() as logs:
+        assert await old.get("one", "ann") is None
+    assert [e["event"] for e in logs] == ["cache_begun_anew"]
+    await old.close()
 
 
 @pytest.mark.parametrize(
