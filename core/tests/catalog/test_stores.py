@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sqlite3
 import subprocess
@@ -144,11 +145,17 @@ asyncio.run(main())
 """
 
 
-def test_a_start_does_not_import_what_makes_tables(doorward_host: Any) -> None:
-    """Neither with a catalog that is there, nor with none: to import sqlite-utils takes longer than the start itself."""
-    file = doorward_host.write('executor = []\ncache = "none"\nplugins = []\n')
-    for there in (False, True):
-        if there:
-            SqliteCatalog(doorward_host.folder / "state/catalog.db").made().close()
-        done = subprocess.run([sys.executable, "-c", START, str(file)], capture_output=True, text=True, check=True)
-        assert done.stdout == "['sqlite3']\n"
+@pytest.mark.parametrize("there", ["none", "one", "broken", "older"])
+def test_a_start_does_not_import_what_makes_tables(doorward_host: Any, there: str) -> None:
+    """Whatever catalog there is: to import sqlite-utils takes longer than the start itself."""
+    config, file = doorward_host.write('executor = []\ncache = "none"\nplugins = []\n'), doorward_host.folder / "state/catalog.db"
+    if there != "none":
+        SqliteCatalog(file).made().close()
+    if there == "broken":
+        file.write_bytes(b"no database" * 1000)
+    if there == "older":
+        with contextlib.closing(sqlite3.connect(file)) as db:
+            db.execute("PRAGMA user_version = 3")
+    done = subprocess.run([sys.executable, "-c", START, str(config)], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "['sqlite3']"
+    assert file.exists() == (there == "one")

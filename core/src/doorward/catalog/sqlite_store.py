@@ -174,15 +174,12 @@ class SqliteCatalog:
 
     def open(self, *, patient: bool = True) -> SqliteReader | None:
         with _told(self._file):
-            return self._reader(OPEN_WAIT if patient else 0) if self._file.present() else None
+            db = self._file.found(OPEN_WAIT if patient else 0)
+            return SqliteReader(self._file, db, self._file.place()) if db else None
 
     def made(self) -> SqliteReader:
         with _told(self._file):
-            return self._reader(OPEN_WAIT)
-
-    def _reader(self, wait: float) -> SqliteReader:
-        db = self._file.opened(wait)
-        return SqliteReader(self._file, db, self._file.place())
+            return SqliteReader(self._file, self._file.opened(OPEN_WAIT), self._file.place())
 
     def as_it_was(self) -> SqliteReader | None:
         db = self._file.as_it_was()

@@ -69,27 +69,34 @@ class SqliteFile:
         Raises: sqlite3.Error and OSError, see `said`; Held; ConfigError if it is not ours.
         """
         for _ in range(3):
-            if not self.present():
-                self._make(wait)
-            which = self.place()
-            db = self.connect(wait)
-            try:
-                if self._is_current(db):
-                    with contextlib.suppress(sqlite3.OperationalError):  # an older one that is in use: the next time
-                        db.execute("PRAGMA journal_mode = WAL")
-                    return db
-                why: object = "it has another layout"
-            except sqlite3.Error as error:
-                if not self.is_broken(error):
-                    db.close()
-                    raise
-                why = error
-            except BaseException:
+            if db := self.found(wait):
+                return db
+            self._make(wait)
+        raise sqlite3.OperationalError("it is changed by another program all the time")
+
+    def found(self, wait: float) -> sqlite3.Connection | None:
+        """The same, of a file that is there. One that is of no use is put aside, and none is made."""
+        if not self.present():
+            return None
+        which = self.place()
+        db = self.connect(wait)
+        try:
+            if self._is_current(db):
+                with contextlib.suppress(sqlite3.OperationalError):  # an older one that is in use: the next time
+                    db.execute("PRAGMA journal_mode = WAL")
+                return db
+            why: object = "it has another layout"
+        except sqlite3.Error as error:
+            if not self.is_broken(error):
                 db.close()
                 raise
+            why = error
+        except BaseException:
             db.close()
-            self.put_aside(why, which, wait)
-        raise sqlite3.OperationalError("it is changed by another program all the time")
+            raise
+        db.close()
+        self.put_aside(why, which, wait)
+        return None
 
     def connect(self, wait: float) -> sqlite3.Connection:
         """To a file that is there: none is made by opening it."""
