@@ -17,7 +17,7 @@ import anyio
 import doorward_cache_sqlite
 import pytest
 import structlog
-from doorward import CachedProgram, ConfigError, PluginContext, alone
+from doorward import CachedProgram, ConfigError, PluginContext, SqliteFile, SqliteLayout, alone
 from doorward_cache_sqlite import AGAIN, SqliteCache
 from doorward_cache_sqlite.programs import LAYOUT, row_of
 
@@ -246,6 +246,27 @@ async def test_a_file_of_before_is_used(tmp_path: Path) -> None:
         assert await kept.put(program("two", digest="digest-one")) == "one"
     assert logs == []
     await kept.close()
+
+
+async def test_a_new_file_is_what_the_steps_come_to(tmp_path: Path) -> None:
+    """Tables, columns and indexes; whether sqlite-utils makes them or, as it is imported for long, we do."""
+
+    def made(name: str, layout: SqliteLayout) -> tuple[object, ...]:
+        db = SqliteFile(tmp_path / name, layout, event="", hint="").opened(1)
+        there = db.execute("SELECT type, name, tbl_name FROM sqlite_master ORDER BY type, name").fetchall()
+        parts = {row: db.execute(f"PRAGMA {row[0]}_info({row[1]})").fetchall() for row in there}
+        found = parts, db.execute("PRAGMA index_list(programs)").fetchall(), db.execute("PRAGMA user_version").fetchone()
+        db.close()
+        return found
+
+    assert made("new.db", LAYOUT) == made("stepped.db", replace(LAYOUT, made=""))
+
+
+async def test_the_first_program_waits_for_no_import(tmp_path: Path) -> None:
+    """It is kept in a new file without sqlite-utils."""
+    code = WRITER + "\nprint('sqlite_utils' in sys.modules)"
+    words = [sys.executable, "-c", code, str(tmp_path), "ann", "1"]
+    assert subprocess.run(words, input="go\n", capture_output=True, text=True, check=True).stdout == "0\nFalse\n"
 
 
 async def test_a_step_adds_a_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

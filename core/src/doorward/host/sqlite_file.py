@@ -46,6 +46,10 @@ class SqliteLayout:
     application: int = 0
     """SQLite's `application_id`."""
 
+    made: str = ""
+    """What all steps come to, as SQL: for a file that is made while somebody waits, who need not wait for sqlite-utils, too. A test of
+    the layout's owner holds both together."""
+
     @property
     def version(self) -> int:
         return self.first + len(self.steps) - 1
@@ -244,14 +248,14 @@ class SqliteFile:
 
     def _advance(self, db: sqlite3.Connection) -> None:
         """Take the steps that a file has not taken yet, all or none."""
-        from sqlite_utils import Database
-
-        tables = Database(db, recursive_triggers=False, execute_plugins=False)  # its plugins are none that somebody configured
         db.execute("BEGIN IMMEDIATE")
         try:
             version = _version(db)[1]  # another process may have been quicker
-            for step in self._layout.steps[max(0, version + 1 - self._layout.first) :]:
-                step(tables)
+            if self._layout.made and version == 0:
+                for statement in self._layout.made.split(";"):
+                    db.execute(statement)
+            else:
+                self._take(db, self._layout.steps[max(0, version + 1 - self._layout.first) :])
             db.execute(f"PRAGMA application_id = {self._layout.application}")
             db.execute(f"PRAGMA user_version = {self._layout.version}")
             db.execute("COMMIT")
@@ -259,6 +263,14 @@ class SqliteFile:
             if db.in_transaction:
                 db.execute("ROLLBACK")
             raise
+
+    @staticmethod
+    def _take(db: sqlite3.Connection, steps: tuple[Callable[[Database], None], ...]) -> None:
+        from sqlite_utils import Database
+
+        tables = Database(db, recursive_triggers=False, execute_plugins=False)  # its plugins are none that somebody configured
+        for step in steps:
+            step(tables)
 
 
 def _code(error: Exception) -> int:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from sqlite_utils import Database
 
 COLUMNS = ("principal", "cache_id", "digest", "used", "program")
-"""`used`: seconds since the epoch, the last put or get; `program`: JSON. For another column: a word here, what it holds in `row_of`, and a
-step of `LAYOUT` that adds it to files that are there."""
+"""`used`: seconds since the epoch, the last put or get; `program`: JSON. For another column: a word here, what it holds in `row_of`, a step
+of `LAYOUT` that adds it to files that are there, and its line in `_MADE`."""
 
 _IN_COLUMNS = ("principal", "cache_id", "digest")
 _FIELDS = [f.name for f in fields(CachedProgram) if f.name not in _IN_COLUMNS]
@@ -29,8 +29,19 @@ def _table(db: Database) -> None:
     programs.create_index(["used"], "programs_used")
 
 
-LAYOUT = SqliteLayout((_table,), "SELECT count(*) FROM (SELECT 1 FROM programs LIMIT 1)", application=0x446F6F72)
-"""The application is "Door" in ASCII."""
+_MADE = """CREATE TABLE "programs" (
+   "principal" TEXT NOT NULL,
+   "cache_id" TEXT NOT NULL,
+   "digest" TEXT NOT NULL,
+   "used" REAL NOT NULL,
+   "program" TEXT NOT NULL,
+   PRIMARY KEY ("principal", "cache_id")
+);
+CREATE UNIQUE INDEX "idx_programs_principal_digest" ON "programs" ("principal", "digest");
+CREATE INDEX "programs_used" ON "programs" ("used")"""
+
+LAYOUT = SqliteLayout((_table,), "SELECT count(*) FROM (SELECT 1 FROM programs LIMIT 1)", application=0x446F6F72, made=_MADE)
+"""The application is "Door" in ASCII. An answer waits until its program is kept, and so until the file is made."""
 
 
 def row_of(program: CachedProgram, used: float) -> dict[str, Any]:
