@@ -138,10 +138,11 @@ def _doorward(path: Path, folder: Path) -> dict[str, Any]:
     import yaml_rs  # noqa: F401
     from doorward import ServerContext
     from doorward.catalog.catalog import Catalog
+    from doorward.catalog.sqlite_store import SqliteCatalog
     from doorward_openapi import OpenAPI
 
     source = OpenAPI(ServerContext("api", OpenAPI.Settings(spec=str(path)), folder, folder))
-    catalog = Catalog(folder / "catalog.db")
+    catalog = Catalog(SqliteCatalog(folder / "catalog.db"))
 
     async def work() -> dict[str, Any]:
         started = time.process_time()

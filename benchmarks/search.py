@@ -11,6 +11,7 @@ from typing import Any
 
 from common import Project, ms, openapi, table
 from doorward.catalog.catalog import Catalog
+from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.gateway import Gateway
 from doorward.model.types import Compiled, Function
 
@@ -27,12 +28,12 @@ async def run(folder: Path) -> None:
     await _specifications(folder, rows)
     for count in (1, 20_000):
         path = folder / f"catalog-{count}.db"
-        catalog = Catalog(path)
+        catalog = Catalog(SqliteCatalog(path))
         functions = [_function(n) for n in range(count)]
         catalog.store("many", Compiled(functions), fingerprint="", settings="", ms=0)
         catalog.close()
-        rows.append([f"open a catalog of {count}", ms(_times(lambda path=path: Catalog(path).close(), 100))])
-        catalog = Catalog(path)
+        rows.append([f"open a catalog of {count}", ms(_times(lambda path=path: Catalog(SqliteCatalog(path)).close(), 100))])
+        catalog = Catalog(SqliteCatalog(path))
         took = [t for query in QUERIES for t in _times(lambda c=catalog, q=query: c.search(q, servers=["many"]), 10)]
         rows.append([f"search among {count} made up", ms(took)])
         catalog.close()

@@ -16,6 +16,7 @@ from typing import Any
 
 from common import HERE, Project, at, median, openapi, table
 from doorward.catalog.catalog import Catalog
+from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.data.words import split_words
 
 SUFFIXES = (".json", ".yaml", ".yml", ".json.zst", ".yaml.zst", ".yml.zst")
@@ -30,7 +31,7 @@ async def run(folder: Path) -> None:
         return
     project = Project(folder / "quality", openapi(_named(files)))
     project.compile()
-    catalog = Catalog(folder / "quality" / "state" / "catalog.db")
+    catalog = Catalog(SqliteCatalog(folder / "quality" / "state" / "catalog.db"))
     servers = list(catalog.reports())
     plain = _plain(catalog, servers)
     sides: dict[str, Search] = {

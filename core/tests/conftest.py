@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from doorward.catalog.catalog import Catalog
+from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.model.types import Compiled, Function
 from doorward_testing import Cli, CommandEnded
 from doorward_testing.samples import CONFIG, InProcess, MemoryCache, Weather, WeatherSettings
@@ -86,7 +87,7 @@ def function(name: str, summary: str = "", **fields: object) -> Function:
 
 
 def stored(folder: Path, *functions: Function) -> Catalog:
-    catalog = Catalog(folder / "catalog.db")
+    catalog = Catalog(SqliteCatalog(folder / "catalog.db"))
     catalog.store("s", Compiled(functions, {"Thing": {"type": "object"}}), fingerprint="f", settings="c", ms=1)
     catalog.refresh()
     return catalog

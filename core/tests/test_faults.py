@@ -15,8 +15,9 @@ import anyio
 import pytest
 import structlog
 from doorward import CachedProgram, Compiled, Function, Settings
-from doorward.catalog import file
 from doorward.catalog.catalog import Catalog
+from doorward.catalog.sqlite_store import SqliteCatalog
+from doorward.catalog.store import StoredObservation
 from doorward.model.errors import StateError
 
 from .conftest import InProcess, Weather
@@ -91,7 +92,7 @@ def emptied(file: Path) -> None:
 def replaced(file: Path) -> None:
     """By another process that has not compiled yet."""
     cleaned(file)
-    Catalog(file).close()
+    SqliteCatalog(file).made().close()
 
 
 @pytest.mark.parametrize("how", HOLDERS.values(), ids=HOLDERS)
@@ -100,7 +101,7 @@ async def test_a_locked_catalog_keeps_nobody(weather: Any, how: str) -> None:
     async with weather.gateway(CONFIG) as gate:
         assert (await gate.execute(CALL)).ok
         code = how if "locking_mode" not in how else "db.execute('PRAGMA busy_timeout = 1')\ntry:\n    " + how.replace("\n", "\n    ")
-        with locked(gate.catalog.path, code + ("\nexcept sqlite3.OperationalError:\n    pass" if code != how else "")):
+        with locked(gate.state / "catalog.db", code + ("\nexcept sqlite3.OperationalError:\n    pass" if code != how else "")):
             with anyio.fail_after(5):
                 assert (await gate.execute("1 + 1")).value == 2
                 assert (await gate.execute(CALL)).value == HIGH
@@ -111,13 +112,13 @@ async def test_a_locked_catalog_keeps_nobody(weather: Any, how: str) -> None:
 @pytest.mark.parametrize("how", HOLDERS.values(), ids=HOLDERS)
 async def test_a_catalog_that_is_locked_at_the_start(weather: Any, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A gateway starts although the catalog is locked, runs what needs no function, and reads it as soon as it can be had."""
-    monkeypatch.setattr("doorward.catalog.catalog.OPEN_WAIT", 0.05)
-    monkeypatch.setattr("doorward.catalog.writer.WRITE_WAIT", 0.05)
+    monkeypatch.setattr("doorward.catalog.sqlite_store.OPEN_WAIT", 0.05)
+    monkeypatch.setattr("doorward.catalog.sqlite_store.WRITE_WAIT", 0.05)
     monkeypatch.setattr("doorward.servers.background_refresh.PAUSE", 0.05)
     monkeypatch.setattr("doorward.servers.background_refresh.ROUND", 0.02)
     async with weather.gateway(CONFIG) as gate:
         await gate.ready()
-        file = gate.catalog.path
+        file = gate.state / "catalog.db"
     with contextlib.ExitStack() as held:
         held.enter_context(locked(file, how))
         async with weather.gateway(CONFIG) as gate:
@@ -135,7 +136,7 @@ async def test_a_catalog_that_is_lost_while_it_serves(weather: Any, harm: Any, m
     monkeypatch.setattr("doorward.servers.background_refresh.ROUND", 0.02)
     async with weather.gateway(CONFIG) as gate:
         assert (await gate.execute(CALL)).ok
-        file = gate.catalog.path
+        file = gate.state / "catalog.db"
         with structlog.testing.capture_logs() as logs:
             harm(file)
             assert (await gate.execute("1 + 1")).ok
@@ -158,7 +159,7 @@ async def test_what_was_removed_is_served_as_it_was(weather: Any, harm: Any, mon
     monkeypatch.setattr("doorward.servers.background_refresh.ROUND", 1000.0)
     async with weather.gateway(CONFIG) as gate:
         assert (await gate.execute(CALL)).ok
-        harm(gate.catalog.path)
+        harm(gate.state / "catalog.db")
         assert (await gate.execute(CALL)).value == HIGH
         assert (await gate.search_functions("forecast"))["total"] > 0
         assert (await gate.list_servers())["servers"][0]["functions"] == 8
@@ -169,7 +170,7 @@ async def test_what_was_removed_is_served_as_it_was(weather: Any, harm: Any, mon
 async def test_a_compile_heals(weather: Any, harm: Any) -> None:
     """A compile makes a catalog that is broken anew, whatever has not changed; nothing needs to be deleted by hand."""
     async with weather.gateway(CONFIG) as gate:
-        file = gate.catalog.path
+        file = gate.state / "catalog.db"
         await gate.ready()
     harm(file)
     async with weather.gateway(CONFIG, compile=False) as gate:
@@ -248,11 +249,13 @@ async def test_keeping_holds_no_answer(weather: Any, monkeypatch: pytest.MonkeyP
 
 async def test_writers_make_no_file_in_passing(tmp_path: Path) -> None:
     """What is learnt of results is not written into an empty file where a catalog was removed."""
-    catalog = Catalog(tmp_path / "state/catalog.db")
-    catalog.path.unlink()
-    with pytest.raises(sqlite3.OperationalError):
-        file.connect(catalog.path, 0)
-    assert not catalog.path.exists()
+    path = tmp_path / "state/catalog.db"
+    SqliteCatalog(path).made().close()
+    catalog = Catalog(SqliteCatalog(path))
+    path.unlink()
+    with pytest.raises(StateError):
+        catalog.merge_observations({("s", "f"): lambda before: StoredObservation("", "{}", 1, 0.0)})
+    assert not path.exists()
     catalog.store("s", Compiled([Function("s", "f", "f")]), fingerprint="f", settings="c", ms=1)
     assert catalog.lost
     assert catalog.turn_to(catalog.there(), ["s"])

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 from doorward import ConfigError, Finding, Outcome, PluginError, UnknownName, hookimpl
+from doorward.catalog.catalog import Catalog
+from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.describe.outcome_text import as_dict, as_text
 from doorward.gateway import Gateway
 
@@ -485,7 +487,7 @@ async def test_a_compile_of_another_process_is_seen(doorward_host: Any) -> None:
     """A served gateway shows what another process compiled, without a restart."""
     async with doorward_host.gateway(CONFIG) as gate:
         await gate.list_servers()
-        other = type(gate.catalog)(gate.catalog.path)
+        other = Catalog(SqliteCatalog(gate.state / "catalog.db"))
         other.drop(["weather"])
         other.close()
         assert (await gate.search_functions("forecast"))["total"] == 0

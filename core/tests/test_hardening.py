@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from doorward import ApiError, Call, Compiled, Function, InvalidArguments, LimitExceeded, ServerError, Unsupported, hookimpl
+from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import Artefacts
 from doorward.describe.outcome_text import as_text
 from doorward.runs.program_text import awaited, parameters
@@ -58,7 +59,8 @@ async def test_compiling_reveals_nothing(doorward_host: Any, monkeypatch: pytest
 
 def test_processes_that_start_together_share_a_catalog(tmp_path: Path) -> None:
     """Six first starts at once make one catalog, which all of them see."""
-    code = "import sys, pathlib, doorward.catalog.catalog as c; print(c.Catalog(pathlib.Path(sys.argv[1])).path.stat().st_ino)"
+    code = "import sys, pathlib, doorward.catalog.sqlite_store as s\npath = pathlib.Path(sys.argv[1])\n"
+    code += "s.SqliteCatalog(path).made()\nprint(path.stat().st_ino)"
     running = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "catalog.db")], stdout=subprocess.PIPE) for _ in range(6)]
     made = [process.communicate()[0] for process in running]
     assert all(process.returncode == 0 for process in running)
@@ -225,7 +227,7 @@ async def test_observers_cannot_undo_what_happened(doorward_host: Any) -> None:
 def test_what_is_too_large_is_not_kept() -> None:
     """One artefact may not be larger than all of them together."""
     with pytest.raises(LimitExceeded):
-        Artefacts(most=100, seconds=60).keep("x" * 1000, "text/plain", "me")
+        Artefacts(MemoryArtefacts(), most=100, seconds=60).keep("x" * 1000, "text/plain", "me")
 
 
 async def test_alternatives_that_refer_to_one_another_do_not_stop_the_host(doorward_host: Any) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import tomli_w
 from doorward.catalog.catalog import Catalog
+from doorward.catalog.sqlite_store import SqliteCatalog
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import ElicitResult, Tool
@@ -126,7 +127,7 @@ def started(harbour: Harbour) -> set[str]:
 @pytest.mark.parametrize("server", SERVERS, ids=lambda server: server.name)
 def test_every_tool_is_a_function(server: Real, harbour: Harbour, report: Mapping[str, Any], listed: Mapping[str, list[Tool]]) -> None:
     """None is skipped, each under a name that Python takes, with its own name as id, its parameters, and its word on what it does."""
-    catalog, tools = Catalog(harbour.folder / "all/catalog.db"), listed[server.name]
+    catalog, tools = Catalog(SqliteCatalog(harbour.folder / "all/catalog.db")), listed[server.name]
     functions = {function.id: function for function in catalog.functions(server.name)}
     catalog.close()
     assert functions.keys() == {tool.name for tool in tools}

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from doorward import Gateway
 from doorward.catalog.catalog import Catalog
+from doorward.catalog.sqlite_store import SqliteCatalog
 
 from .product import Project, web_of
 
@@ -31,7 +32,7 @@ def parts(tmp_path: Path) -> Project:
 def compiled(project: Project) -> float:
     """When the server was compiled last, after `doorward compile`."""
     assert project.run("compile").returncode == 0
-    catalog = Catalog(project.folder / "state" / "catalog.db")
+    catalog = Catalog(SqliteCatalog(project.folder / "state" / "catalog.db"))
     when = catalog.reports()["parts"].compiled
     catalog.close()
     return when

@@ -30,6 +30,7 @@ _EXPORTS = {
     "calls.items": ("items_of",),
     "host.self_reference": ("starts_doorward",),
     "host.logs": ("log",),
+    "host.sqlite_file": ("SqliteFile", "SqliteLayout"),
     "plugins.mcp_additions": ("RawPrompt", "RawResource", "RawTool", "principal_of"),
     "model.settings": ("Settings",),
     "model.version": ("PLUGIN_API", "__version__"),
@@ -93,6 +94,8 @@ if TYPE_CHECKING:
     from doorward.host.guarded_transport import GuardedTransport as GuardedTransport
     from doorward.host.logs import log as log
     from doorward.host.self_reference import starts_doorward as starts_doorward
+    from doorward.host.sqlite_file import SqliteFile as SqliteFile
+    from doorward.host.sqlite_file import SqliteLayout as SqliteLayout
     from doorward.host.watchdog import Watchdog as Watchdog
     from doorward.model.contexts import PluginContext as PluginContext
     from doorward.model.contexts import ServerContext as ServerContext

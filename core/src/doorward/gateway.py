@@ -48,6 +48,7 @@ from doorward.servers.direct_tools import Exposed
 from doorward.servers.reconfiguration import Reconfiguration
 from doorward.servers.registry import Servers
 from doorward.servers.skills import Skills
+from doorward.stores import Stores
 
 PATIENCE = 10.0
 """Seconds that a caller waits for servers that have never been compiled."""
@@ -56,7 +57,7 @@ PATIENCE = 10.0
 class Gateway:
     """One configuration at work. Made by `Gateway.open`; safe for concurrent use in one event loop."""
 
-    def __init__(self, loaded: Loaded, plugins: Plugins) -> None:
+    def __init__(self, loaded: Loaded, plugins: Plugins, stores: Stores | None = None) -> None:
         self.loaded = loaded
         self.config = loaded.config
         self.plugins = plugins
@@ -70,7 +71,8 @@ class Gateway:
         self.limits: Limits = self.config.limits.of_run()
         self.secrets.resolve = plugins.resolve_secret
         plugins.load_configured(loaded, self.state)
-        self.catalog = Catalog(self.state / "catalog.db")
+        stores = stores or Stores.in_folder(self.state)
+        self.catalog = Catalog(stores.catalog)
         self.principals = Principals(loaded)
         self.skills = Skills(loaded, self.principals, self.state)
         self.servers = Servers(loaded, plugins, self.catalog, self.skills, self.principals, self.state)
@@ -82,7 +84,7 @@ class Gateway:
         others = Runtime(self.discovery, self.catalog, self.servers, self.broker)
         self.modules = Modules(self.catalog, self.servers, self.discovery, {MODULE: ours.all, RUNTIME: others.all})
         self.exposed = Exposed(self.servers, self.catalog)
-        self._artefacts = Artefacts(most=self.config.limits.kept, seconds=self.config.limits.kept_seconds)
+        self._artefacts = Artefacts(stores.artefacts, most=self.config.limits.kept, seconds=self.config.limits.kept_seconds)
         self._sessions = Sessions(most=self.config.limits.sessions, idle=self.config.limits.session_idle)
         self._runs = Runs(self.executors, plugins, self.secrets)
         self._admission = Admission(self.limits, self.broker.withholding, plugins)
@@ -99,16 +101,18 @@ class Gateway:
         environ: Mapping[str, str] | None = None,
         compile: bool = True,
         index: Index | None = None,
+        stores: Stores | None = None,
     ) -> AsyncIterator[Gateway]:
         """Open a configuration (default `doorward.toml`), and close everything at the end.
 
         Servers whose configuration or document has changed are compiled in the background (`compile`): whoever asks
-        for functions waits for those that have none yet. `environ` stands for this process's variables, `index` for what is installed.
+        for functions waits for those that have none yet. `environ` stands for this process's variables, `index` for what is installed,
+        `stores` for where things are kept.
 
         Raises: ConfigError, PluginError. A broken server does not raise; `servers()` tells.
         """
         loaded = path if isinstance(path, Loaded) else config.load(path, env_file=env_file, environ=environ)
-        gate = cls(loaded, Plugins(index or find_index()))
+        gate = cls(loaded, Plugins(index or find_index()), stores)
         failed: Exception | None = None
         try:
             async with anyio.create_task_group() as background:

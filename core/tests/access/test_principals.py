@@ -11,6 +11,7 @@ import pytest
 from doorward import Call, Compiled, ConfigError, DoorwardError, Function, ServerContext, Settings, Template, UnknownName
 from doorward.access.principals import Principals, Rights
 from doorward.access.rate_limit import Rate
+from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import PREFIX, Artefacts
 from doorward.compat.aliases import RUNTIME
 from doorward.config.config import Server, load, module_name
@@ -564,31 +565,31 @@ async def test_a_server_taken_away_is_gone_from_kept_programs(place: Any) -> Non
 def test_what_one_keeps_costs_nobody_else_theirs() -> None:
     """Room is made at the cost of whoever holds most, the oldest first; time is the same for all."""
     now = [0.0]
-    artefacts = Artefacts(most=100, seconds=60, clock=lambda: now[0])
+    artefacts = Artefacts(MemoryArtefacts(), most=100, seconds=60, clock=lambda: now[0])
     bobs = artefacts.keep("b" * 20, "text/plain", "bob")
     alices = [artefacts.keep("a" * 10, "text/plain", "alice") for _ in range(50)]
     assert artefacts.open(bobs.uri, "bob").content == b"b" * 20
-    there = [artefacts._kept["alice"].get(a.uri.removeprefix(PREFIX)) is not None for a in alices]
+    there = [artefacts._store._kept["alice"].get(a.uri.removeprefix(PREFIX)) is not None for a in alices]
     assert there == [False] * 42 + [True] * 8
     artefacts.keep("c" * 90, "text/plain", "carol")  # the whole room, nearly: others give way, who holds most first
-    assert artefacts._held.total() <= 100
+    assert artefacts._store._held.total() <= 100
     now[0] = 61
     artefacts.keep("d", "text/plain", "dave")
-    assert set(artefacts._kept) == {"dave"}
-    assert artefacts._held.total() == 1
+    assert set(artefacts._store._kept) == {"dave"}
+    assert artefacts._store._held.total() == 1
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 50), st.integers(0, 20)), max_size=60))
 def test_artefacts_are_bounded_and_counted(steps: list[tuple[str, int, int]]) -> None:
     """Whoever keeps what: never more than there is room for, the newest is there, and the account is right."""
     now = [0.0]
-    artefacts = Artefacts(most=60, seconds=30, clock=lambda: now[0])
+    artefacts = Artefacts(MemoryArtefacts(), most=60, seconds=30, clock=lambda: now[0])
     for who, size, later in steps:
         now[0] += later
         kept = artefacts.keep(b"x" * size, "a/b", who)
         assert artefacts.open(kept.uri, who).content == b"x" * size
-        held = {principal: sum(k.size for k in theirs.values()) for principal, theirs in artefacts._kept.items()}
-        assert dict(artefacts._held) == held
+        held = {principal: sum(k.size for k in theirs.values()) for principal, theirs in artefacts._store._kept.items()}
+        assert dict(artefacts._store._held) == held
         assert sum(held.values()) <= 60
 
 

@@ -8,6 +8,7 @@ import pytest
 from doorward import Call, File, Function, InvalidArguments
 from doorward.calls.answers import read
 from doorward.calls.arguments import bind, opened
+from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import PREFIX, Artefacts
 from doorward.model.errors import ApiError, UnknownName
 from doorward.secrets.redaction import NO_SECRETS
@@ -298,7 +299,7 @@ def test_errors_keep_big_integers() -> None:
 
 def test_artefacts_open_for_their_principal_only() -> None:
     """The whole of a result is opened by its URI, for whom it was kept."""
-    kept = Artefacts(most=1000, seconds=60)
+    kept = Artefacts(MemoryArtefacts(), most=1000, seconds=60)
     uri = kept.keep(b"\x00\xff", "image/png", "ann").uri
     assert kept.open(uri, "ann") == File(b"\x00\xff", "image/png")
     assert kept.open(f"{kept.keep('ü', 'text/plain', 'ann').uri}?offset=1", "ann") == File("ü".encode(), "text/plain")

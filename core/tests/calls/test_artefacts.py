@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from doorward import Ended, Failure, Program
+from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import PREFIX, base_name
 from doorward.describe.outcome_text import as_dict, as_text
 from doorward.model.errors import DoorwardError
@@ -161,7 +162,7 @@ def test_the_command_line_saves_files(tmp_path: Path) -> None:
     from doorward.cli.run import saved
 
     class Gate:
-        store = Artefacts(most=1000, seconds=60)
+        store = Artefacts(MemoryArtefacts(), most=1000, seconds=60)
 
         def file(self, uri: str) -> Any:
             return self.store.open(uri, "local")

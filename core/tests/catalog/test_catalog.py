@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 from doorward.catalog.catalog import Catalog
+from doorward.catalog.sqlite_store import SqliteCatalog
 
 from ..conftest import function, stored
 
@@ -78,6 +80,48 @@ def test_an_older_layout_is_made_anew(tmp_path: Path) -> None:
     assert stored(tmp_path, function("f")).function("s", "f")
 
 
+AS_BEFORE = """
+CREATE TABLE servers (name TEXT PRIMARY KEY, report TEXT, words TEXT);
+CREATE TABLE compiles (number INTEGER);
+INSERT INTO compiles VALUES (0);
+CREATE TABLE observed (server TEXT, name TEXT, digest TEXT, shape TEXT, times INTEGER, last REAL, PRIMARY KEY (server, name)) WITHOUT ROWID;
+CREATE TABLE definitions (server TEXT, name TEXT, schema TEXT, PRIMARY KEY (server, name)) WITHOUT ROWID;
+CREATE TABLE functions (id INTEGER PRIMARY KEY, server TEXT, name TEXT, original TEXT, read_only INTEGER, record TEXT);
+CREATE UNIQUE INDEX functions_by_name ON functions (server, name);
+CREATE INDEX functions_by_original ON functions (original, server);
+CREATE INDEX functions_called ON functions (name);
+CREATE VIRTUAL TABLE search USING fts5 (facts, server, name, noun, summary, route, tags, description, parameters,
+    tokenize = "unicode61 tokenchars '_'");
+INSERT INTO search (search, rank) VALUES ('rank', 'bm25(0, 0, 5, 3, 3, 2, 2, 1, 1)');
+PRAGMA user_version = 4;
+"""
+"""As files were made before sqlite-utils made them."""
+
+
+def test_a_file_of_before_is_the_same(tmp_path: Path) -> None:
+    """It is used on; those that are made now have the same columns and indexes, and search in the same way."""
+
+    def tables(file: Path) -> tuple[object, ...]:
+        with contextlib.closing(sqlite3.connect(file)) as db:
+            names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+            columns = {name: [(*row[1:3], row[5]) for row in db.execute(f"PRAGMA table_info({name})")] for name in names}
+            made = "SELECT name, tbl_name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name"
+            indexes = {row: db.execute(f"PRAGMA index_info({row[0]})").fetchall() for row in db.execute(made)}
+            search = db.execute("SELECT sql FROM sqlite_master WHERE name = 'search'").fetchone()[0].split()
+            ranks = db.execute("SELECT * FROM search_config ORDER BY k").fetchall()
+            return columns, indexes, search, ranks, db.execute("PRAGMA user_version").fetchone()
+
+    (tmp_path / "old").mkdir(mode=0o700)
+    old = tmp_path / "old" / "catalog.db"
+    with contextlib.closing(sqlite3.connect(old)) as db:
+        db.executescript(AS_BEFORE)
+    SqliteCatalog(tmp_path / "catalog.db").made().close()
+    assert tables(old) == tables(tmp_path / "catalog.db")
+    before = old.stat().st_ino
+    assert stored(tmp_path / "old", function("f")).search("f", servers=["s"])[1] == 1
+    assert old.stat().st_ino == before
+
+
 def test_opens_in_constant_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Opening reads nothing of what is stored: with 20,000 functions SQLite takes as many steps as with one."""
     stored(tmp_path, *(function(f"f{i}", "A function among many") for i in range(20_000))).close()
@@ -97,7 +141,7 @@ def test_opens_in_constant_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     def opened(folder: Path) -> int:
         steps[0] = 0
-        Catalog(folder / "catalog.db").close()
+        Catalog(SqliteCatalog(folder / "catalog.db")).close()
         return steps[0]
 
     monkeypatch.setattr(sqlite3, "connect", counted)

@@ -16,6 +16,7 @@ from doorward import Call, Compiled, File, Function, LimitExceeded, Reply, Serve
 from doorward import signature as written
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.schema_inference import LARGEST, Observed, bounded, merge, shape
+from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.describe.cards import describe
 from doorward.describe.observation import Shape, as_schema
 from doorward.describe.signatures import stub
@@ -146,7 +147,7 @@ def test_a_shape_is_bounded() -> None:
 
 
 def catalog_with(folder: Path, *functions: Function) -> Catalog:
-    catalog = Catalog(folder / "catalog.db")
+    catalog = Catalog(SqliteCatalog(folder / "catalog.db"))
     catalog.store("weather", Compiled(functions), fingerprint="f", settings="c", ms=1)
     catalog.refresh()
     return catalog
@@ -162,7 +163,7 @@ def test_what_was_seen_is_kept_and_no_compile(tmp_path: Path) -> None:
         seen.learn(known, value)
     seen.flush()
     assert catalog.version() == before
-    other = Observed(Catalog(catalog.path))
+    other = Observed(Catalog(SqliteCatalog(tmp_path / "catalog.db")))
     read = other.of(known)
     assert read is not None
     assert read.told() == "observed 3 times, last today, not promised"
@@ -195,7 +196,7 @@ def test_what_is_learnt_while_it_is_stored_is_stored_the_next_time(tmp_path: Pat
 
     seen.learn(known, {"a": 1})
     with monkeypatch.context() as patched:
-        patched.setattr("doorward.catalog.schema_inference.sqlite3.connect", partial(sqlite3.connect, factory=Busy))
+        patched.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Busy))
         seen.flush()
     seen.flush()
     stored = Observed(catalog).of(known)
@@ -204,17 +205,18 @@ def test_what_is_learnt_while_it_is_stored_is_stored_the_next_time(tmp_path: Pat
     assert set(stored.schema["properties"]) == {"a", "b"}
 
 
-def test_a_file_that_cannot_be_written_disturbs_nobody(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_disturbs_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is tried again the next time."""
     catalog = catalog_with(tmp_path, function("f"))
     known = catalog.function("weather", "f")
     assert known is not None
     seen = Observed(catalog)
     seen.learn(known, {"a": 1})
-    rightly, catalog.path = catalog.path, tmp_path / "broken.db"
-    catalog.path.write_bytes(b"no database" * 1000)
-    seen.flush()
-    catalog.path = rightly
+    (tmp_path / "broken.db").write_bytes(b"no database" * 1000)
+    with monkeypatch.context() as patched:
+        patched.setattr(catalog, "merge_observations", SqliteCatalog(tmp_path / "broken.db").merge_observations)
+        seen.flush()
+    assert catalog.observation("weather", "f") is None
     seen.flush()
     assert catalog.observation("weather", "f") is not None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.search.question import read
+from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.data.words import split_words, stem
 from doorward.model.types import Compiled, Function
 from hypothesis import given, settings
@@ -19,7 +20,7 @@ def function(name: str, summary: str = "", server: str = "s", **fields: object) 
 
 
 def stored(folder: Path, *functions: Function) -> Catalog:
-    catalog = Catalog(folder / "catalog.db")
+    catalog = Catalog(SqliteCatalog(folder / "catalog.db"))
     for server in dict.fromkeys(f.server for f in functions):
         catalog.store(server, Compiled([f for f in functions if f.server == server]), fingerprint="f", settings="c", ms=1)
     catalog.refresh()
@@ -154,7 +155,7 @@ def test_any_query_is_answered_soon(tmp_path: Path, query: str) -> None:
 @given(query=st.text(max_size=60) | st.text(alphabet='aeis tag:"*()^-+{}', max_size=40))
 def test_searching_never_fails(tmp_path_factory: pytest.TempPathFactory, query: str) -> None:
     """Whatever the text, there is an answer, and it is the same twice."""
-    catalog = Catalog(tmp_path_factory.getbasetemp() / "property.db")
+    catalog = Catalog(SqliteCatalog(tmp_path_factory.getbasetemp() / "property.db"))
     if not catalog.reports():
         catalog.store("s", Compiled(SHOP), fingerprint="", settings="", ms=0)
     try:
@@ -171,7 +172,7 @@ def test_any_document_can_be_stored_and_listed(
     tmp_path_factory: pytest.TempPathFactory, name: str, text: str, tags: list[str], route: str
 ) -> None:
     """No name, text, tag or path breaks the index, and the next compile takes its place."""
-    catalog = Catalog(tmp_path_factory.getbasetemp() / "documents.db")
+    catalog = Catalog(SqliteCatalog(tmp_path_factory.getbasetemp() / "documents.db"))
     hostile = Function("s", "f", name, text, text, {"properties": {name: {"description": text}}}, tags=tuple(tags), route=route)
     try:
         catalog.store("s", Compiled([hostile]), fingerprint="", settings="", ms=0)
@@ -194,7 +195,7 @@ def test_a_compile_is_found_by_who_had_the_catalog_open(tmp_path: Path) -> None:
 
 def test_what_is_scrubbed_is_not_found(tmp_path: Path) -> None:
     """A secret in a document is neither stored nor searched, not even in pieces."""
-    catalog = Catalog(tmp_path / "catalog.db")
+    catalog = Catalog(SqliteCatalog(tmp_path / "catalog.db"))
     secret = function("f", "Use sk-alpha-bravo", description="sk-alpha-bravo", tags=("sk-alpha-bravo",))
     catalog.store("s", Compiled([secret]), fingerprint="", settings="", ms=0, scrub=lambda text: text.replace("sk-alpha-bravo", "[secret]"))
     assert catalog.search("bravo", servers=["s"]) == ([], 0)

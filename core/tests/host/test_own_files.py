@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from doorward.catalog.catalog import Catalog
+from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.host import files
 from doorward.model.errors import ConfigError
 from doorward_jail import devices
@@ -95,11 +96,11 @@ def test_the_catalog_follows_no_link(tmp_path: Path, name: str) -> None:
     victim = tmp_path / "victim"
     victim.write_bytes(b"")
     state = tmp_path / "state"
-    Catalog(state / "catalog.db").close()
+    SqliteCatalog(state / "catalog.db").made().close()
     (state / name).unlink(missing_ok=True)
     (state / name).symlink_to(victim)
     with pytest.raises(ConfigError, match="is a link"):
-        Catalog(state / "catalog.db")
+        Catalog(SqliteCatalog(state / "catalog.db"))
     assert victim.read_bytes() == b""
 
 

@@ -105,7 +105,7 @@ async def test_what_is_read_of_a_hostile_source_is_clean(doorward_host: Any) -> 
             assert clean_text(text) == text, text.encode("ascii", "backslashreplace")
         told = json.dumps([answer.model_dump(mode="json") for answer in read], ensure_ascii=False)
         assert all(each in told for each in ("said", "described", "translated", "X-Header", "other.two: It is a summary"))
-        stub = gate.discovery.stub("other", ["one", "two"], "local")
+        stub = gate.modules.stub("other", ["one", "two"], "local")
         assert clean_text(stub) == stub
 
         found = gate.catalog.function("other", "one")

@@ -17,8 +17,9 @@ import anyio
 import doorward_cache_sqlite
 import pytest
 import structlog
-from doorward import CachedProgram, ConfigError, PluginContext, alone
+from doorward import CachedProgram, ConfigError, PluginContext, SqliteFile, SqliteLayout, alone
 from doorward_cache_sqlite import AGAIN, SqliteCache
+from doorward_cache_sqlite.programs import LAYOUT, row_of
 
 pytestmark = pytest.mark.anyio
 
@@ -223,6 +224,70 @@ async def test_a_file_that_breaks_while_in_use(tmp_path: Path) -> None:
     await kept.close()
 
 
+AS_BEFORE = """
+CREATE TABLE programs (principal TEXT NOT NULL, cache_id TEXT NOT NULL, digest TEXT NOT NULL, used REAL NOT NULL, program TEXT NOT NULL,
+    PRIMARY KEY (principal, cache_id), UNIQUE (principal, digest));
+CREATE INDEX programs_used ON programs (used);
+PRAGMA application_id = 0x446F6F72;
+PRAGMA user_version = 1;
+"""
+"""As files were made before sqlite-utils made them."""
+
+
+async def test_a_file_of_before_is_used(tmp_path: Path) -> None:
+    """It has the same columns, and is neither put aside nor changed."""
+    with sqlite3.connect(tmp_path / "programs.db") as db:
+        db.executescript(AS_BEFORE)
+        db.execute("INSERT INTO programs VALUES (:principal, :cache_id, :digest, :used, :program)", row_of(program("one"), time.time()))
+    db.close()
+    kept = cache(tmp_path)
+    with structlog.testing.capture_logs() as logs:
+        assert await kept.get("one", "ann") == program("one")
+        assert await kept.put(program("two", digest="digest-one")) == "one"
+    assert logs == []
+    await kept.close()
+
+
+async def test_a_new_file_is_what_the_steps_come_to(tmp_path: Path) -> None:
+    """Tables, columns and indexes; whether sqlite-utils makes them or, as it is imported for long, we do."""
+
+    def made(name: str, layout: SqliteLayout) -> tuple[object, ...]:
+        db = SqliteFile(tmp_path / name, layout, event="", hint="").opened(1)
+        there = db.execute("SELECT type, name, tbl_name FROM sqlite_master ORDER BY type, name").fetchall()
+        parts = {row: db.execute(f"PRAGMA {row[0]}_info({row[1]})").fetchall() for row in there}
+        found = parts, db.execute("PRAGMA index_list(programs)").fetchall(), db.execute("PRAGMA user_version").fetchone()
+        db.close()
+        return found
+
+    assert made("new.db", LAYOUT) == made("stepped.db", replace(LAYOUT, made=""))
+
+
+async def test_the_first_program_waits_for_no_import(tmp_path: Path) -> None:
+    """It is kept in a new file without sqlite-utils."""
+    code = WRITER + "\nprint('sqlite_utils' in sys.modules)"
+    words = [sys.executable, "-c", code, str(tmp_path), "ann", "1"]
+    assert subprocess.run(words, input="go\n", capture_output=True, text=True, check=True).stdout == "0\nFalse\n"
+
+
+async def test_a_step_adds_a_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later version keeps what is in the file of this one; for this one, a file of a later version is another's."""
+    old, new = cache(tmp_path), cache(tmp_path)
+    await old.put(program("one"))
+
+    def with_title(db: Any) -> None:
+        db.table("programs").add_column("title", str)
+
+    monkeypatch.setattr(new._file, "_layout", replace(LAYOUT, steps=(*LAYOUT.steps, with_title)))
+    assert await new.get("one", "ann") == program("one")
+    assert await old.get("one", "ann"), "who has it open goes on"
+    await old.close()
+    await new.close()
+    with structlog.testing.capture_logs() as logs:
+        assert await old.get("one", "ann") is None
+    assert [e["event"] for e in logs] == ["cache_begun_anew"]
+    await old.close()
+
+
 @pytest.mark.parametrize(
     "text",
     ["garbage", "{}", "[]", "null", "[" * 100_000]
@@ -340,7 +405,8 @@ async def test_who_waits_does_not_wait_for_the_others_as_well(tmp_path: Path, mo
 
 @pytest.mark.skipif(sys.platform == "win32", reason="locks of POSIX")
 async def test_who_waits_to_open_keeps_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While another process holds the folder, the cache can be closed; who waited gets the file as soon as it is free."""
+    """While another process holds the folder, the cache can be closed, and a file that is there is read; who waited to make it gets it as
+    soon as the folder is free."""
     monkeypatch.setattr("doorward_cache_sqlite.WAIT", 10.0)
     kept, got = cache(tmp_path), list[object]()
 
@@ -356,6 +422,10 @@ async def test_who_waits_to_open_keeps_nobody(tmp_path: Path, monkeypatch: pytes
     assert got == ["one"]
     await kept.close()
     monkeypatch.setattr("doorward_cache_sqlite.WAIT", 0.01)
+    with alone(tmp_path / "programs.db"):
+        assert await kept.get("one", "ann")
+    await kept.close()
+    (tmp_path / "programs.db").unlink()
     with alone(tmp_path / "programs.db"), pytest.raises(ConfigError, match="another process changes files") as raised:
         await kept.get("one", "ann")
     assert "try again" in str(raised.value.hint)

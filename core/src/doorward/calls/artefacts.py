@@ -1,7 +1,4 @@
-"""Large values and bytes that programs made or received: kept in memory for a while, handed out in pages.
-
-Memory, because they may hold what an API answered, and must be gone with the process.
-"""
+"""Large values and bytes that programs made or received: kept for a while, handed out in pages."""
 
 from __future__ import annotations
 
@@ -15,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from doorward.calls.artefact_store import ArtefactStore, StoredArtefact
 from doorward.data.clean_text import clean_text
 from doorward.data.json_reading import decoded, read_json
 from doorward.model.errors import InvalidArguments, LimitExceeded, UnknownName
@@ -51,19 +49,6 @@ class Page:
     offset: int
     total: int
     next: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    content: bytes
-    type: str
-    until: float
-    name: str
-    is_text: bool
-
-    @property
-    def size(self) -> int:
-        return len(self.content)
 
 
 def base_name(name: str) -> str:
@@ -121,12 +106,11 @@ def handle_to(artefact: Artefact) -> dict[str, Any]:
 class Artefacts:
     """What is kept, bounded by bytes altogether and by seconds each; the oldest of whoever holds most go first."""
 
-    def __init__(self, *, most: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, store: ArtefactStore, *, most: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
         self._most = most
         self._seconds = seconds
         self._clock = clock
-        self._kept: dict[str, dict[str, _Kept]] = {}  # of each principal, the oldest first
-        self._held: Counter[str] = Counter()
 
     def keep(self, content: str | bytes, type: str, principal: str, name: str = "", *, is_text: bool = False) -> Artefact:
         """Keep it and say where. The id cannot be guessed and works for its principal only. `is_text`: the bytes are UTF-8, whose
@@ -136,27 +120,19 @@ class Artefacts:
         if len(content) > self._most:
             raise LimitExceeded(f"a result of {len(content)} bytes is more than may be kept ({self._most})")
         id = secrets.token_urlsafe(16)
-        kept = _Kept(content, type, self._clock() + self._seconds, name, is_text)
-        self._kept.setdefault(principal, {})[id] = kept
-        self._held[principal] += kept.size
-        self._make_room(id)
+        self._make_room(len(content), principal)
+        self._store.put(principal, id, StoredArtefact(content, type, self._clock() + self._seconds, name, is_text))
         return Artefact(PREFIX + id, type, len(content), name)
 
-    def _make_room(self, new: str) -> None:
+    def _make_room(self, size: int, principal: str) -> None:
         """Let go what is over, then the oldest of whoever holds most: what one keeps costs nobody else theirs."""
-        for principal in [*self._kept]:
-            while (theirs := self._kept.get(principal)) and next(iter(theirs.values())).until <= self._clock():
-                self._let_go(principal)
-        while self._held.total() > self._most:
-            others = (principal for principal, theirs in self._kept.items() if next(iter(theirs)) != new)
-            self._let_go(max(others, key=self._held.__getitem__))
-
-    def _let_go(self, principal: str) -> None:
-        """The oldest of a principal."""
-        theirs = self._kept[principal]
-        self._held[principal] -= theirs.pop(next(iter(theirs))).size
-        if not theirs:
-            del self._kept[principal], self._held[principal]
+        self._store.drop_until(self._clock())
+        held = Counter(self._store.held())
+        while held.total() + size > self._most:
+            holder = max(held, key=lambda each: held[each] + (size if each == principal else 0))
+            held[holder] -= self._store.drop_oldest(holder)
+            if not held[holder]:
+                del held[holder]
 
     def about(self, uri: str, principal: str) -> Artefact | None:
         """What `doorward://results/ID` names, if it is there for that principal."""
@@ -205,8 +181,8 @@ class Artefacts:
         following = f"{PREFIX}{name}?offset={end}" if end < kept.size else None
         return Page(part.decode(errors="replace") if kept.is_text else part, kept.type, offset, kept.size, following)
 
-    def _find(self, uri: str, principal: str) -> _Kept:
-        kept = self._kept.get(principal, {}).get(uri.removeprefix(PREFIX).partition("?")[0])
+    def _find(self, uri: str, principal: str) -> StoredArtefact:
+        kept = self._store.get(principal, uri.removeprefix(PREFIX).partition("?")[0])
         if kept is None or kept.until <= self._clock():
             raise UnknownName(f"there is no result {uri[:200]}", hint="Results are kept for a while only: run the program again.")
         return kept

@@ -6,19 +6,16 @@ like data, which a value's author may choose, are not kept: such an object is on
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-import sqlite3
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
-from functools import reduce
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial, reduce
 from itertools import islice
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from doorward.catalog import file
+from doorward.catalog.store import ObservationStore, StoredObservation
 from doorward.data.json_writing import digest
 from doorward.describe.observation import HELD, Observation, Shape
 from doorward.describe.value_text import MOST_TEXT, holds, may_hold
@@ -45,9 +42,6 @@ LARGEST = 600
 EVERY = 10
 """A function's first results are all looked at, later only one in so many: they look like those before."""
 
-WAIT = 2.0
-"""Seconds to wait for another process that is writing."""
-
 MOST = 2000
 """Functions that a process remembers."""
 
@@ -56,21 +50,11 @@ _DIGITS = re.compile(r"[0-9]")
 _SCALARS = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 
 
-class Shapes(Protocol):
-    """Where shapes are kept: the catalog."""
-
-    path: Path
-
-    def observation(self, server: str, name: str) -> tuple[str, str, int, float] | None:
-        """What is kept of a function."""
-        ...
-
-
 class Observed:
-    """The shapes of results, in memory and in the catalog's file. One that has not changed costs a look at the result."""
+    """The shapes of results, in memory and where they are kept. One that has not changed costs a look at the result."""
 
-    def __init__(self, catalog: Shapes) -> None:
-        self._catalog = catalog
+    def __init__(self, store: ObservationStore) -> None:
+        self._store = store
         self._known: OrderedDict[str, tuple[Function, Observation | None]] = OrderedDict()
 
     def learn(self, function: Function, value: Any) -> None:
@@ -103,11 +87,8 @@ class Observed:
         if not due:
             return
         try:
-            with contextlib.closing(file.connect(self._catalog.path, WAIT)) as db, db:
-                db.execute("BEGIN IMMEDIATE")
-                for qualified, seen in due.items():
-                    _store(db, qualified, seen)
-        except sqlite3.Error as error:  # tried again the next time
+            self._store.merge_observations({_key(name): partial(_merged_with, seen) for name, seen in due.items()})
+        except StateError as error:  # tried again the next time
             log.warning("observed_not_stored", error=str(error))
             for seen in due.values():
                 seen.new, seen.changed = max(1, seen.new), True
@@ -120,31 +101,32 @@ class Observed:
 
     def _stored(self, function: Function, promise: str) -> Observation | None:
         try:
-            row = self._catalog.observation(function.server, function.name)
+            row = self._store.observation(function.server, function.name)
         except StateError:  # nobody's call fails for want of this
             return None
-        return Observation(promise, json.loads(row[1]), row[2], row[3]) if row and row[0] == promise else None
+        return Observation(promise, json.loads(row.shape), row.times, row.last) if row and row.digest == promise else None
 
 
-def _store(db: sqlite3.Connection, qualified: str, seen: Observation) -> None:
-    """Write one, with what another process has seen meanwhile. What is learnt while this goes on is stored the next time."""
+def _key(qualified: str) -> tuple[str, str]:
+    server, _, name = qualified.partition(".")
+    return server, name
+
+
+def _merged_with(seen: Observation, stored: StoredObservation | None) -> StoredObservation:
+    """One with what another process has seen meanwhile. What is learnt while it is stored is stored the next time."""
     new, seen.changed = seen.new, False
     whole, times = seen.shape, seen.times
-    server, _, name = qualified.partition(".")
-    row = db.execute("SELECT digest, shape, times FROM observed WHERE server = ? AND name = ?", (server, name)).fetchone()
-    if row and row[0] == seen.promise:
-        whole, times = bounded(merge(json.loads(row[1]), whole)), row[2] + new
-    values = (server, name, seen.promise, json.dumps(whole), times, seen.last)
-    db.execute("INSERT OR REPLACE INTO observed VALUES (?, ?, ?, ?, ?, ?)", values)
+    if stored and stored.digest == seen.promise:
+        whole, times = bounded(merge(json.loads(stored.shape), whole)), stored.times + new
     seen.new -= new
+    return StoredObservation(seen.promise, json.dumps(whole), times, seen.last)
 
 
-def forget_changed(db: sqlite3.Connection, server: str, functions: Iterable[Function]) -> None:
-    """Drop what was seen of functions that are gone, are others now, or have a schema of their results."""
-    rows = db.execute("SELECT name, digest FROM observed WHERE server = ?", [server]).fetchall()
-    now = {f.name: f for f in functions} if rows else {}
-    gone = [(server, name) for name, then in rows if name not in now or not is_open(now[name]) or _promise(now[name]) != then]
-    db.executemany("DELETE FROM observed WHERE server = ? AND name = ?", gone)
+def lasts(functions: Iterable[Function]) -> Callable[[str, str], bool]:
+    """Whether what was seen of the function with a name and a digest holds for these: it is there, is no other one, and has no schema of
+    its results."""
+    now = {f.name: f for f in functions}
+    return lambda name, then: name in now and is_open(now[name]) and _promise(now[name]) == then
 
 
 def is_open(function: Function) -> bool:

@@ -62,12 +62,9 @@ def compile(project: Project, servers: tuple[str, ...], dry_run: bool, force: bo
 def clean(project: Project, again: bool) -> int:
     """Remove the catalog: everything that was compiled."""
 
-    from doorward.catalog import file
-    from doorward.host import files
+    from doorward.stores import Stores
 
-    catalog = project.load().state_folder() / "catalog.db"
-    with files.alone(catalog):
-        removed = [str(file) for file in file.remove(catalog)]
+    removed = Stores.in_folder(project.load().state_folder()).catalog.remove()
     if again:
         return compile_now(project, ())
     if project.json:

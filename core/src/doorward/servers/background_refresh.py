@@ -135,10 +135,10 @@ class Upkeep:
     async def _compile_lost(self, *, patient: bool) -> None:
         """Compile what the file lacks that is there now. `patient`: what cannot be compiled now is served as it was for a while yet."""
         there = await anyio.to_thread.run_sync(self._catalog.there)
-        there.db.close()
+        there.reader.close()
         lacking = self._servers.due({module: report.settings for module, report in there.reports.items()})
         if lacking:
-            log.warning("catalog_made_anew", path=str(self._catalog.path), servers=len(lacking))
+            log.warning("catalog_made_anew", path=self._catalog.where, servers=len(lacking))
         await self._compile(lacking)
         if await turn(self._catalog, self._servers.modules if patient else ()):
             reports = self._catalog.reports()

@@ -13,10 +13,13 @@ from doorward_testing.cpython import FullPythonConformance
 from doorward_testing.door import Door
 from doorward_testing.executors import ExecutorConformance
 from doorward_testing.host import Host
+from doorward_testing.stores import ArtefactStoreConformance, CatalogStoreConformance
 
 __all__ = [
+    "ArtefactStoreConformance",
     "AuthConformance",
     "CacheConformance",
+    "CatalogStoreConformance",
     "Cli",
     "CommandEnded",
     "Door",

@@ -11,12 +11,12 @@ import heapq
 import itertools
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 from doorward.catalog.search.question import READS, Concept, Phrase, Question
+from doorward.catalog.store import Only, SearchIndex
 from doorward.data.words import FILLER, stem
 
 CANDIDATES = 90
@@ -46,21 +46,22 @@ AFFORDABLE = 2000
 BM25 = 0.05
 """What it adds to be the best by BM25."""
 
+BEST = 30
+"""Functions that BM25 adds something to."""
+
 CALLED = 100.0
 """To have the very name that was asked for outweighs everything."""
 
 VERB = 0.5
 """How much a verb such as `list` weighs against other words as rare."""
 
-_CALLED = "name noun route tags"
-_BRIEF, _LONG = "server name noun summary route tags", "description parameters"
+_CALLED, _FACTS, _SERVER = ("name", "noun", "route", "tags"), ("facts",), ("server",)
+_BRIEF, _LONG = ("server", "name", "noun", "summary", "route", "tags"), ("description", "parameters")
 _UNSAID = FILLER | {stem(verb) for verb in ("list", "get", "read", "show", "retrieve", "create", "add", "update", "replace", "patch")}
 _UNSAID |= {"put", "post", "delet", "remov", "set", "v1", "v2", "v3", "rest"}
 """What is in so many names that none of it has to be explained."""
 
-
-Rows = Callable[[str, Sequence[Any]], list[Any]]
-"""Reads the rows of a statement with its values."""
+Fields = tuple[str, ...]
 
 
 class Words:
@@ -95,11 +96,10 @@ class Words:
 
 
 class Ranking:
-    """The functions that fit `question`, of those that fit the expression `only` (all, if it is empty) and are among `among`
-    (all, if that is `None`). `rows` reads the catalog."""
+    """The functions that fit `question`, of those that `only` leaves and are among `among` (all, if that is `None`)."""
 
-    def __init__(self, rows: Rows, words: Words, question: Question, only: str, among: Collection[int] | None = None) -> None:
-        self._read, self._words, self._question, self._only, self._among = rows, words, question, only, among
+    def __init__(self, index: SearchIndex, words: Words, question: Question, only: Only, among: Collection[int] | None = None) -> None:
+        self._index, self._words, self._question, self._only, self._among = index, words, question, only, among
         concepts = [self._understood(c, after) for c, after in zip(question.concepts, [*question.concepts[1:], None], strict=True)]
         named = [c for c in concepts if c.phrase[0] in words.servers and not self._is_word(c.phrase)]
         self._servers = [c.phrase for c in named]
@@ -120,9 +120,7 @@ class Ranking:
         """Whether the name of a server is a word as well, by which functions are called: `files`, unlike `github`."""
         known = self._words.called
         if name not in known:
-            matches = [f"{{{columns}}} : ({_any([name])})" for columns in (_CALLED, "server")]
-            count = "SELECT count(*) FROM search WHERE search MATCH ?"
-            called, of_servers = (self._read(count, [match])[0][0] for match in matches)
+            called, of_servers = (self._index.count(fields, [name]) for fields in (_CALLED, _SERVER))
             known[name] = called > BY_NAME * of_servers
         return known[name]
 
@@ -152,8 +150,8 @@ class Ranking:
         fits = self._known(EVERYWHERE) or self._known(1)
         if not fits and all(concept.plain for concept in self._about):  # `list`, and nothing that is called so
             facts = [(f"kind_{kind}",) for kind in self._question.kinds] + [("reads",)] * bool(self._question.kinds & READS)
-            fits = dict.fromkeys(self._rows("facts", facts), 0.0)
-        of_named = self._rows("server", self._servers)
+            fits = dict.fromkeys(self._having(_FACTS, facts), 0.0)
+        of_named = self._having(_SERVER, self._servers)
         fits = fits or dict.fromkeys(of_named, 0.0)  # who names a server and what it does not know is shown what it has
         for row in fits.keys() & set(of_named):
             fits[row] += SERVER
@@ -176,15 +174,18 @@ class Ranking:
     def _by_bm25(self) -> list[int]:
         """The best by the words of the question alone, wherever they are."""
         words = {word for c in self._solid for word in c.phrase if self._commonest((word,)) <= AFFORDABLE}
-        return self._rows(f"{_BRIEF} {_LONG}", [(word,) for word in sorted(words)], best=30)
+        if not words:
+            return []
+        phrases = [(word,) for word in sorted(words)]
+        if self._among is None:
+            return self._index.ranked(_BRIEF + _LONG, phrases, self._only, BEST)
+        return [row for row in self._index.ranked(_BRIEF + _LONG, phrases, self._only, None) if row in self._among][:BEST]
 
     def _looked_at(self, fits: Mapping[int, float]) -> list[int]:
         said = {word for concept in self._about for phrase in concept.phrases for word in phrase}
         verbs = [(c.phrase[0], self._share(c)) for c in self._about if c not in self._solid]
-        marks = ",".join("?" * len(fits))
-        found = self._read(f"SELECT rowid, name, noun, summary, facts FROM search WHERE rowid IN ({marks})", list(fits))  # noqa: S608
         scored = []
-        for row, name, noun, summary, facts in found:
+        for row, (name, noun, summary, facts) in self._index.texts(list(fits), ("name", "noun", "summary", "facts")):
             texts = ((NAME, name), (NOUN, noun), (SUMMARY, summary))
             fit = fits[row] + sum(weight * self._explained(text, said) for weight, text in texts)
             fit += sum(share for verb, share in verbs if verb in name.split()) - DEPRECATED * ("is_deprecated" in facts)
@@ -204,43 +205,29 @@ class Ranking:
         """The functions that do what is wanted."""
         known = self._words.doing
         for kind in self._question.kinds - known.keys():
-            match = f'facts : "kind_{kind}"'
-            known[kind] = frozenset(row for (row,) in self._read("SELECT rowid FROM search WHERE search MATCH ?", [match]))
+            known[kind] = frozenset(self._index.having(_FACTS, [(f"kind_{kind}",)], Only()))
         return set().union(*(known[kind] for kind in self._question.kinds))
 
     def _fits(self, concept: Concept, most: float) -> dict[int, float]:
         """The functions that know a concept, and how well it fits each: by its best phrase in its best field."""
-        places: dict[tuple[float, str], list[Phrase]] = {}
+        places: dict[tuple[float, Fields], list[Phrase]] = {}
         if self._commonest(concept.phrase) < COMMON * self._words.functions + 20:
             places[FAR, _LONG] = [concept.phrase]
         for phrase, fit in concept.phrases.items():
             if self._words.knows(phrase) and (fit == 1 or self._commonest(phrase) <= most * self._words.functions + 20):
                 places.setdefault((fit, _BRIEF), []).append(phrase)
         best: dict[int, float] = {}
-        for (fit, columns), phrases in sorted(places.items()):
-            best.update(dict.fromkeys(self._rows(columns, phrases), fit))
+        for (fit, fields), phrases in sorted(places.items()):
+            best.update(dict.fromkeys(self._having(fields, phrases), fit))
         return best
 
     def _commonest(self, phrase: Phrase) -> int:
         return max(self._words.counts.get(word, 0) for word in phrase)
 
-    def _rows(self, columns: str, phrases: Sequence[Phrase], best: int | None = None) -> list[int]:
-        """The functions that have a phrase in these columns, or the `best` of them by BM25."""
-        if not phrases:
-            return []
-        match = f"{{{columns}}} : ({_any(phrases)})"
-        match = f"{self._only} AND ({match})" if self._only else match
-        order = "" if best is None else "ORDER BY rank" if self._among else f"ORDER BY rank LIMIT {best}"
-        found = self._read(f"SELECT rowid FROM search WHERE search MATCH ? {order}", [match])  # noqa: S608
-        if self._among is None:
-            return [row for (row,) in found]
-        among = self._among
-        return [row for (row,) in found if row in among][:best]
-
-
-def _any(phrases: Iterable[Phrase]) -> str:
-    """Words have letters and digits only: quoted, nothing in them is syntax."""
-    return " OR ".join("(" + " AND ".join(f'"{word}"' for word in phrase) + ")" for phrase in phrases)
+    def _having(self, fields: Fields, phrases: Sequence[Phrase]) -> list[int]:
+        """The functions that have a phrase in these fields."""
+        found = self._index.having(fields, phrases, self._only) if phrases else []
+        return found if self._among is None else [row for row in found if row in self._among]
 
 
 def _same_root(one: str, other: str) -> bool:

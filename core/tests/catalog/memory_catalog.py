@@ -1,0 +1,206 @@
+"""A catalog in plain dictionaries: a second engine, so that the seam is one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Literal
+
+from doorward.catalog.search.document import FIELDS, WEIGHTS
+from doorward.catalog.search.question import Phrase
+from doorward.catalog.store import CatalogReader, Contents, Only, Row, StoredObservation
+
+Entry = tuple[Row, str, bool, tuple[str, ...]]
+_numbers = count(1)
+
+
+@dataclass
+class State:
+    """All that is kept; each writing makes another one."""
+
+    servers: dict[str, Contents] = field(default_factory=dict)
+    functions: dict[int, Entry] = field(default_factory=dict)
+    definitions: dict[tuple[str, str], str] = field(default_factory=dict)
+    seen: dict[tuple[str, str], StoredObservation] = field(default_factory=dict)
+    compiles: int = 0
+
+
+class Place:
+    """Where the states of one catalog follow one another."""
+
+    def __init__(self) -> None:
+        self.number, self.state = next(_numbers), State()
+
+
+class MemoryCatalog:
+    """A `CatalogStore`."""
+
+    where = "memory"
+
+    def __init__(self) -> None:
+        self.place: Place | None = None
+        self.writes = self.read = 0
+
+    def open(self, *, patient: bool = True) -> CatalogReader | None:
+        return Reader(self, self.place) if self.place else None
+
+    def as_it_was(self) -> CatalogReader | None:
+        return None
+
+    def made(self) -> CatalogReader:
+        self.place = self.place or Place()
+        return Reader(self, self.place)
+
+    def touched(self) -> bool:
+        before, self.read = self.read, self.writes
+        return before != self.read
+
+    def check(self) -> None: ...
+
+    def remove(self) -> list[str]:
+        there, self.place = self.place, None
+        return ["memory"] if there else []
+
+    def replace(self, contents: Contents, lasts: Callable[[str, str], bool]) -> None:
+        state = without(self._state(), contents.server, lasts)
+        first = max(state.functions, default=0) + 1
+        self._commit(
+            replace(
+                state,
+                servers=dict(sorted({**state.servers, contents.server: contents}.items())),
+                functions={**state.functions, **dict(enumerate(contents.functions, first))},
+                definitions={**state.definitions, **{(contents.server, name): text for name, text in contents.definitions}},
+            )
+        )
+
+    def drop(self, servers: Iterable[str]) -> None:
+        state = self._state()
+        for server in servers:
+            state = without(state, server, lambda name, digest: False)
+        self._commit(state)
+
+    def merge_observations(self, seen: Mapping[tuple[str, str], Callable[[StoredObservation | None], StoredObservation]]) -> None:
+        state = self._state()
+        self._commit(replace(state, seen={**state.seen, **{this: merged(state.seen.get(this)) for this, merged in seen.items()}}))
+
+    def _state(self) -> State:
+        return self.place.state if self.place else State()
+
+    def _commit(self, state: State) -> None:
+        self.place = self.place or Place()
+        self.place.state = state
+        self.writes += 1
+
+
+def without(state: State, server: str, lasts: Callable[[str, str], bool]) -> State:
+    return State(
+        {name: contents for name, contents in state.servers.items() if name != server},
+        {number: entry for number, entry in state.functions.items() if entry[0].server != server},
+        {this: text for this, text in state.definitions.items() if this[0] != server},
+        {this: seen for this, seen in state.seen.items() if this[0] != server or lasts(this[1], seen.digest)},
+        state.compiles + 1,
+    )
+
+
+class Reader:
+    """A `CatalogReader`."""
+
+    def __init__(self, store: MemoryCatalog, place: Place) -> None:
+        self.store, self.place = store, place
+
+    @property
+    def current(self) -> bool:
+        return self.store.place is self.place
+
+    def version(self) -> tuple[int, ...]:
+        return self.place.number, self.place.state.compiles
+
+    def discard(self, why: object) -> None:
+        if self.current:
+            self.store.remove()
+
+    def close(self) -> None: ...
+
+    def servers(self) -> set[str]:
+        return {*self.place.state.servers}
+
+    def reports(self, server: str | None = None) -> list[tuple[str, str]]:
+        return [(name, contents.report) for name, contents in self.place.state.servers.items() if server in (None, name)]
+
+    def settings(self) -> dict[str, str]:
+        return {name: json.loads(report)["settings"] for name, report in self.reports()}
+
+    def words(self, servers: Collection[str]) -> list[tuple[int, str]]:
+        kept = self.place.state.servers
+        return [(json.loads(kept[name].report)["functions"], kept[name].words) for name in servers if name in kept]
+
+    def of(self, server: str) -> list[Entry]:
+        return [entry for entry in self.place.state.functions.values() if entry[0].server == server]
+
+    def function(self, server: str, name: str) -> Row | None:
+        by_name = [row for row, _, _, _ in self.of(server) if row.name == name]
+        by_id = [row for row, original, _, _ in self.of(server) if name and original == name]
+        return next(iter(by_name + by_id), None)
+
+    def functions(self, server: str) -> list[Row]:
+        return [row for row, _, _, _ in self.of(server)]
+
+    def rows(self, functions: Iterable[int]) -> list[Row]:
+        kept = self.place.state.functions
+        return [kept[number][0] for number in functions if number in kept]
+
+    def names(self, server: str, column: Literal["name", "original"], most: int | None) -> tuple[str, ...]:
+        return tuple(row.name if column == "name" else original for row, original, _, _ in self.of(server))[:most]
+
+    def named(self, server: str) -> list[tuple[str, str, str]]:
+        return [(row.name, original, json.loads(row.record).get("route") or "") for row, original, _, _ in self.of(server)]
+
+    def aliases(self, server: str) -> list[tuple[str, str]]:
+        found = [(json.loads(row.record).get("aliases"), row.name) for row in self.functions(server)]
+        return [(json.dumps(aliases), name) for aliases, name in found if aliases]
+
+    def definition(self, server: str, name: str) -> str | None:
+        return self.place.state.definitions.get((server, name))
+
+    def observation(self, server: str, name: str) -> StoredObservation | None:
+        return self.place.state.seen.get((server, name))
+
+    def functions_of(self, servers: Collection[str]) -> frozenset[int]:
+        return frozenset(number for number, entry in self.place.state.functions.items() if entry[0].server in servers)
+
+    def called(self, names: Collection[str]) -> set[int]:
+        return {number for number, (row, original, _, _) in self.place.state.functions.items() if row.name in names or original in names}
+
+    def listed(self, only: Only, limit: int, offset: int) -> tuple[list[int], int]:
+        kept = self.place.state.functions
+        found = sorted((number for number in kept if left(kept[number], only)), key=lambda number: (kept[number][0].server, number))
+        return found[offset : offset + limit], len(found)
+
+    def having(self, fields: Sequence[str], phrases: Iterable[Phrase], only: Only) -> list[int]:
+        return [number for number, entry in self.place.state.functions.items() if left(entry, only) and fit(entry, fields, phrases)]
+
+    def ranked(self, fields: Sequence[str], phrases: Iterable[Phrase], only: Only, most: int | None) -> list[int]:
+        kept = self.place.state.functions
+        return sorted(self.having(fields, phrases, only), key=lambda number: -fit(kept[number], fields, phrases))[:most]
+
+    def count(self, fields: Sequence[str], phrases: Iterable[Phrase]) -> int:
+        return len(self.having(fields, phrases, Only()))
+
+    def texts(self, functions: Sequence[int], fields: Sequence[str]) -> list[tuple[int, tuple[str, ...]]]:
+        kept = self.place.state.functions
+        return [(n, tuple(kept[n][3][FIELDS.index(each)] for each in fields)) for n in functions if n in kept]
+
+
+def left(entry: Entry, only: Only) -> bool:
+    facts = entry[3][0].split()
+    all_of = all(any(each.startswith(fact[:-1]) if fact.endswith("*") else each == fact for each in facts) for fact in only.facts)
+    return all_of and (only.one_of is None or not {*facts}.isdisjoint(only.one_of))
+
+
+def fit(entry: Entry, fields: Sequence[str], phrases: Iterable[Phrase]) -> int:
+    """What the fields are worth in which the words of a phrase are; 0 if no phrase is whole. A fact is worth something, too."""
+    worth = {name: 1 + weight for name, weight in zip(FIELDS, WEIGHTS, strict=True)}
+    words = {word: [worth[f] for f in fields if word in entry[3][FIELDS.index(f)].split()] for phrase in phrases for word in phrase}
+    return max((sum(map(max, (words[word] for word in phrase))) for phrase in phrases if all(words[word] for word in phrase)), default=0)

@@ -1,0 +1,264 @@
+"""What an engine must do that keeps the catalog, or artefacts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doorward.calls.artefact_store import ArtefactStore, StoredArtefact
+from doorward.catalog.search.document import FIELDS
+from doorward.catalog.store import CatalogReader, CatalogStore, Contents, Only, Row, StoredObservation
+
+_NAMES = ("get_cat", "list_dogs", "über'\"; --")
+
+
+def _contents(server: str, names: Sequence[str] = _NAMES, **more: Any) -> Contents:
+    """A server whose functions are found by the words of their names, and have those of all others in their descriptions."""
+
+    def texts(name: str) -> tuple[str, ...]:
+        said = {"facts": f"server_{server} {'reads' if name.startswith('get') else 'writes'} tag_of_{name[:3]}", "server": server}
+        said |= {"name": name.replace("_", " "), "description": "cat dogs both"}
+        return tuple(said.get(field, "") for field in FIELDS)
+
+    def record(name: str) -> str:
+        return json.dumps({"route": f"GET /{name}", **({"aliases": ["kitten"]} if name == "get_cat" else {})}, separators=(",", ":"))
+
+    return Contents(
+        server,
+        report=json.dumps({"settings": f"s-{server}", "functions": len(names)}),
+        words=json.dumps({"cat": 1}),
+        functions=[(Row(server, name, record(name)), f"id of {name}", name.startswith("get"), texts(name)) for name in names],
+        definitions=more.get("definitions", [("Thing", '{"type":"object"}')]),
+    )
+
+
+def _none(name: str, digest: str) -> bool:
+    return False
+
+
+def _seen(digest: str, times: int) -> StoredObservation:
+    return StoredObservation(digest, "{}", times, 12.5)
+
+
+class CatalogStoreConformance:
+    """For engines that keep the catalog. Override `store`: what it keeps is the folder's, nothing at first, and two of one folder share
+    it."""
+
+    def store(self, folder: Path) -> CatalogStore:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def kept(self, tmp_path: Path) -> CatalogStore:
+        return self.store(tmp_path)
+
+    @pytest.fixture
+    def reader(self, kept: CatalogStore) -> Iterator[CatalogReader]:
+        """Open since before `one` and `two` were stored."""
+        reader = kept.made()
+        for server in ("two", "one"):
+            kept.replace(_contents(server), _none)
+        yield reader
+        reader.close()
+
+    def test_nothing_is_there_until_somebody_writes(self, kept: CatalogStore, tmp_path: Path) -> None:
+        """To look makes nothing; to write makes it, for everybody."""
+        assert kept.open() is None
+        assert not kept.touched()
+        kept.check()
+        assert kept.remove() == []
+        self.store(tmp_path).replace(_contents("one"), _none)
+        assert kept.touched()
+        reader = kept.open()
+        assert reader is not None
+        assert reader.current
+        assert reader.servers() == {"one"}
+        reader.close()
+
+    def test_a_server_is_read_as_it_was_stored(self, reader: CatalogReader) -> None:
+        """In the order of its document, by names, original ids and aliases."""
+        assert reader.servers() == {"one", "two"}
+        assert [name for name, _ in reader.reports()] == ["one", "two"]
+        assert [(name, json.loads(text)["functions"]) for name, text in reader.reports("one")] == [("one", 3)]
+        assert reader.reports("three") == []
+        assert reader.settings() == {"one": "s-one", "two": "s-two"}
+        assert reader.words(["one", "three"]) == [(3, '{"cat": 1}')]
+        assert [row.name for row in reader.functions("one")] == list(_NAMES)
+        assert reader.names("one", "name", None) == _NAMES
+        assert reader.names("one", "original", 2) == ("id of get_cat", "id of list_dogs")
+        assert reader.named("two")[0] == ("get_cat", "id of get_cat", "GET /get_cat")
+        assert [(json.loads(aliases), name) for aliases, name in reader.aliases("one")] == [(["kitten"], "get_cat")]
+        assert reader.definition("one", "Thing") == '{"type":"object"}'
+        assert reader.definition("one", "Other") is None
+        by_name, by_id = reader.function("one", _NAMES[2]), reader.function("one", f"id of {_NAMES[2]}")
+        assert by_name is not None
+        assert by_name == by_id
+        assert by_name.server == "one"
+        assert reader.function("one", "") is None
+        assert reader.function("three", "get_cat") is None
+
+    def test_a_compile_replaces_its_server(self, kept: CatalogStore, reader: CatalogReader) -> None:
+        """All of it, and nothing of another; a reader that is open sees that, and that it is another version."""
+        before = reader.version()
+        kept.replace(_contents("one", ["get_cow"], definitions=[]), _none)
+        assert reader.version() != before
+        assert reader.names("one", "name", None) == ("get_cow",)
+        assert reader.definition("one", "Thing") is None
+        assert reader.names("two", "name", None) == _NAMES
+        assert len(reader.having(("name",), [("cat",)], Only())) == 1
+        before = reader.version()
+        kept.drop(["one", "three"])
+        assert reader.version() != before
+        assert reader.servers() == {"two"}
+        assert reader.current
+
+    def test_a_compile_that_fails_changes_nothing(self, kept: CatalogStore, reader: CatalogReader) -> None:
+        """It is one transaction, with what was seen of its functions."""
+
+        def failing() -> Iterator[tuple[str, str]]:
+            yield "Thing", "{}"
+            raise ZeroDivisionError
+
+        kept.merge_observations({("one", "get_cat"): lambda before: _seen("a", 1)})
+        before = reader.version()
+        with pytest.raises(ZeroDivisionError):
+            kept.replace(_contents("one", ["get_cow"], definitions=failing()), _none)
+        assert reader.version() == before
+        assert reader.names("one", "name", None) == _NAMES
+        assert reader.definition("one", "Thing") == '{"type":"object"}'
+        assert reader.observation("one", "get_cat") == _seen("a", 1)
+        kept.replace(_contents("one"), _none)
+
+    def test_what_was_seen_is_merged(self, kept: CatalogStore, reader: CatalogReader) -> None:
+        """With what is there, all or nothing; that is no compile."""
+        before, given = reader.version(), []
+
+        def merged(stored: StoredObservation | None) -> StoredObservation:
+            given.append(stored)
+            return _seen("a", len(given))
+
+        def failing(stored: StoredObservation | None) -> StoredObservation:
+            raise ZeroDivisionError
+
+        for _ in range(2):
+            kept.merge_observations({("one", "get_cat"): merged})
+        with pytest.raises(ZeroDivisionError):
+            kept.merge_observations({("one", "get_cat"): merged, ("one", "list_dogs"): failing})
+        assert given == [None, _seen("a", 1), _seen("a", 2)]
+        assert reader.observation("one", "get_cat") == _seen("a", 2)
+        assert reader.observation("two", "get_cat") is None
+        assert reader.version() == before
+
+    def test_what_was_seen_lasts_as_long_as_it_holds(self, kept: CatalogStore, reader: CatalogReader) -> None:
+        """A compile is asked of each; who drops a server drops them."""
+        seen = {(server, name): (lambda before, name=name: _seen(f"of {name}", 1)) for server in ("one", "two") for name in _NAMES[:2]}
+        kept.merge_observations(seen)
+        asked = []
+
+        def lasts(name: str, digest: str) -> bool:
+            asked.append((name, digest))
+            return name == "get_cat"
+
+        kept.replace(_contents("one"), lasts)
+        assert sorted(asked) == [("get_cat", "of get_cat"), ("list_dogs", "of list_dogs")]
+        assert reader.observation("one", "get_cat") is not None
+        assert reader.observation("one", "list_dogs") is None
+        kept.drop(["two"])
+        assert reader.observation("two", "get_cat") is None
+
+    def test_functions_are_found_by_words(self, reader: CatalogReader) -> None:
+        """One of the phrases, all words of it, in one of the fields; and by facts."""
+
+        def names(functions: Sequence[int]) -> list[tuple[str, str]]:
+            return [(row.server, row.name) for row in reader.rows(functions)]
+
+        cats, dogs = [("one", "get_cat"), ("two", "get_cat")], [("one", "list_dogs"), ("two", "list_dogs")]
+        assert sorted(names(reader.having(("name",), [("cat",)], Only()))) == cats
+        assert sorted(names(reader.having(("name",), [("list", "dogs"), ("cat", "get")], Only()))) == sorted(cats + dogs)
+        assert reader.having(("name",), [("cat", "dogs")], Only()) == []
+        assert len(reader.having(("name", "description"), [("get", "both")], Only())) == 2
+        assert names(reader.having(("name",), [("cat",)], Only(("reads",), ("server_one", "server_three")))) == cats[:1]
+        assert reader.having(("name",), [("cat",)], Only(("writes",))) == []
+        assert reader.having(("name",), [("cat",)], Only((), ("",))) == []
+        assert sorted(names(reader.having(("name",), [("cat",), ("dogs",)], Only(("tag_of_l*",))))) == dogs
+        assert reader.having(("name",), [("cat",)], Only(("tag_of_",))) == []
+        assert reader.count(("name",), [("cat",)]) == 2
+        assert reader.functions_of(["one", "three"]) == set(reader.listed(Only((), ("server_one",)), 10, 0)[0])
+
+    def test_the_best_come_first(self, reader: CatalogReader) -> None:
+        """A word in a name is worth more than in a description."""
+        found = reader.ranked(("name", "description"), [("cat",)], Only(), None)
+        assert len(found) == 6
+        assert {row.name for row in reader.rows(found[:2])} == {"get_cat"}
+        assert reader.ranked(("name", "description"), [("cat",)], Only(), 3) == found[:3]
+        (first,) = reader.ranked(("name", "description"), [("cat",)], Only((), ("server_two",)), 1)
+        assert reader.texts([first], ("server", "name")) == [(first, ("two", "get cat"))]
+
+    def test_functions_are_listed_in_pages(self, kept: CatalogStore, reader: CatalogReader) -> None:
+        """By server and document; a number of what is gone is left out."""
+        everything, total = reader.listed(Only(), 10, 0)
+        assert total == len(everything) == 6
+        assert [(row.server, row.name) for row in reader.rows(everything)] == [(s, n) for s in ("one", "two") for n in _NAMES]
+        assert reader.listed(Only(), 2, 3) == (everything[3:5], 6)
+        assert reader.listed(Only(("reads",)), 1, 0) == (everything[:1], 2)
+        assert reader.called(["get_cat", f"id of {_NAMES[2]}", "none"]) == {everything[n] for n in (0, 2, 3, 5)}
+        kept.drop(["one"])
+        assert [row.server for row in reader.rows(everything)] == ["two"] * 3
+
+    @pytest.mark.parametrize("way", ["remove", "discard"])
+    def test_what_is_removed_is_not_current(self, kept: CatalogStore, reader: CatalogReader, way: str) -> None:
+        """A reader knows that it reads what is gone; who makes it anew finds nothing in it."""
+        if way == "remove":
+            assert kept.remove()
+        else:
+            reader.discard("a test")
+        assert not reader.current
+        assert kept.open() is None
+        new = kept.made()
+        assert new.current
+        assert new.servers() == set()
+        assert new.version() != reader.version()
+        new.close()
+
+
+class ArtefactStoreConformance:
+    """For engines that keep artefacts. Override `store`: an empty one."""
+
+    def store(self) -> ArtefactStore:
+        raise NotImplementedError
+
+    def artefact(self, content: bytes, until: float = 10.0) -> StoredArtefact:
+        return StoredArtefact(content, "text/plain", until, "a.txt", True)
+
+    def test_what_is_put_is_got(self) -> None:
+        """By its principal and its id alone."""
+        store = self.store()
+        kept = self.artefact(b"abc")
+        store.put("alice", "1", kept)
+        assert store.get("alice", "1") == kept
+        assert store.get("mallory", "1") is None
+        assert store.get("alice", "2") is None
+
+    def test_room_is_counted_and_made(self) -> None:
+        """By principal, the oldest first; those who keep nothing are not counted."""
+        store = self.store()
+        for id, who, size in (("1", "alice", 3), ("2", "alice", 5), ("3", "bob", 7)):
+            store.put(who, id, self.artefact(b"x" * size))
+        assert dict(store.held()) == {"alice": 8, "bob": 7}
+        assert store.drop_oldest("alice") == 3
+        assert store.get("alice", "1") is None
+        assert store.get("alice", "2") is not None
+        assert store.drop_oldest("bob") == 7
+        assert dict(store.held()) == {"alice": 5}
+
+    def test_what_is_over_goes(self) -> None:
+        """Everybody's, at its time."""
+        store = self.store()
+        for id, until in (("1", 10.0), ("2", 20.0)):
+            store.put("alice", id, self.artefact(b"abc", until))
+        store.put("bob", "3", self.artefact(b"abc", 5.0))
+        store.drop_until(10.0)
+        assert dict(store.held()) == {"alice": 3}
+        assert store.get("alice", "2") is not None
