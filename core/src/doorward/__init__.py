@@ -18,6 +18,11 @@ _EXPORTS = {
     "host.addresses": ("PRIVATE_ADDRESS", "not_public", "not_public_name", "resolved"),
     "compat.aliases": ("Aliases",),
     "config.config": ("module_name",),
+    "model.abilities": (
+        "HasBaseUrl", "HasOrigins", "HasPackages", "HasPaths", "HasSettings", "HasSlots", "HasUrl", "HasWait", "HasWorkingFolder",
+        "OffersFunctions", "SupportsBuild", "SupportsClose", "SupportsLogin", "SupportsLoginCheck", "SupportsLogout",
+        "SupportsMachineCheck", "TellsChanges",
+    ),
     "model.contexts": ("PluginContext", "ServerContext"),
     "model.drivers": (
         "Auth", "Cache", "Capabilities", "Client", "Door", "Executor", "Person", "Sandbox", "Source",
@@ -99,6 +104,7 @@ if TYPE_CHECKING:
     from doorward.host.logs import log as log
     from doorward.host.self_reference import starts_doorward as starts_doorward
     from doorward.host.watchdog import Watchdog as Watchdog
+    from doorward.model.abilities import *  # noqa: F403
     from doorward.model.contexts import PluginContext as PluginContext
     from doorward.model.contexts import ServerContext as ServerContext
     from doorward.model.drivers import Auth as Auth

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Sequence
 from functools import cache
 from importlib.metadata import requires
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import pluggy
 from stevedore import DriverManager, NamedExtensionManager
@@ -18,7 +18,9 @@ from stevedore import DriverManager, NamedExtensionManager
 from doorward import PLUGIN_API
 from doorward.config.index import GROUPS, Entry, Index
 from doorward.host.logs import log
+from doorward.model.abilities import HasSettings
 from doorward.model.contexts import PluginContext
+from doorward.model.drivers import Auth, Cache, Executor, Source
 from doorward.model.errors import ConfigError, MissingSecret, PluginError
 from doorward.plugins import hookspecs
 from doorward.plugins.hookspecs import OBSERVERS
@@ -41,7 +43,7 @@ class Plugins:
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        self.driver = cache(self._driver)
+        self._drivers = cache(self._driver)
         self.manager = pluggy.PluginManager("doorward")
         for spec in hookspecs.SPECS:
             self.manager.add_hookspecs(spec)
@@ -51,15 +53,28 @@ class Plugins:
         """pluggy's relay: `plugins.hook.guard_call(call=…)`."""
         return self.manager.hook
 
-    def _driver(self, kind: str, name: str) -> Any:
+    @overload
+    def driver(self, kind: Literal["source"], name: str) -> type[Source]: ...
+    @overload
+    def driver(self, kind: Literal["auth"], name: str) -> type[Auth]: ...
+    @overload
+    def driver(self, kind: Literal["cache"], name: str) -> type[Cache]: ...
+    @overload
+    def driver(self, kind: Literal["executor"], name: str) -> type[Executor]: ...
+    @overload
+    def driver(self, kind: str, name: str) -> Any: ...
+    def driver(self, kind: str, name: str) -> Any:
         """The driver class of a kind by its word in the configuration. Imports it, and nothing else.
 
         Raises: PluginError if it is missing, given twice, does not import or is for another plugin API.
         """
+        return self._drivers(kind, name)
+
+    def _driver(self, kind: str, name: str) -> Any:
         entry = self._entry(kind, name)
         manager = type("Drivers", (_FromIndex, DriverManager), {"index": Index([entry])})
         loaded = self._load(entry, lambda: manager(GROUPS[kind], name, on_load_failure_callback=_reraise).driver)
-        missing = [m for m in _MEMBERS.get(kind, ()) if not hasattr(loaded, m)]
+        missing = [m for m in _members(kind) if not hasattr(loaded, m)]
         if missing:
             raise PluginError(f"{kind} {name!r} of {entry.given_by} lacks {', '.join(missing)}")
         return loaded
@@ -94,7 +109,7 @@ class Plugins:
         def made(name: str, plugin: Any) -> Any:
             if not isinstance(plugin, type):
                 return plugin
-            place, model = f"{loaded.file} [hooks.{name}]", getattr(plugin, "Settings", Settings)
+            place, model = f"{loaded.file} [hooks.{name}]", plugin.Settings if isinstance(plugin, HasSettings) else Settings
             settings = validate(model, loaded.config.hooks.get(name, {}), secrets=loaded.secrets, place=place)
             return plugin(PluginContext(name, settings, state))
 
@@ -174,12 +189,13 @@ class Plugins:
         return loaded
 
 
-_MEMBERS = {
-    "source": ("Settings", "fingerprint", "compile", "call", "close"),
-    "auth": ("Settings", "create_auth"),
-    "cache": ("Settings", "put", "get", "close"),
-    "executor": ("Settings", "capabilities", "open", "close"),
-}
+_PROTOCOLS = {"source": Source, "auth": Auth, "cache": Cache, "executor": Executor}
+
+
+def _members(kind: str) -> list[str]:
+    """What a driver of a kind must have: what its protocol names."""
+    protocol = _PROTOCOLS.get(kind)
+    return [name for name in (*protocol.__annotations__, *vars(protocol)) if not name.startswith("_")] if protocol else []
 
 
 def _isolated(observe: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:

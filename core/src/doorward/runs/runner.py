@@ -17,7 +17,7 @@ from doorward.data.json_writing import MOST_PARTS, dump, exceeds
 from doorward.data.offload import done, is_large
 from doorward.describe import outcome_text
 from doorward.host.logs import log
-from doorward.model.errors import DoorwardError, ExecutorError, Kind, LimitExceeded, SandboxDied, Unsupported
+from doorward.model.errors import DoorwardError, ExecutorError, InvalidProgram, Kind, LimitExceeded, SandboxDied, Unsupported
 from doorward.model.types import Ended, Failure, File, Outcome, Program
 from doorward.runs import hints
 from doorward.runs.run_context import RunDoor
@@ -140,7 +140,7 @@ class Runs:
                 declined.append((name, error))
                 if door.made or len(self._executors.names) == 1:
                     raise
-        hints_given = list(filter(None, [hints.no_server(str(error), door) for _, error in declined[:1]]))
+        hints_given = [hints.no_server(e.module, door) for _, e in declined[:1] if isinstance(e, Unsupported) and e.module]
         hints_given += [e.hint for _, e in declined if e.hint]
         lines = [e.line for _, e in declined if isinstance(e, Unsupported) and e.line]
         message = "; ".join(f"{name}: {error}" for name, error in declined) or "no executor is configured"
@@ -268,5 +268,6 @@ def succeeded(value: Any, written: Written, door: RunDoor, **more: Any) -> Outco
 
 def failure(error: DoorwardError, type: str = "") -> Failure:
     """An error of ours as the failure of a run."""
-    known = type or getattr(error, "type", "") or error.__class__.__name__
-    return Failure(error.kind, known, error.message, getattr(error, "line", None), hint=error.hint)
+    known = type or (error.type if isinstance(error, InvalidProgram) else "") or error.__class__.__name__
+    line = error.line if isinstance(error, (InvalidProgram, Unsupported)) else None
+    return Failure(error.kind, known, error.message, line, hint=error.hint)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from doorward.access.principals import Principals
 from doorward.catalog.catalog import Catalog
@@ -29,7 +29,7 @@ class SourceMaker:
         self._auths, self._catalog, self._state = auths, catalog, state
         self._options: dict[str, Any] = {}
 
-    def driver(self, server: Server) -> Any:
+    def driver(self, server: Server) -> type[Source]:
         """The driver class. Raises: PluginError."""
         return self._plugins.driver("source", server.settings.source)
 
@@ -66,4 +66,4 @@ class SourceMaker:
             lambda: auth_suggestions.hint(server, self._catalog.report(module)),
             lambda definition: self._catalog.definition(module, definition),
         )
-        return cast("Source", self.driver(server)(context))
+        return self.driver(server)(context)

@@ -60,7 +60,7 @@ class AuditLog:
 
     _file: int | None = None
 
-    def __init__(self, context: PluginContext) -> None:
+    def __init__(self, context: PluginContext[AuditSettings]) -> None:
         self._settings = context.settings
         self._path = (context.settings.path or context.state / "doorward.audit.jsonl").expanduser()
         self._lock = threading.Lock()

@@ -64,7 +64,7 @@ class AstGuard:
 
     Settings = AstSettings
 
-    def __init__(self, context: PluginContext) -> None:
+    def __init__(self, context: PluginContext[AstSettings]) -> None:
         self._allow = frozenset(context.settings.allow)
         self._refuse = frozenset(context.settings.refuse)
 

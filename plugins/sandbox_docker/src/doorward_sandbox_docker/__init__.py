@@ -45,13 +45,12 @@ class DockerSettings(JailSettings):
     timeout: float = Field(60.0, gt=0, description="Seconds that the engine may take to answer")
 
 
-class DockerExecutor(JailExecutor):
+class DockerExecutor(JailExecutor[DockerSettings]):
     """Opens sandboxes in containers, which are started ahead."""
 
     Settings = DockerSettings
-    settings: DockerSettings
 
-    def __init__(self, context: PluginContext) -> None:
+    def __init__(self, context: PluginContext[DockerSettings]) -> None:
         from doorward_sandbox_docker.engine import Engine
         from doorward_sandbox_docker.image import named
 
@@ -76,6 +75,7 @@ class DockerExecutor(JailExecutor):
             sessions=True,
             network=network,
             files=True,
+            one_process=not self._held,
             limits={
                 "time": "host",
                 "memory": "cgroup of the container" if self._held else "rlimit (address space)",

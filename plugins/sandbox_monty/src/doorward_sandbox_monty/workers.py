@@ -14,13 +14,16 @@ import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pydantic_monty as monty
 from doorward import Busy, ExecutorError, Limits, Watchdog
 
 from doorward_sandbox_monty.modules import Modules
+
+if TYPE_CHECKING:
+    from doorward_sandbox_monty import MontySettings
 
 _AFTER = 0.001
 """Seconds to let the answer out first."""
@@ -92,7 +95,7 @@ async def _leave(ahead: asyncio.Task[Worker]) -> None:
 class Workers:
     """The pool. Starts with the first program."""
 
-    def __init__(self, settings: Any) -> None:
+    def __init__(self, settings: MontySettings) -> None:
         self._settings = settings
         self._pool: monty.AsyncMonty | None = None
         self._starting = anyio.Lock()

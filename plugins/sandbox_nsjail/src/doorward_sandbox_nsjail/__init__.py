@@ -58,13 +58,12 @@ class NsjailSettings(JailSettings):
         return self
 
 
-class NsjailExecutor(JailExecutor):
+class NsjailExecutor(JailExecutor[NsjailSettings]):
     """Starts jails, each with a zygote that serves many sandboxes."""
 
     Settings = NsjailSettings
-    settings: NsjailSettings
 
-    def __init__(self, context: PluginContext) -> None:
+    def __init__(self, context: PluginContext[NsjailSettings]) -> None:
         super().__init__(context)
         self._ready: Prepared | None = None
         self._preparing = asyncio.Lock()
@@ -83,6 +82,7 @@ class NsjailExecutor(JailExecutor):
             packages=self.settings.packages or ((f"those of {self.settings.venv}",) if self.settings.venv else ()),
             sessions=True,
             files=True,
+            one_process=not held,
             limits={
                 "time": "host",
                 "memory": held or "rlimit (address space)",
