@@ -41,6 +41,7 @@ _EXPORTS = {
     "host.self_reference": ("starts_doorward",),
     "host.logs": ("log",),
     "plugins.mcp_additions": ("RawPrompt", "RawResource", "RawTool", "principal_of"),
+    "model.limits": ("Limits",),
     "model.names": ("is_plain", "python_name", "unique_names"),
     "host.guarded_transport": ("GuardedTransport",),
     "runs.program_text": ("awaited", "bind", "parameters", "sets_result"),
@@ -54,7 +55,7 @@ _EXPORTS = {
     "data.clean_text": ("clean_text",),
     "model.types": (
         "LOCAL", "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "Ended", "Failure", "File", "Finding", "Frame", "Function",
-        "Limits", "Outcome", "Program", "Reply", "Schema", "Skipped",
+        "Outcome", "Program", "Reply", "Schema", "Skipped",
         "Suggestion",
     ),
     "host.watchdog": ("Watchdog",),
@@ -117,6 +118,7 @@ if TYPE_CHECKING:
     from doorward.model.drivers import Sandbox as Sandbox
     from doorward.model.drivers import Source as Source
     from doorward.model.errors import *  # noqa: F403
+    from doorward.model.limits import Limits as Limits
     from doorward.model.names import is_plain as is_plain
     from doorward.model.names import python_name as python_name
     from doorward.model.names import unique_names as unique_names

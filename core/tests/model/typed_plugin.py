@@ -35,7 +35,7 @@ class PigeonAuth:
         self._settings = context.settings
         assert_type(self._settings, PigeonSettings)
         assert_type(context.settings.birds, int)
-        context.settings.feathers  # type: ignore[attr-defined]
+        context.settings.feathers()  # type: ignore[attr-defined]
         assert_type(context.with_settings(Bases()), PluginContext[Bases])
 
     def create_auth(self) -> httpx2.Auth:
@@ -60,7 +60,7 @@ def finds(plugins: Plugins, name: str) -> None:
 
 
 async def asks(auth: Auth, source: Source, executor: Executor) -> None:
-    auth.login  # type: ignore[attr-defined]
+    auth.login()  # type: ignore[attr-defined]
     if isinstance(auth, SupportsLogin):
         await auth.login("me")  # type: ignore[arg-type]
     if isinstance(source, TellsChanges):

@@ -40,7 +40,7 @@ def complete(error: Failure, door: RunDoor, program: Program, executors: Executo
     if cause is not None and error.kind == "program":
         error = replace(error, kind=cause.kind, type=type(cause).__name__, hint=error.hint or cause.hint)
     if error.kind == "program" and error.type.endswith("MemoryError"):  # NumPy has one of its own
-        told = f"the program needed more memory than its limit of {program.limits.memory // 2**20} MiB"
+        told = f"the program needed more memory than its limit of {program.limits.memory_bytes // 2**20} MiB"
         return replace(error, kind="limit", type="LimitExceeded", message=told, hint="Work on smaller pieces.")
     if error.hint:
         return error

@@ -13,7 +13,7 @@ from doorward.data.json_writing import exceeds
 from doorward.describe.answered import Answered
 from doorward.model.clock import Clock
 from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded, SecretWithheld, UnknownName
-from doorward.model.types import Artefact, File, Program, Reply
+from doorward.model.types import Artefact, CallCount, File, Program, Reply
 from doorward.program_api.helper_cards import written
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class RunDoor:
         self._printed: list[str] = []
         self._files = 0
         self._file_bytes = 0
-        self._room = program.limits.output
+        self._room = program.limits.output_bytes
         self._counts: dict[tuple[str, bool], list[float]] = {}
 
     def absent(self, server: str) -> tuple[str, list[str]]:
@@ -137,13 +137,13 @@ class RunDoor:
         self._printed.append(text[: self._room])
         self._room -= len(text)
         if self._room <= 0:
-            self._printed.append(f"\n… more than {self.program.limits.output} characters of output; the rest was dropped")
+            self._printed.append(f"\n… more than {self.program.limits.output_bytes} characters of output; the rest was dropped")
         return self._room > 0
 
     def print_anew(self) -> None:
         """Forget what was printed: another executor begins with the program."""
         self._printed.clear()
-        self._room = self.program.limits.output
+        self._room = self.program.limits.output_bytes
 
     @property
     def printed(self) -> str:
@@ -154,9 +154,9 @@ class RunDoor:
         self._file_bytes += len(content)
         if self._files > MOST_FILES:
             raise LimitExceeded(f"the run left more than {MOST_FILES} files", hint="Put them into one, an archive for example.")
-        if self._file_bytes > self.program.limits.result:
+        if self._file_bytes > self.program.limits.result_bytes:
             hint = "Leave what is needed, and compress it."
-            raise LimitExceeded(f"the run left files of more than {self.program.limits.result} bytes", hint=hint)
+            raise LimitExceeded(f"the run left files of more than {self.program.limits.result_bytes} bytes", hint=hint)
         artefact = self.hold(content, type if _MEDIA_TYPE.fullmatch(type) else "application/octet-stream", base_name(name))
         self.artefacts.append(artefact)
         return artefact
@@ -199,6 +199,6 @@ class RunDoor:
         at[0] += 1
         at[1] += ms
 
-    def calls(self) -> tuple[Mapping[str, Any], ...]:
+    def calls(self) -> tuple[CallCount, ...]:
         """The calls made: by function and result, how many, and the milliseconds they took together."""
         return tuple({"function": f, "ok": ok, "count": int(n), "ms": round(ms, 1)} for (f, ok), (n, ms) in self._counts.items())

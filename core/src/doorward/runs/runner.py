@@ -18,7 +18,7 @@ from doorward.data.offload import done, is_large
 from doorward.describe import outcome_text
 from doorward.host.logs import log
 from doorward.model.errors import DoorwardError, ExecutorError, InvalidProgram, Kind, LimitExceeded, SandboxDied, Unsupported
-from doorward.model.types import Ended, Failure, File, Outcome, Program
+from doorward.model.types import Ended, Failure, File, Outcome, Program, Truncated
 from doorward.runs import hints
 from doorward.runs.run_context import RunDoor
 from doorward.runs.sessions import gone
@@ -152,7 +152,7 @@ class Runs:
         """What came of a run, within its time: a large value is read in a thread."""
         common: dict[str, Any] = {"calls": door.calls(), "executor": executor}
         redactor = self._secrets.redactor(made_by(program.principal, door.reached))
-        printed, error, read, readable = door.printed, ended.error, _Value(), _READABLE * program.limits.inline
+        printed, error, read, readable = door.printed, ended.error, _Value(), _READABLE * program.limits.inline_bytes
         said = f"{error.message[:_SEARCHED]} {error.hint or ''}" if error else ""
         found = await done(redactor.found, as_bytes(f"{printed} {said}"), large=is_large(printed, said))
         if error is None:
@@ -166,10 +166,10 @@ class Runs:
         if refusal := self._withheld(program, door, found | read.secrets):
             return Outcome(False, error=failure(refusal), ms=_ms_since(started), **common)
         short = await done(shortened, printed, large=is_large(printed)) if len(printed) > readable else printed
-        if short != printed or len(short) > program.limits.inline:
+        if short != printed or len(short) > program.limits.inline_bytes:
             whole = door.hold(printed, "text/plain")
             end = f"… all of it ({len(printed)} characters), in a program: {outcome_text.reading(whole.uri)}"
-            printed = f"{short[: program.limits.inline]}\n{end}"
+            printed = f"{short[: program.limits.inline_bytes]}\n{end}"
         common |= {"printed": printed, "notes": (*notes, *door.notes, *filter(None, [read.note, door.answered.note(read.value)]))}
         if error is None:
             try:
@@ -257,12 +257,12 @@ def written(value: Any) -> Written:
 
 def succeeded(value: Any, written: Written, door: RunDoor, **more: Any) -> Outcome:
     """The outcome of a plain value: cut if that is much, with a handle to all of it."""
-    truncated = None
+    truncated: Truncated | None = None
     dumped, named = written
-    if len(dumped) > door.program.limits.inline:
+    if len(dumped) > door.program.limits.inline_bytes:
         whole = door.hold(value, "text/plain") if isinstance(value, str) else door.hold(dumped, "application/json", is_text=True)
         truncated = {"shape": values.shape(value), "bytes": whole.bytes, "rest": whole.uri, "read": outcome_text.reading(whole.uri)}
-        value = values.cut(value, door.program.limits.inline)
+        value = values.cut(value, door.program.limits.inline_bytes)
     return Outcome(True, value=value, truncated=truncated, artefacts=door.left(named), **more)
 
 

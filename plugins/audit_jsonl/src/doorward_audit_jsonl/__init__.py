@@ -96,7 +96,7 @@ class AuditLog:
             error=f"{outcome.error.kind}:{outcome.error.type}"[:LONGEST] if outcome.error else "",
             executor=outcome.executor,
             calls=sum(call.get("count", 1) for call in outcome.calls),
-            value_bytes=(outcome.truncated or {}).get("bytes") or len(_canonical(outcome.value)),
+            value_bytes=outcome.truncated["bytes"] if outcome.truncated else len(_canonical(outcome.value)),
             printed_bytes=len(outcome.printed.encode(errors="replace")),
         )
 

@@ -106,7 +106,7 @@ class DockerExecutor(JailExecutor[DockerSettings]):
         config: dict[str, Any] = {"network": self.settings.network != "none", "fresh": self.settings.mode == "warm"}
         self._held = container.held
         if not self._held:  # then one process with so much address space is what can be held
-            config |= {"memory": limits.memory, "one_process": True}
+            config |= {"memory": limits.memory_bytes, "one_process": True}
             log.warning("engine_holds_no_limits", effect="memory is held by rlimits, and a program starts no process")
         return Isolated(
             socket=container.socket,
@@ -114,7 +114,7 @@ class DockerExecutor(JailExecutor[DockerSettings]):
             said=container.said,
             unwrap=container.unwrap,
             account=lambda pid: account,
-            loaded=lambda: container.hold(limits.memory),
+            loaded=lambda: container.hold(limits.memory_bytes),
             config=config,
         )
 

@@ -129,7 +129,7 @@ class Workers:
                 limits={
                     # Of a session each run is bounded by its own deadline, of a single run the interpreter knows it too.
                     "max_feed_duration_secs": limits.max_timeout if session else limits.timeout,
-                    "max_memory": limits.memory,
+                    "max_memory": limits.memory_bytes,
                     "max_suspensions": 1_000_000_000 if session else limits.questions,
                 },
                 type_check=self._settings.type_check,
