@@ -26,7 +26,7 @@ class Limits:
     processes: int = _limit(128, "Processes of one run, where the executor has processes")
     rate: int = _limit(60, "Runs a minute for one principal")
     result_bytes: int = _limit(50 * 2**20, "One result of a call")
-    inline_bytes: int = _limit(16 * 2**10, "A value shown whole; larger ones are cut, with a handle to the rest")
+    inline_bytes: int = _limit(16 * 2**10, "A value, or printed text, shown whole; a larger one is cut, with a handle to the rest")
     asking: float = _limit(600.0, "Seconds that a run may wait, in all, for answers of its client")
 
     @property

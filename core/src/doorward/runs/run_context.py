@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from doorward.calls.arguments import MOST_PARTS
 from doorward.calls.artefacts import MOST_FILES, base_name
 from doorward.data.json_writing import exceeds
+from doorward.data.values import beginning, size
 from doorward.describe.answered import Answered
 from doorward.model.clock import Clock
 from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded, SecretWithheld, UnknownName
@@ -134,10 +135,10 @@ class RunDoor:
     def print(self, text: str) -> bool:
         if self._room <= 0:
             return False
-        self._printed.append(text[: self._room])
-        self._room -= len(text)
+        self._printed.append(beginning(text, self._room))
+        self._room -= size(text)
         if self._room <= 0:
-            self._printed.append(f"\n… more than {self.program.limits.output_bytes} characters of output; the rest was dropped")
+            self._printed.append(f"\n… more than {self.program.limits.output_bytes} bytes of output; the rest was dropped")
         return self._room > 0
 
     def print_anew(self) -> None:

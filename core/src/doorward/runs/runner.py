@@ -165,11 +165,11 @@ class Runs:
                 error = failure(exceeded)
         if refusal := self._withheld(program, door, found | read.secrets):
             return Outcome(False, error=failure(refusal), ms=_ms_since(started), **common)
-        short = await done(shortened, printed, large=is_large(printed)) if len(printed) > readable else printed
-        if short != printed or len(short) > program.limits.inline_bytes:
+        short = await done(shortened, printed, large=is_large(printed)) if values.size(printed) > readable else printed
+        if short != printed or values.size(short) > program.limits.inline_bytes:
             whole = door.hold(printed, "text/plain")
             end = f"… all of it ({len(printed)} characters), in a program: {outcome_text.reading(whole.uri)}"
-            printed = f"{short[: program.limits.inline_bytes]}\n{end}"
+            printed = f"{values.beginning(short, program.limits.inline_bytes)}\n{end}"
         common |= {"printed": printed, "notes": (*notes, *door.notes, *filter(None, [read.note, door.answered.note(read.value)]))}
         if error is None:
             try:
