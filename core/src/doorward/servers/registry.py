@@ -22,7 +22,6 @@ from doorward.config.config import Loaded, Server, module_name
 from doorward.config.settings import ServerSettings
 from doorward.data.clean_text import clean_compile
 from doorward.host.logs import log
-from doorward.model.abilities import HasWorkingFolder, OffersFunctions
 from doorward.model.drivers import Auth, Source
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, ServerError, StateError, UnknownName
 from doorward.model.names import some
@@ -139,8 +138,7 @@ class Servers:
     def offered(self, module: str, name: str) -> Function | None:
         """The function of this name or id that every server of the source has, if this server's configuration leaves it."""
         server = self.configured[self.modules[module]]
-        driver: object = self._makers.driver(server)
-        for function in driver.offers if isinstance(driver, OffersFunctions) else ():
+        for function in self._makers.offers(server):
             if name in (function.name, function.id) and wanted(function, server.settings):
                 return replace(function, server=module)
         return None
@@ -148,12 +146,7 @@ class Servers:
     def cwd(self, module: str, principal: str) -> str:
         """The folder in which a server's process works, if its source's settings name one (`cwd`)."""
         server = self.configured[self.modules[module]]
-        try:
-            settings = self._makers.settings(server, principal if server.settings.per_principal else LOCAL)
-        except ConfigError:  # a call will tell
-            return ""
-        cwd = settings.cwd if isinstance(settings, HasWorkingFolder) else None
-        return str(self._loaded.folder / Path(cwd).expanduser()) if cwd else ""
+        return self._makers.cwd(server, principal if server.settings.per_principal else LOCAL)
 
     def settings(self, name: str, principal: str = LOCAL) -> list[Any]:
         """The validated settings that a server has (its source's, its auth's), for `doctor`. Raises: ConfigError, PluginError."""
