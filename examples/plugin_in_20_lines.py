@@ -20,7 +20,7 @@ class NotesSettings(Settings):
 class Notes:
     Settings = NotesSettings
 
-    def __init__(self, server: ServerContext) -> None:
+    def __init__(self, server: ServerContext[NotesSettings]) -> None:
         self.name, self.folder = server.name, server.folder / server.settings.path
 
     async def fingerprint(self) -> str:

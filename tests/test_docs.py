@@ -17,16 +17,19 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import anyio
+import jsonschema_rs
 import pytest
 from doorward import Gateway
 from doorward.cli import COMMANDS
 from doorward.config import config
 from doorward.config import settings as models
 from doorward.config.index import GROUPS, installed
+from doorward.describe.outcome_schema import outcome_schema
 from doorward.model import drivers
 from doorward.plugins import hookspecs
 from doorward_mcp_server import guides
 from doorward_sandbox_monty.modules import LIBRARY
+from doorward_testing.schemas import closed
 from pydantic import ByteSize
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -226,6 +229,14 @@ def test_every_key_is_documented(heading: str) -> None:
     if model is models.Config:
         tables = model.model_fields.keys() - fields.keys()
         assert [key for key in tables if f"`{key}`" not in text_of("docs/configuration.md")] == []
+
+
+def test_the_answer_that_is_shown_is_one() -> None:
+    """docs/mcp.md shows every field of an answer, and none that there is not."""
+    shown = [json.loads(s.text) for s in snippets("json") if s.page == "docs/mcp.md" and '"ok"' in s.text]
+    for answer in shown:
+        jsonschema_rs.validate(closed(outcome_schema()), answer)
+    assert {key for answer in shown for key in answer} == outcome_schema()["properties"].keys()
 
 
 def _is_table(annotation: Any) -> bool:

@@ -236,7 +236,7 @@ async def test_a_kept_program_is_no_larger_than_may_be_sent(doorward_host: Any) 
     async with doorward_host.gateway(CONFIG.replace('"none"', '"memory"')) as gate:
         kept = await gate.execute("result = 1")
         made = gate._kept._cache
-        made.kept[kept.cache_id] = replace(made.kept[kept.cache_id], code="result = 1" + " " * gate.limits.code)
+        made.kept[kept.cache_id] = replace(made.kept[kept.cache_id], code="result = 1" + " " * gate.limits.code_bytes)
         assert (await gate.run_cached(kept.cache_id)).error.type == "UnknownName"
 
 

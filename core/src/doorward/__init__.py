@@ -12,6 +12,11 @@ from typing import TYPE_CHECKING, Any
 _EXPORTS = {
     "host.addresses": ("PRIVATE_ADDRESS", "not_public", "not_public_name", "resolved"),
     "config.config": ("module_name",),
+    "model.abilities": (
+        "HasBaseUrl", "HasOrigins", "HasPackages", "HasPaths", "HasSettings", "HasSlots", "HasUrl", "HasWait", "HasWorkingFolder",
+        "OffersFunctions", "SupportsBuild", "SupportsClose", "SupportsLogin", "SupportsLoginCheck", "SupportsLogout",
+        "SupportsMachineCheck", "TellsChanges",
+    ),
     "model.contexts": ("PluginContext", "ServerContext"),
     "model.drivers": (
         "Aliases", "Auth", "Cache", "Capabilities", "Door", "Executor", "Sandbox", "Source",
@@ -34,6 +39,7 @@ _EXPORTS = {
     "plugins.mcp_additions": ("RawPrompt", "RawResource", "RawTool", "principal_of"),
     "model.settings": ("Settings",),
     "model.version": ("PLUGIN_API", "__version__"),
+    "model.limits": ("Limits",),
     "model.names": ("is_plain", "python_name", "unique_names"),
     "host.guarded_transport": ("GuardedTransport",),
     "runs.program_text": ("awaited", "bind", "parameters", "sets_result"),
@@ -47,7 +53,7 @@ _EXPORTS = {
     "data.clean_text": ("clean_text",),
     "model.types": (
         "LOCAL", "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "Ended", "Failure", "File", "Finding", "Frame", "Function",
-        "Limits", "Outcome", "Program", "Reply", "Schema", "Skipped",
+        "Outcome", "Program", "Reply", "Schema", "Skipped",
         "Suggestion",
     ),
     "host.watchdog": ("Watchdog",),
@@ -97,6 +103,7 @@ if TYPE_CHECKING:
     from doorward.host.sqlite_file import SqliteFile as SqliteFile
     from doorward.host.sqlite_file import SqliteLayout as SqliteLayout
     from doorward.host.watchdog import Watchdog as Watchdog
+    from doorward.model.abilities import *  # noqa: F403
     from doorward.model.contexts import PluginContext as PluginContext
     from doorward.model.contexts import ServerContext as ServerContext
     from doorward.model.drivers import Aliases as Aliases
@@ -110,6 +117,7 @@ if TYPE_CHECKING:
     from doorward.model.errors import *  # noqa: F403
     from doorward.model.interaction import Client as Client
     from doorward.model.interaction import Person as Person
+    from doorward.model.limits import Limits as Limits
     from doorward.model.names import is_plain as is_plain
     from doorward.model.names import python_name as python_name
     from doorward.model.names import unique_names as unique_names

@@ -199,7 +199,7 @@ class Gateway:
         try:
             self._admission.admit(principal)
             await self.ready()
-            code = program_text.received(code, self.limits.code)
+            code = program_text.received(code, self.limits.code_bytes)
             known = program_text.parameters_if_readable(code)
             values = self._artefacts.in_params(params or {}, principal)
             program_text.check({k: v for k, v in values.items() if k in known}, known)

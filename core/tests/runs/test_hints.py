@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from doorward import Capabilities, Settings
+from doorward import Capabilities, Program, Settings, Unsupported
 from doorward_mcp_server.server import build
 from mcp.client.client import Client
 
@@ -98,6 +99,36 @@ async def test_hints_fit_the_executor(jail: Any) -> None:
         assert (await gate.execute("raise OSError(101, 'Network is unreachable')")).error.hint is None
         upstream = (await gate.execute("await weather.fail()")).error
         assert upstream.kind == "server"
+
+
+class Alone(Jail):
+    """As one that holds a program to one process, whatever its sentences say; and that lacks a module."""
+
+    class Settings(Packages):
+        paths: tuple[str, ...] = ()
+
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities(), one_process=True, limits={"processes": "somehow"})
+
+    async def open(self, program: Program, *, session: bool = False) -> Any:
+        if "import weathr" in program.code:
+            raise Unsupported("that is not to be had", module="weathr")
+        return await super().open(program, session=session)
+
+
+async def test_what_an_executor_says_is_no_sentence(jail: Any) -> None:
+    """One process, paths to be shown and a missing module are told by fields, and by no words of a text."""
+    jail.install("executor", "alone", Alone)
+    started = "import subprocess\nraise {}"
+    async with jail.gateway(CONFIG.replace('"inprocess"', '"alone"')) as gate:
+        refused = await gate.execute(started.format("PermissionError(1, 'Operation not permitted')"))
+        assert "may start no process here" in refused.error.hint
+        absent = await gate.execute(started.format("FileNotFoundError(2, 'No such file', 'ls')"))
+        assert "`[executors.alone] paths`" in absent.error.hint
+        assert "Near: weather." in (await gate.execute("import weathr")).error.hint
+    async with jail.gateway(JAIL) as gate:
+        assert "./out" in (await gate.execute(started.format("PermissionError(1, 'Operation not permitted')"))).error.hint
+        assert (await gate.execute(started.format("FileNotFoundError(2, 'No such file', 'ls')"))).error.hint is None
 
 
 async def test_executors_say_what_they_can(jail: Any) -> None:

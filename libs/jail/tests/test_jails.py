@@ -231,7 +231,7 @@ async def test_output_is_text_however_it_is_cut(mode: Any) -> None:
 async def test_other_limits_are_another_jail(mode: Any) -> None:
     """Also while sandboxes with the limits of before are kept ahead, or are in use."""
     code = "import resource\nresource.getrlimit(resource.RLIMIT_AS)[0]"
-    small, large = Limits(memory=64 * 2**20), Limits(memory=128 * 2**20)
+    small, large = Limits(memory_bytes=64 * 2**20), Limits(memory_bytes=128 * 2**20)
     async with executor(pool=2, **mode) as made:
         beside = asyncio.ensure_future(run(made, "import time\ntime.sleep(1)", limits=small))
         found = [(await run(made, code, limits=limits)).value for limits in (small, large, large, small, large)]
@@ -265,7 +265,7 @@ pathlib.Path("mine").write_text("of an argument it would be the file")
 
 @pytest.mark.anyio
 async def test_limits_say_their_names() -> None:
-    limits = Limits(output=1000, result=10_000, memory=64 * 2**20)
+    limits = Limits(output_bytes=1000, result_bytes=10_000, memory_bytes=64 * 2**20)
     async with executor(scratch=2**20, inodes=100) as made:
         for code, said in [
             ("'x' * 20_000", "the value has"),

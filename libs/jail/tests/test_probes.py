@@ -20,7 +20,7 @@ from doorward_jail import trials_of_limits
 from doorward_jail.probes import probe, summary
 from doorward_testing import Cli
 
-LIMITS = Limits(memory=64 * 2**20, processes=16)
+LIMITS = Limits(memory_bytes=64 * 2**20, processes=16)
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the executor below, which isolates nothing, is for Linux")
 
 

@@ -74,7 +74,7 @@ class UnsharedExecutor(JailExecutor):
             return errors.read().decode(errors="replace")
 
         chosen: Any = self.settings
-        config = {"fresh": chosen.fresh, "memory": limits.memory}
+        config = {"fresh": chosen.fresh, "memory": limits.memory_bytes}
         return Isolated(ours, kill, said, passes_fds=chosen.passes_fds, room=chosen.room, config=config)
 
 

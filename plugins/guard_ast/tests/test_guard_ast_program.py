@@ -202,10 +202,10 @@ def test_allow_and_refuse() -> None:
 
 def test_size_comes_before_everything() -> None:
     """CONTRACT: SBX-09. Code above the limit, in bytes of UTF-8, is refused before it is read."""
-    assert check("é" * 10, Limits(code=20)) == []
-    finding = only("é" * 10 + "\0é", limits=Limits(code=20))
+    assert check("é" * 10, Limits(code_bytes=20)) == []
+    finding = only("é" * 10 + "\0é", limits=Limits(code_bytes=20))
     assert (finding.message, finding.refuse) == ("the code has 23 bytes; 20 are allowed", True)
-    assert only("\ud800" * 10, limits=Limits(code=20)).message == "the code has 30 bytes; 20 are allowed"
+    assert only("\ud800" * 10, limits=Limits(code_bytes=20)).message == "the code has 30 bytes; 20 are allowed"
 
 
 @pytest.mark.parametrize(

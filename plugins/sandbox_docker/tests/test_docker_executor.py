@@ -49,7 +49,7 @@ def test_driver_and_imports() -> None:
 
 async def test_the_container_is_hardened(run: Run, engine: Any) -> None:
     """As the engine shows it, whatever we meant to ask for."""
-    await run("1", limits=Limits(memory=100 * 2**20, processes=10))
+    await run("1", limits=Limits(memory_bytes=100 * 2**20, processes=10))
     (container,) = engine.containers()
     about, host = container["Config"], container["HostConfig"]
     assert about["User"] == "65534:65534"
@@ -164,7 +164,7 @@ async def test_files_of_a_program_are_kept(engine: Any, executing: Any) -> None:
 
 async def test_what_one_run_ran_into_is_not_the_next_ones(engine: Any, executing: Any) -> None:
     """A child that was killed for its memory, of a program that succeeded, does not explain how the next program fails."""
-    limits = Limits(memory=64 * 2**20)
+    limits = Limits(memory_bytes=64 * 2**20)
     async with executing(engine.settings(pool=0)) as run:
         child = "import os\nif os.fork() == 0:\n    x = b'x' * 500_000_000\nos.WTERMSIG(os.wait()[1])"
         assert (await run(child, limits=limits))[0].value == 9
@@ -178,16 +178,16 @@ async def test_memory_is_limited(run: Run) -> None:
     together = f"import os\nfor _ in range(4):\n    if os.fork() == 0:\n{textwrap.indent(alone, '        ')}\nos.wait()\n" + alone
     for code in (alone, together):
         with pytest.raises(LimitExceeded, match="more memory than its limit of 64 MiB"):
-            await run(code, limits=Limits(memory=64 * 2**20))
-    assert (await run("1 + 1", limits=Limits(memory=64 * 2**20)))[0].value == 2
+            await run(code, limits=Limits(memory_bytes=64 * 2**20))
+    assert (await run("1 + 1", limits=Limits(memory_bytes=64 * 2**20)))[0].value == 2
 
 
 async def test_the_limit_of_memory_is_a_programs_own(run: Run) -> None:
     """What the container needs for itself is neither taken off nor given on top."""
     take = "held = b'x' * (MIB * 2**20)\nresult = len(held)"
-    assert (await run(take.replace("MIB", "110"), limits=Limits(memory=128 * 2**20)))[0].value == 110 * 2**20
+    assert (await run(take.replace("MIB", "110"), limits=Limits(memory_bytes=128 * 2**20)))[0].value == 110 * 2**20
     with pytest.raises(LimitExceeded, match="memory"):
-        await run(take.replace("MIB", "160"), limits=Limits(memory=128 * 2**20))
+        await run(take.replace("MIB", "160"), limits=Limits(memory_bytes=128 * 2**20))
 
 
 async def test_files_are_limited(run: Run, engine: Any) -> None:

@@ -53,7 +53,7 @@ def ours() -> list[str]:
 @pytest.mark.parametrize("who", ["here", "user"])
 def test_memory(who: str, settings: dict[str, Any], request: pytest.FixtureRequest) -> None:
     """Who needs more memory is ended, and told how much there was; the next run is served. CONTRACT: SBX-10."""
-    ended, after, _ = request.getfixturevalue(who).run(EATER, "1 + 1", settings=settings, limits={"memory": 128 * MIB})
+    ended, after, _ = request.getfixturevalue(who).run(EATER, "1 + 1", settings=settings, limits={"memory_bytes": 128 * MIB})
     said = ended.get("message", "") + str(ended.get("error"))
     assert "memory" in said.lower(), ended
     assert after["value"] == 2
@@ -62,7 +62,7 @@ def test_memory(who: str, settings: dict[str, Any], request: pytest.FixtureReque
 def test_memory_of_all_processes_together(grouped: None, here: Any) -> None:
     """Eight processes of 40 MiB are too much for 128 MiB. CONTRACT: SBX-10."""
     ended, _ = here.run(
-        CHILDREN + "import sys\nresult = sum(1 for _ in range(8) if os.waitpid(-1, os.WNOHANG)[0])", limits={"memory": 128 * MIB}
+        CHILDREN + "import sys\nresult = sum(1 for _ in range(8) if os.waitpid(-1, os.WNOHANG)[0])", limits={"memory_bytes": 128 * MIB}
     )
     assert ended.get("raised") == "LimitExceeded" or ended["value"] > 0, ended
 
@@ -70,7 +70,7 @@ def test_memory_of_all_processes_together(grouped: None, here: Any) -> None:
 def test_files_in_memory_count(grouped: None, here: Any) -> None:
     """Scratch space is memory."""
     ended, _ = here.run(
-        "open('/tmp/f', 'wb').write(bytes(2**20) * 150)\nresult = 1", settings={"scratch": "1GiB"}, limits={"memory": 128 * MIB}
+        "open('/tmp/f', 'wb').write(bytes(2**20) * 150)\nresult = 1", settings={"scratch": "1GiB"}, limits={"memory_bytes": 128 * MIB}
     )
     assert ended.get("raised") == "LimitExceeded"
     assert "memory" in ended["message"]
@@ -149,7 +149,7 @@ def test_what_is_said_of_limits(here: Any, user: Any) -> None:
 
 def test_no_group_is_left(grouped: None, here: Any) -> None:
     """Neither of runs that ended nor of those that were ended."""
-    process = here.harness("1", EATER, BOMB, "import time\ntime.sleep(0.2)", limits={"memory": 128 * MIB, "processes": 20})
+    process = here.harness("1", EATER, BOMB, "import time\ntime.sleep(0.2)", limits={"memory_bytes": 128 * MIB, "processes": 20})
     process.communicate(timeout=60)
     assert process.returncode == 0
     assert [g for g in ours() if f"doorward-{process.pid}-" in g] == []

@@ -47,7 +47,7 @@ def made(host: Any, state: Path, **settings: Any) -> NsjailExecutor:
 
 
 async def value(executor: NsjailExecutor, code: str) -> Any:
-    program, door = Program(code, limits=Limits(memory=2**30), deadline=time.monotonic() + 60), Door()
+    program, door = Program(code, limits=Limits(memory_bytes=2**30), deadline=time.monotonic() + 60), Door()
     sandbox = await executor.open(program)
     try:
         ended = await sandbox.run(program, door)

@@ -112,8 +112,8 @@ class Broker:
             bound = await done(arguments.bind, function, args, kwargs, self._catalog, large=is_large(args, kwargs))
             call = replace(call, arguments=bound)
             sent = len(await done(dump, bound, large=is_large(bound)))
-            if sent > run.program.limits.result:
-                raise LimitExceeded(f"the arguments have {sent} bytes, more than {run.program.limits.result}", hint="Send less at once.")
+            if sent > (most := run.program.limits.result_bytes):
+                raise LimitExceeded(f"the arguments have {sent} bytes, more than {most}", hint="Send less at once.")
             self._allow(run, call)
             call = self._opened(call, run)
             self._reached.setdefault(call.principal, set()).add(function.server)
@@ -197,14 +197,14 @@ class Broker:
 
         Raises: InvalidArguments, LimitExceeded.
         """
-        size = 0
+        size, most = 0, run.program.limits.result_bytes
 
         def open(uri: str) -> File:
             nonlocal size
             file = run.open(uri)
             size += len(file.content)
-            if size > run.program.limits.result:
-                raise LimitExceeded(f"the files of a call have more than {run.program.limits.result} bytes", hint="Send less at once.")
+            if size > most:
+                raise LimitExceeded(f"the files of a call have more than {most} bytes", hint="Send less at once.")
             return file
 
         return replace(call, arguments=arguments.opened(call, open))
@@ -224,7 +224,7 @@ class Broker:
             result = File(result, reply.type, reply.name)
         large = is_large(result)
         redactor = self._secrets.redactor(scope)
-        answer = await done(answers.read, result, call.function.qualified, run.program.limits.result, redactor, large=large)
+        answer = await done(answers.read, result, call.function.qualified, run.program.limits.result_bytes, redactor, large=large)
         await self._withhold_guess(call, answer.secrets, redactor)
         for place, file in answer.files:
             artefact = run.hold(file.content, file.type, file.name)

@@ -17,6 +17,7 @@ from doorward.cli.common import Project, common, plain, print_json, say
 from doorward.cli.configuring.suggest import of_doctor
 from doorward.cli.doctor_secrets import about_secrets
 from doorward.data.quoting import indented
+from doorward.model.abilities import SupportsLoginCheck
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret
 from doorward.model.types import LOCAL
 from doorward.servers import auth_suggestions
@@ -190,8 +191,8 @@ async def _login(gate: Gateway, name: str, principal: str = LOCAL) -> AsyncItera
     what = f"server {name}" if not gate.servers.configured[name].settings.per_principal else f"server {name} for {principal}"
     try:
         for auth in gate.servers.auths_of(name, principal):
-            if check := getattr(auth, "check", None):
-                yield Check(f"{what}: {await check()}", True)
+            if isinstance(auth, SupportsLoginCheck):
+                yield Check(f"{what}: {await auth.check()}", True)
     except DoorwardError as error:
         yield _wrong(what, error)
 

@@ -13,6 +13,7 @@ import click
 from doorward.cli import logs
 from doorward.cli.common import Project, common, print_json, say
 from doorward.cli.compile import counted
+from doorward.model.abilities import SupportsLogin, SupportsLogout
 from doorward.model.errors import ConfigError
 from doorward.model.types import LOCAL
 
@@ -31,13 +32,16 @@ def login(project: Project, server: str, no_browser: bool, paste: bool, principa
 
 async def _login(project: Project, server: str, terminal: Terminal, principal: str, remove: bool) -> None:
     async with project.gateway(ready=False) as gate:
-        wanted = "logout" if remove else "login"
-        method = next((getattr(auth, wanted) for auth in gate.servers.auths_of(server, principal) if hasattr(auth, wanted)), None)
-        if method is None:
+        auths = gate.servers.auths_of(server, principal)
+        if remove and (known := [auth for auth in auths if isinstance(auth, SupportsLogout)]):
+            said = await known[0].logout()
+        elif not remove and (able := [auth for auth in auths if isinstance(auth, SupportsLogin)]):
+            said = await able[0].login(terminal)
+        else:
             raise ConfigError(
                 "this type of auth has no login", place=f"[servers.{server}] auth", hint="Its credentials stand in the settings."
             )
-        said = logs.scrub(await (method() if remove else method(terminal)))
+        said = logs.scrub(said)
         report = None if remove else await gate.servers.compile_one(server)
         wrong = gate.servers.broken.get(server) if not (remove or report) else None
     if project.json:

@@ -52,7 +52,7 @@ async def _run(
     loaded = project.load()
     limits = loaded.config.limits
     if "inline" not in limits.model_fields_set:  # who runs a program here wants its whole value: nobody could fetch the rest later
-        whole = limits.model_copy(update={"inline": limits.result})
+        whole = limits.model_copy(update={"inline": limits.of_run().result_bytes})
         loaded = replace(loaded, config=loaded.config.model_copy(update={"limits": whole}))
     async with project.gateway(loaded) as gate:
         outcome = await gate.execute(code, params=_values(code, params), functions=functions or None, timeout=timeout)

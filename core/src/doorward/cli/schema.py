@@ -62,13 +62,15 @@ def whole(plugins: Plugins) -> dict[str, Any]:
 
 def _settings(plugins: Plugins, kind: str) -> dict[str, Any]:
     """The `Settings` of each installed plugin of a kind, by name."""
+    from doorward.model.abilities import HasSettings
     from doorward.model.errors import PluginError
     from doorward.model.settings import Settings
 
     found = {}
     for name in dict.fromkeys(entry.name for entry in plugins.index.of(kind)):
         try:
-            found[name] = getattr(plugins.driver(kind, name), "Settings", Settings)
+            driver = plugins.driver(kind, name)
+            found[name] = driver.Settings if isinstance(driver, HasSettings) else Settings
         except PluginError as error:
             say(f"left out: {error}", err=True)
     return found

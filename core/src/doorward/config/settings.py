@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -15,38 +15,35 @@ from pydantic import (
     NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
+    create_model,
     field_validator,
     model_validator,
 )
 
+from doorward.config import limit_keys
 from doorward.host.loopback import is_loopback
 from doorward.model import types
+from doorward.model.limits import Limits
 from doorward.model.settings import Settings
 from doorward.secrets.store import Secret
 
+if TYPE_CHECKING:
+    _RunLimits = Settings  # a run has its limits as `Limits`
+else:
+    _RunLimits = create_model("_RunLimits", __base__=Settings, **limit_keys.FIELDS)
 
-class LimitSettings(Settings):
-    """`[limits]`: what one run may use, and what the gateway keeps."""
 
-    timeout: PositiveFloat = Field(30.0, description="Seconds a run may take, if the caller does not say")
-    max_timeout: PositiveFloat = Field(300.0, description="The most seconds that a caller may ask for")
-    memory: ByteSize = Field(ByteSize(512 * 2**20), description="Memory of one run")
-    output: ByteSize = Field(ByteSize(2**20), description="Printed output of one run")
-    code: ByteSize = Field(ByteSize(64 * 2**10), description="Source text of a program")
-    calls: PositiveInt = Field(1000, description="Calls of one run")
-    processes: PositiveInt = Field(128, description="Processes of one run, where the executor has processes")
-    rate: PositiveInt = Field(60, description="Runs a minute for one principal")
-    result: ByteSize = Field(ByteSize(50 * 2**20), description="One result of a call")
-    inline: ByteSize = Field(ByteSize(16 * 2**10), description="A value shown whole; larger ones are cut, with a handle to the rest")
-    asking: PositiveFloat = Field(600.0, description="Seconds that a run may wait, in all, for answers of its client")
+class LimitSettings(_RunLimits):
+    """`[limits]`: what one run may use (see `Limits`), and what the gateway keeps."""
+
     kept: ByteSize = Field(ByteSize(256 * 2**20), description="All artefacts kept together")
     kept_seconds: PositiveFloat = Field(3600.0, description="How long an artefact is kept")
     sessions: PositiveInt = Field(8, description="Open sessions of one principal")
     session_idle: PositiveFloat = Field(600.0, description="Seconds after which an unused session ends")
 
-    def of_run(self) -> types.Limits:
+    def of_run(self) -> Limits:
         """The part that concerns one run."""
-        return types.Limits(**{f: getattr(self, f) for f in types.Limits.__dataclass_fields__})
+        return Limits(**{name: getattr(self, key) for name, key in limit_keys.KEYS.items()})
 
 
 class PolicySettings(Settings):

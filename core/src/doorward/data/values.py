@@ -70,6 +70,18 @@ def shape(value: Any) -> str:
             return type(value).__name__
 
 
+def size(text: str) -> int:
+    """Bytes of a text, in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+
+
+def beginning(text: str, most_bytes: int) -> str:
+    """The beginning of a text that has at most so many bytes, in whole characters."""
+    if len(text) <= most_bytes and size(text) <= most_bytes:
+        return text
+    return text[:most_bytes].encode(errors="surrogatepass")[:most_bytes].decode(errors="ignore")
+
+
 def cut(value: Any, budget: int) -> Any:
     """The beginning of a value whose JSON fits in about `budget` bytes; what is left out is told in its place."""
     return _cut(value, budget)[0]
@@ -79,8 +91,8 @@ def _cut(value: Any, budget: int) -> tuple[Any, int]:
     """The cut value and what of the budget is left."""
     match value:
         case str():
-            kept = value[: max(budget - 2, 20)]
-            return (value if kept == value else f"{kept}… ({len(value) - len(kept)} more characters)"), budget - len(kept) - 2
+            kept = beginning(value, max(budget - 2, 20))
+            return (value if kept == value else f"{kept}… ({len(value) - len(kept)} more characters)"), budget - size(kept) - 2
         case list():
             items: list[Any] = []
             for item in value:
@@ -97,7 +109,7 @@ def _cut(value: Any, budget: int) -> tuple[Any, int]:
                     fields["…"] = f"{len(value) - len(fields)} more"
                     break
                 name = _cut(key, max(budget, 0))[0]
-                fields[name], budget = _cut(item, budget - len(name) - 4)
+                fields[name], budget = _cut(item, budget - size(name) - 4)
             return fields, budget
         case _:
             return value, budget - 6

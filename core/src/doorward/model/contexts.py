@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 from doorward.model.types import LOCAL, Schema
 
 if TYPE_CHECKING:
     import httpx2
     from doorward_auth_kit.vault import Vault
+    from typing_extensions import TypeVar
+
+    SettingsT = TypeVar("SettingsT", covariant=True, default=Any)
+else:
+    from typing import TypeVar
+
+    SettingsT = TypeVar("SettingsT")  # Python has the default from 3.13 on
+
+Other = TypeVar("Other")
 
 
-@dataclass(frozen=True, slots=True)
-class ServerContext:
+@dataclass(frozen=True)  # with slots, Python 3.11 could not make a `ServerContext[…](…)`
+class ServerContext(Generic[SettingsT]):
     """What a source is told about its server.
 
-    `settings` is an instance of the driver's own `Settings`. `folder` is where the configuration file lies:
-    relative paths start there. `auth` makes the configured `httpx2.Auth` (`None`: no credentials); it is
+    `settings` is an instance of the driver's own `Settings`, as `ServerContext[MySettings]` says. `folder` is where the configuration
+    file lies: relative paths start there. `auth` makes the configured `httpx2.Auth` (`None`: no credentials); it is
     called late, because that is what imports the auth plugin. `state` is a folder of the server's own that the
     source may create. `changed` is for a source that learns of it that its functions are others now: they are compiled
     anew in the background, and clients are told. `scrub` takes secrets out of a text that the source keeps. `suggest` is the
@@ -28,7 +37,7 @@ class ServerContext:
     """
 
     name: str
-    settings: Any
+    settings: SettingsT
     folder: Path
     state: Path
     auth: Callable[[], httpx2.Auth | None] = lambda: None
@@ -38,10 +47,10 @@ class ServerContext:
     definition: Callable[[str], Schema | None] = lambda name: None
 
 
-@dataclass(frozen=True, slots=True)
-class PluginContext:
-    """What auth, cache, executor and hook plugins are told: their validated settings, the state folder, and
-    for whom they work (`name`: the server for auth, else the plugin's own name). `url` is where that server is, as its
+@dataclass(frozen=True)
+class PluginContext(Generic[SettingsT]):
+    """What auth, cache, executor and hook plugins are told: their validated settings (`PluginContext[MySettings]`), the state folder,
+    and for whom they work (`name`: the server for auth, else the plugin's own name). `url` is where that server is, as its
     source's settings say (`url`, else `base_url`), and `source` the type of that; empty where they do not. `origins`: URLs of what
     else belongs to that server, as its source's settings say (`origins`). `conceal` has a value that was
     fetched (a token) scrubbed from every output; tell it every time that one comes or goes, for only the latest are kept in mind.
@@ -52,7 +61,7 @@ class PluginContext:
     """
 
     name: str
-    settings: Any
+    settings: SettingsT
     state: Path
     url: str = ""
     source: str = ""
@@ -62,6 +71,10 @@ class PluginContext:
     vault_key: Callable[[], str] | None = None
     origins: Sequence[str] = ()
     per_principal: bool = False
+
+    def with_settings(self, settings: Other) -> PluginContext[Other]:
+        """The same for a driver that has these settings: one that builds on another driver gives it what that one knows."""
+        return replace(cast("PluginContext[Any]", self), settings=settings)
 
     @property
     def vault(self) -> Vault:

@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 class Source(Protocol):
     """Turns a server's configuration into functions, and performs their calls.
 
-    Two attributes are optional. `tells_changes = True`: it calls `ServerContext.changed` itself, so a server that has
-    been compiled is not asked for its fingerprint when a gateway starts. `offers`, of the class: functions that each of its servers
-    has besides those that `compile` finds (`server` is filled in); they are called like those, and neither listed nor
-    found.
+    It may have the abilities `TellsChanges` and `OffersFunctions` as well.
     """
 
     Settings: ClassVar[type[Settings]]
@@ -67,10 +64,7 @@ class Source(Protocol):
 class Auth(Protocol):
     """Adds credentials to outgoing requests. Lives on the host; nothing of it ever enters a sandbox.
 
-    Four more methods may be there. `async def login(self, person: Person) -> str` logs a person in, for `doorward login SERVER`;
-    `async def logout(self) -> str` forgets that again; `async def check(self) -> str` looks what is there, for `doorward doctor`. Each
-    returns a sentence about what is there now. `async def close(self) -> None`, called once, gives back what `create_auth` has opened.
-    Raises: ConfigError, ServerError.
+    It may have the abilities `SupportsLogin`, `SupportsLogout`, `SupportsLoginCheck` and `SupportsClose` as well.
     """
 
     Settings: ClassVar[type[Settings]]
@@ -110,7 +104,8 @@ class Cache(Protocol):
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What an executor can run and how it isolates. `isolation` is a sentence for people; `packages` are importable
-    besides the standard library; `files`: programs have a folder of their own, with `./in` and `./out`."""
+    besides the standard library; `files`: programs have a folder of their own, with `./in` and `./out`; `one_process`: they may start
+    no other process, where nothing would count the memory of all."""
 
     language: str
     isolation: str
@@ -119,6 +114,7 @@ class Capabilities:
     files: bool = False
     network: bool = False
     notes: str = ""
+    one_process: bool = False
     limits: Mapping[str, str] = field(default_factory=dict)
     """Which limit is enforced by what, for example `{"memory": "cgroup"}`."""
 
@@ -202,8 +198,7 @@ class Sandbox(Protocol):
 class Executor(Protocol):
     """Runs programs in isolation: it opens sandboxes. Never runs anything unisolated.
 
-    Two attributes are optional. `slots`: sandboxes at once, which core shares between principals (16 if it does not say). `wait`:
-    seconds for which a run waits for one of them at most (30).
+    It may have the abilities `HasSlots`, `HasWait`, `SupportsBuild` and `SupportsMachineCheck` as well.
     """
 
     Settings: ClassVar[type[Settings]]

@@ -112,11 +112,12 @@ class SandboxDied(ExecutorError):
 
 class Unsupported(ExecutorError):
     """This executor cannot run this program; another one may. Raised only for what it cannot do at all. `line` is
-    where in the program."""
+    where in the program, `module` the one that it imports and that is not there."""
 
-    def __init__(self, message: str, *, hint: str | None = None, line: int | None = None) -> None:
+    def __init__(self, message: str, *, hint: str | None = None, line: int | None = None, module: str = "") -> None:
         super().__init__(message, hint=hint)
         self.line = line
+        self.module = module
 
 
 class ServerError(DoorwardError):

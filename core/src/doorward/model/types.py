@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from doorward.model.clock import Clock
+from doorward.model.limits import Limits as Limits
 
 if TYPE_CHECKING:
     from doorward.model.interaction import Client
@@ -97,28 +98,6 @@ class Compiled:
     description: str = ""
     closed: int = 0
     auth: Sequence[Suggestion] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one run may use. Seconds, bytes and counts; `rate` is executions a minute and principal."""
-
-    timeout: float = 30.0
-    max_timeout: float = 300.0
-    memory: int = 512 * 2**20
-    output: int = 2**20
-    code: int = 64 * 2**10
-    calls: int = 1000
-    processes: int = 128
-    rate: int = 60
-    result: int = 50 * 2**20
-    inline: int = 16 * 2**10
-    asking: float = 600.0
-
-    @property
-    def questions(self) -> int:
-        """Times that a program may turn to its host for anything: calls, refused ones among them, and what it looks up."""
-        return 20 * self.calls + 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +240,24 @@ class Artefact:
     name: str = ""
 
 
+class CallCount(TypedDict):
+    """The calls of one function that ended alike: how many, and the milliseconds that they took together."""
+
+    function: str
+    ok: bool
+    count: int
+    ms: float
+
+
+class Truncated(TypedDict):
+    """What a value was before it was cut, where all of it is, and how a program reads it."""
+
+    shape: str
+    bytes: int
+    rest: str
+    read: str
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What `execute_code`, `run_cached_code`, `doorward run --json` and `Gateway.execute` answer."""
@@ -271,9 +268,9 @@ class Outcome:
     cache_id: str = ""
     next: str = ""
     session_id: str = ""
-    calls: tuple[Mapping[str, Any], ...] = ()
+    calls: tuple[CallCount, ...] = ()
     artefacts: tuple[Artefact, ...] = ()
-    truncated: Mapping[str, Any] | None = None
+    truncated: Truncated | None = None
     error: Failure | None = None
     notes: tuple[str, ...] = ()
     executor: str = ""

@@ -10,14 +10,16 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import requires
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import pluggy
 from stevedore import DriverManager, NamedExtensionManager
 
 from doorward.config.index import GROUPS, Entry, Index
 from doorward.host.logs import log
+from doorward.model.abilities import HasSettings
 from doorward.model.contexts import PluginContext
+from doorward.model.drivers import Auth, Cache, Executor, Source
 from doorward.model.errors import DoorwardError, MissingSecret, PluginError
 from doorward.model.version import PLUGIN_API
 from doorward.plugins.hooks import Answer, Hooks
@@ -41,7 +43,7 @@ class Plugins:
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        self.driver = cache(self._driver)
+        self._drivers = cache(self._driver)
         self.manager = Hooks()
 
     @property
@@ -49,15 +51,28 @@ class Plugins:
         """pluggy's relay, by which every hook is called: `plugins.hook.guard_call(call=…)`."""
         return self.manager.hook
 
-    def _driver(self, kind: str, name: str) -> Any:
+    @overload
+    def driver(self, kind: Literal["source"], name: str) -> type[Source]: ...
+    @overload
+    def driver(self, kind: Literal["auth"], name: str) -> type[Auth]: ...
+    @overload
+    def driver(self, kind: Literal["cache"], name: str) -> type[Cache]: ...
+    @overload
+    def driver(self, kind: Literal["executor"], name: str) -> type[Executor]: ...
+    @overload
+    def driver(self, kind: str, name: str) -> Any: ...
+    def driver(self, kind: str, name: str) -> Any:
         """The driver class of a kind by its word in the configuration. Imports it, and nothing else.
 
         Raises: PluginError if it is missing, given twice, does not import or is for another plugin API.
         """
+        return self._drivers(kind, name)
+
+    def _driver(self, kind: str, name: str) -> Any:
         entry = self._entry(kind, name)
         manager = type("Drivers", (_FromIndex, DriverManager), {"index": Index([entry])})
         loaded = self._load(entry, lambda: manager(GROUPS[kind], name, on_load_failure_callback=_reraise).driver)
-        missing = [m for m in _MEMBERS.get(kind, ()) if not hasattr(loaded, m)]
+        missing = [m for m in _members(kind) if not hasattr(loaded, m)]
         if missing:
             raise PluginError(f"{kind} {name!r} of {entry.given_by} lacks {', '.join(missing)}")
         return loaded
@@ -91,7 +106,7 @@ class Plugins:
         def made(name: str, plugin: Any) -> Any:
             if not isinstance(plugin, type):
                 return plugin
-            place, model = f"{loaded.file} [hooks.{name}]", getattr(plugin, "Settings", Settings)
+            place, model = f"{loaded.file} [hooks.{name}]", plugin.Settings if isinstance(plugin, HasSettings) else Settings
             settings = validate(model, loaded.config.hooks.get(name, {}), secrets=loaded.secrets, place=place)
             return plugin(PluginContext(name, settings, state))
 
@@ -156,12 +171,13 @@ class Plugins:
         return loaded
 
 
-_MEMBERS = {
-    "source": ("Settings", "fingerprint", "compile", "call", "close"),
-    "auth": ("Settings", "create_auth"),
-    "cache": ("Settings", "put", "get", "close"),
-    "executor": ("Settings", "capabilities", "open", "close"),
-}
+_PROTOCOLS = {"source": Source, "auth": Auth, "cache": Cache, "executor": Executor}
+
+
+def _members(kind: str) -> list[str]:
+    """What a driver of a kind must have: what its protocol names."""
+    protocol = _PROTOCOLS.get(kind)
+    return [name for name in (*protocol.__annotations__, *vars(protocol)) if not name.startswith("_")] if protocol else []
 
 
 def to_install(kind: str, name: str, installed: Sequence[str]) -> str:

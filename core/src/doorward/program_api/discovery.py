@@ -65,7 +65,7 @@ class Discovery:
             f"Programs run in a sandbox without network and credentials ({self._executors() or 'no executor is installed'}). "
             f"What they may call are the functions of these servers: {some(self._servers.names(principal))}. "
             "`import SERVER` and call SERVER.FUNCTION(name=value); find functions with search, see one with describe. "
-            f"Limits of a run: {self._limits.timeout:g} s, {self._limits.calls} calls, {self._limits.output} bytes of output. "
+            f"Limits of a run: {self._limits.timeout:g} s, {self._limits.calls} calls, {self._limits.output_bytes} bytes of output. "
             "The value of a program is `result`, or its last expression. "
             'describe("doorward") lists the helpers of `import doorward`: pages, files, errors.'
         )

@@ -106,8 +106,8 @@ class Helpers:
         result = [row["id"] for row in rows if row["open"]]
         """
         opened = run.open(_uri(file))
-        if (size := len(opened.content)) > run.program.limits.result:
-            raise LimitExceeded(f"the file has {size} bytes, more than {run.program.limits.result}", hint="Pass its handle on instead.")
+        if (size := len(opened.content)) > (most := run.program.limits.result_bytes):
+            raise LimitExceeded(f"the file has {size} bytes, more than {most}", hint="Pass its handle on instead.")
         content = await aside(partial(content_of, opened), size)
         if exceeds(content, MOST_PARTS):
             raise LimitExceeded(f"the file has more than {MOST_PARTS:,} values", hint="Pass its handle on instead.")

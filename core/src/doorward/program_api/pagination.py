@@ -56,7 +56,7 @@ async def _replies(run: HelperContext, helper: str, function: Any, arguments: Ma
     following: Mapping[str, Any] | None = arguments
     link, last, count, size = "", b"", 0, 0
     while following is not None and (asked := to_json([following, link], fallback=repr, bytes_mode="base64")) not in seen:
-        if count and (count >= most or run.made >= limits.calls or size > limits.result):
+        if count and (count >= most or run.made >= limits.calls or size > limits.result_bytes):
             run.note(f"doorward.{helper} stopped after {_so_many(count)} of {name}; there are more (most={most}).")
             break
         seen.add(asked)

@@ -13,14 +13,22 @@ from doorward.config.config import Loaded, validate
 from doorward.config.settings import Config
 from doorward.data.quoting import in_a_line
 from doorward.host.logs import log
+from doorward.model.abilities import HasPackages, HasPaths, HasSlots, HasWait
 from doorward.model.contexts import PluginContext
 from doorward.model.drivers import Executor
 from doorward.model.errors import ConfigError, DoorwardError, ExecutorError, PluginError
+from doorward.model.settings import Settings
 from doorward.plugins.manager import to_install
 
 if TYPE_CHECKING:
     from doorward.model.types import Program
     from doorward.plugins.manager import Plugins
+
+_SLOTS = 16
+"""Sandboxes at once of an executor that does not say how many it can have."""
+
+_WAIT = 30.0
+"""Seconds for which a run waits for one of them, where the executor does not say."""
 
 MOST_TOLD = 20
 """Packages named in a line of text; the structured answer has them all."""
@@ -64,6 +72,7 @@ class Executors:
         self._plugins = plugins
         self._state = state
         self._made: dict[str, Executor] = {}
+        self._settings: dict[str, Settings] = {}
         self._slots: dict[str, Slots] = {}
 
     def get(self, name: str) -> Executor:
@@ -77,15 +86,16 @@ class Executors:
             except PluginError as error:
                 raise ExecutorError(str(error), hint=error.hint) from None
             place = f"{self._loaded.file} [executors.{name}]"
-            settings = validate(driver.Settings, self._options.get(name, {}), secrets=self._loaded.secrets, place=place)
-            self._made[name] = driver(PluginContext(name, settings, self._state))
+            self._settings[name] = validate(driver.Settings, self._options.get(name, {}), secrets=self._loaded.secrets, place=place)
+            self._made[name] = driver(PluginContext(name, self._settings[name], self._state))
         return self._made[name]
 
     async def open(self, name: str, program: Program, *, session: bool = False) -> SlotSandbox:
         """A sandbox of the executor, when it is its principal's turn to have one. Raises: Busy; what `get` and `Executor.open` raise."""
         executor = self.get(name)
         if (slots := self._slots.get(name)) is None:
-            slots = self._slots[name] = Slots(name, getattr(executor, "slots", 16), getattr(executor, "wait", 30.0))
+            most = executor.slots if isinstance(executor, HasSlots) else _SLOTS
+            slots = self._slots[name] = Slots(name, most, executor.wait if isinstance(executor, HasWait) else _WAIT)
         await slots.take(program.principal, program.deadline - time.monotonic() - BEFORE)
         try:
             return SlotSandbox(await executor.open(program, session=session), slots, program.principal)
@@ -116,7 +126,7 @@ class Executors:
 
     def lacks(self, name: str, package: str) -> str:
         """What to do about a package that this executor does not have."""
-        full = "packages" in self.get(name).Settings.model_fields
+        full = isinstance(self._settings_of(name), HasPackages)
         if not full and self._after(name):
             return self.advice(name)
         having = [e["executor"] for e in self.describe() if package in e.get("packages", ())]
@@ -125,6 +135,14 @@ class Executors:
         if full:
             return f"The operator can add packages: `[executors.{name}] packages`."
         return self.advice()
+
+    def shows_paths(self, name: str) -> bool:
+        """Whether the operator can show files of the machine to the sandboxes of this executor."""
+        return isinstance(self._settings_of(name), HasPaths)
+
+    def _settings_of(self, name: str) -> Settings:
+        self.get(name)
+        return self._settings[name]
 
     def _after(self, name: str) -> Sequence[str]:
         """The executors that are asked after this one."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _NO_ATTRIBUTE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 _NO_IMPORT = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
-_NO_MODULE = re.compile(r"(?:No module named|has no module) '([\w.]+)'")
+_NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 _NO_NAME = re.compile(r"name '(\w+)' is not defined")
 _NO_NETWORK = re.compile(
     "Network is (?:unreachable|down)|Address family not supported|Name or service not known|Temporary failure in name resolution"
@@ -40,7 +40,7 @@ def complete(error: Failure, door: RunContext, program: Program, executors: Exec
     if cause is not None and error.kind == "program":
         error = replace(error, kind=cause.kind, type=type(cause).__name__, hint=error.hint or cause.hint)
     if error.kind == "program" and error.type.endswith("MemoryError"):  # NumPy has one of its own
-        told = f"the program needed more memory than its limit of {program.limits.memory // 2**20} MiB"
+        told = f"the program needed more memory than its limit of {program.limits.memory_bytes // 2**20} MiB"
         return replace(error, kind="limit", type="LimitExceeded", message=told, hint="Work on smaller pieces.")
     if error.hint:
         return error
@@ -53,9 +53,9 @@ def complete(error: Failure, door: RunContext, program: Program, executors: Exec
 def _of_the_sandbox(error: Failure, program: Program, executors: Executors, executor: str) -> str | None:
     """What an error of the system means in a sandbox."""
     text, can = error.message, executors.get(executor).capabilities()
-    if error.type == "PermissionError" and text.endswith("Operation not permitted") and "one process" in can.limits.get("processes", ""):
+    if error.type == "PermissionError" and text.endswith("Operation not permitted") and can.one_process:
         return "A program may start no process here, for no control group would count the memory of more than one. Threads are allowed."
-    if error.type == "FileNotFoundError" and _STARTS.search(program.code) and "paths" in executors.get(executor).Settings.model_fields:
+    if error.type == "FileNotFoundError" and _STARTS.search(program.code) and executors.shows_paths(executor):
         return f"Commands are in a sandbox only where the operator shows them: `[executors.{executor}] paths`."
     if error.type == "ModuleNotFoundError" and (match := _NO_MODULE.search(text)):
         package = match[1].partition(".")[0]
@@ -87,8 +87,8 @@ def _hint(error: Failure, door: RunContext) -> str | None:
         return _near(door, match[1], match[2])
     if match := _NO_IMPORT.search(text):
         return _near(door, match[2], match[1])
-    if hint := no_server(text, door):
-        return hint
+    if match := _NO_MODULE.search(text):
+        return no_server(match[1], door)
     if "'ApiError' object has no attribute" in text:
         return "It has `status`, `body` and `retry_after`; str(error) is its message."
     if "'ToolError' object has no attribute" in text:
@@ -101,9 +101,9 @@ def _hint(error: Failure, door: RunContext) -> str | None:
         server, _, name = qualified(match[1]).partition(".")
         if name in (door.members(server) or ()):
             return f"Write `from {server} import {name}` and call it so."
-        return _unavailable(match[1], door) if match[1].startswith("mcp_") else None
+        return no_server(match[1], door) if match[1].startswith("mcp_") else None
     if error.type == "KeyError" and error.frames and "mcp_servers" in error.frames[-1].source:
-        return _unavailable("mcp_" + module_name(text.strip("'")), door)
+        return no_server("mcp_" + module_name(text.strip("'")), door)
     if hint := door.hint(error):
         return hint
     if "can't be awaited" in text or "can't be used in 'await'" in text:
@@ -111,13 +111,8 @@ def _hint(error: Failure, door: RunContext) -> str | None:
     return None
 
 
-def no_server(text: str, door: RunContext) -> str | None:
-    """What to say of a module that is not there: whether a server of that name is broken, or which there are."""
-    return _unavailable(match[1], door) if (match := _NO_MODULE.search(text)) else None
-
-
-def _unavailable(name: str, door: RunContext) -> str:
-    """What to say of a server that is not there, by its name or an alias."""
+def no_server(name: str, door: RunContext) -> str:
+    """What to say of a module that is not there, or of a server by an alias: whether one of that name is broken, or which there are."""
     asked = server_meant(name)
     why, alike = door.absent(asked)
     if why:

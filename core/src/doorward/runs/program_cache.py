@@ -103,7 +103,7 @@ class Kept:
         except Exception as error:
             log.error("cache_failed", error=repr(error))
             raise ConfigError("the program cache failed", hint="The operator's log says why. execute_code works without it.") from None
-        if kept is None or len(kept.code.encode(errors="surrogatepass")) > self._loaded.config.limits.code:
+        if kept is None or len(kept.code.encode(errors="surrogatepass")) > self._loaded.config.limits.of_run().code_bytes:
             hint = "Run it with execute_code, and use the cache_id of the answer."
             raise UnknownName(f"there is no cached program {cache_id[:80]!r} (any more)", hint=hint)
         now = {name: self._hash(name) for name in kept.uses}

@@ -10,10 +10,11 @@ from doorward.calls.arguments import MOST_PARTS
 from doorward.calls.artefacts import MOST_FILES, base_name
 from doorward.compat.aliases import aliases
 from doorward.data.json_writing import exceeds
+from doorward.data.values import beginning, size
 from doorward.describe.answered import Answered
 from doorward.model.clock import Clock
 from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName
-from doorward.model.types import Artefact, Failure, File, Program, Reply
+from doorward.model.types import Artefact, CallCount, Failure, File, Program, Reply
 
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
@@ -82,7 +83,7 @@ class RunContext:
         self._notes: list[str] = []
         self._noted: set[str] = set()
         self._printed: list[str] = []
-        self._room = program.limits.output
+        self._room = program.limits.output_bytes
 
     @property
     def program(self) -> Program:
@@ -172,7 +173,7 @@ class RunContext:
         at[0] += 1
         at[1] += ms
 
-    def calls(self) -> tuple[Mapping[str, Any], ...]:
+    def calls(self) -> tuple[CallCount, ...]:
         """The calls made: by function and result, how many, and the milliseconds they took together."""
         return tuple({"function": f, "ok": ok, "count": int(n), "ms": round(ms, 1)} for (f, ok), (n, ms) in self._counts.items())
 
@@ -213,16 +214,16 @@ class RunContext:
     def print(self, text: str) -> bool:
         if self._room <= 0:
             return False
-        self._printed.append(text[: self._room])
-        self._room -= len(text)
+        self._printed.append(beginning(text, self._room))
+        self._room -= size(text)
         if self._room <= 0:
-            self._printed.append(f"\n… more than {self._program.limits.output} characters of output; the rest was dropped")
+            self._printed.append(f"\n… more than {self._program.limits.output_bytes} bytes of output; the rest was dropped")
         return self._room > 0
 
     def print_anew(self) -> None:
         """Forget what was printed: another executor begins with the program."""
         self._printed.clear()
-        self._room = self._program.limits.output
+        self._room = self._program.limits.output_bytes
 
     @property
     def printed(self) -> str:
@@ -248,9 +249,9 @@ class RunContext:
         self._file_bytes += len(content)
         if self._files > MOST_FILES:
             raise LimitExceeded(f"the run left more than {MOST_FILES} files", hint="Put them into one, an archive for example.")
-        if self._file_bytes > self._program.limits.result:
+        if self._file_bytes > self._program.limits.result_bytes:
             hint = "Leave what is needed, and compress it."
-            raise LimitExceeded(f"the run left files of more than {self._program.limits.result} bytes", hint=hint)
+            raise LimitExceeded(f"the run left files of more than {self._program.limits.result_bytes} bytes", hint=hint)
         artefact = self.hold(content, type if _MEDIA_TYPE.fullmatch(type) else "application/octet-stream", base_name(name))
         self._artefacts.append(artefact)
         return artefact

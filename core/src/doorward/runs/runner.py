@@ -18,8 +18,8 @@ from doorward.data.json_writing import MOST_PARTS, dump, exceeds
 from doorward.data.offload import done, is_large
 from doorward.describe import outcome_text
 from doorward.host.logs import log
-from doorward.model.errors import DoorwardError, ExecutorError, LimitExceeded, SandboxDied, Unsupported
-from doorward.model.types import Ended, Failure, File, Kind, Outcome, Program
+from doorward.model.errors import DoorwardError, ExecutorError, InvalidProgram, LimitExceeded, SandboxDied, Unsupported
+from doorward.model.types import Ended, Failure, File, Kind, Outcome, Program, Truncated
 from doorward.runs import hints
 from doorward.runs.sessions import gone
 from doorward.secrets.redaction import Redactor
@@ -149,7 +149,7 @@ class Runs:
                 declined.append((name, error))
                 if door.made or len(self._executors.names) == 1:
                     raise
-        hints_given = list(filter(None, [hints.no_server(str(error), door) for _, error in declined[:1]]))
+        hints_given = [hints.no_server(e.module, door) for _, e in declined[:1] if isinstance(e, Unsupported) and e.module]
         hints_given += [e.hint for _, e in declined if e.hint]
         lines = [e.line for _, e in declined if isinstance(e, Unsupported) and e.line]
         message = "; ".join(f"{name}: {error}" for name, error in declined) or "no executor is configured"
@@ -161,7 +161,7 @@ class Runs:
         """What came of a run, within its time: a large value is read in a thread."""
         common: dict[str, Any] = {"calls": door.calls(), "executor": executor}
         redactor = self._secrets.redactor(made_by(program.principal, door.reached))
-        printed, error, read, readable = door.printed, ended.error, _Value(), _READABLE * program.limits.inline
+        printed, error, read, readable = door.printed, ended.error, _Value(), _READABLE * program.limits.inline_bytes
         said = f"{error.message[:_SEARCHED]} {error.hint or ''}" if error else ""
         found = await done(redactor.found, as_bytes(f"{printed} {said}"), large=is_large(printed, said))
         if error is None:
@@ -174,11 +174,11 @@ class Runs:
                 error = failure(exceeded)
         if refusal := self._withheld(program, door, found | read.secrets):
             return Outcome(False, error=failure(refusal), ms=_ms_since(started), **common)
-        short = await done(shortened, printed, large=is_large(printed)) if len(printed) > readable else printed
-        if short != printed or len(short) > program.limits.inline:
+        short = await done(shortened, printed, large=is_large(printed)) if values.size(printed) > readable else printed
+        if short != printed or values.size(short) > program.limits.inline_bytes:
             whole = door.hold(printed, "text/plain")
             end = f"… all of it ({len(printed)} characters), in a program: {outcome_text.reading(whole.uri)}"
-            printed = f"{short[: program.limits.inline]}\n{end}"
+            printed = f"{values.beginning(short, program.limits.inline_bytes)}\n{end}"
         common |= {"printed": printed, "notes": (*notes, *door.notes, *filter(None, [read.note, door.note_on(read.value)]))}
         if error is None:
             try:
@@ -266,16 +266,17 @@ def written(value: Any) -> Written:
 
 def succeeded(value: Any, written: Written, door: RunContext, **more: Any) -> Outcome:
     """The outcome of a plain value: cut if that is much, with a handle to all of it."""
-    truncated = None
+    truncated: Truncated | None = None
     dumped, named = written
-    if len(dumped) > door.program.limits.inline:
+    if len(dumped) > door.program.limits.inline_bytes:
         whole = door.hold(value, "text/plain") if isinstance(value, str) else door.hold(dumped, "application/json", is_text=True)
         truncated = {"shape": values.shape(value), "bytes": whole.bytes, "rest": whole.uri, "read": outcome_text.reading(whole.uri)}
-        value = values.cut(value, door.program.limits.inline)
+        value = values.cut(value, door.program.limits.inline_bytes)
     return Outcome(True, value=value, truncated=truncated, artefacts=door.left(named), **more)
 
 
 def failure(error: DoorwardError, type: str = "") -> Failure:
     """An error of ours as the failure of a run."""
-    known = type or getattr(error, "type", "") or error.__class__.__name__
-    return Failure(error.kind, known, error.message, getattr(error, "line", None), hint=error.hint)
+    known = type or (error.type if isinstance(error, InvalidProgram) else "") or error.__class__.__name__
+    line = error.line if isinstance(error, (InvalidProgram, Unsupported)) else None
+    return Failure(error.kind, known, error.message, line, hint=error.hint)

@@ -18,7 +18,7 @@ from doorward.secrets.variants import forms
 MOST_OF_MESSAGE = 1000
 """Characters of an error's message."""
 MOST_OF_BODY = 200_000
-"""Characters of an error's body that a program sees."""
+"""Bytes of an error's body that a program sees."""
 SHORTEST = 6
 """Revealed values of fewer characters are not scrubbed: removing `test` would ruin ordinary answers."""
 _ORDINARY = re.compile(r"(?=.{0,11}\Z)(([A-Z]?[a-z]+|[A-Z]+)([-_. /]|\Z))+|\d{0,11}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 from doorward.access.principals import Principals
 from doorward.config.config import Loaded, Server, module_name, validate
 from doorward.host.logs import log
+from doorward.model.abilities import HasBaseUrl, HasOrigins, HasUrl, SupportsClose
 from doorward.model.contexts import PluginContext
+from doorward.model.drivers import Auth
 from doorward.model.errors import ConfigError
+from doorward.model.settings import Settings
 from doorward.model.types import LOCAL
 from doorward.plugins.manager import Plugins
 from doorward.secrets.scrubber import MOST_FETCHED, MOST_OF_ALL, Conceal, Owner
@@ -30,9 +32,9 @@ class Auths:
         self._principals = principals
         self._state = state
         self._concealers: dict[str, Conceal] = {}
-        self._opened: dict[tuple[str, str], list[Any]] = {}
+        self._opened: dict[tuple[str, str], list[Auth]] = {}
 
-    def drivers(self, server: Server, principal: str = LOCAL) -> list[tuple[Any, Any]]:
+    def drivers(self, server: Server, principal: str = LOCAL) -> list[tuple[type[Auth], Settings]]:
         """The driver classes and their settings, in the order of the configuration; none for a public server.
 
         Raises: ConfigError, PluginError.
@@ -50,7 +52,7 @@ class Auths:
             found.append((driver, validate(driver.Settings, options, secrets=secrets, place=place)))
         return found
 
-    def make(self, server: Server, source: Any, principal: str = LOCAL) -> list[Any]:
+    def make(self, server: Server, source: Any, principal: str = LOCAL) -> list[Auth]:
         """New auths of a server, whose source has the validated settings `source`. Raises: ConfigError, PluginError."""
         key = self._loaded.config.vault_key
         if server.name not in self._concealers:  # one for all who come and go: what it was told is kept as long as there is the scrubber
@@ -66,10 +68,10 @@ class Auths:
             principal=principal,
             presented=lambda: self._principals.presented(principal),
             vault_key=key.reveal if key else None,
-            origins=tuple(getattr(source, "origins", ())),
+            origins=tuple(source.origins) if isinstance(source, HasOrigins) else (),
             per_principal=server.settings.per_principal,
         )
-        return [driver(replace(context, settings=settings)) for driver, settings in self.drivers(server, principal)]
+        return [driver(context.with_settings(settings)) for driver, settings in self.drivers(server, principal)]
 
     def open(self, server: Server, source: Any, principal: str = LOCAL) -> httpx2.Auth | None:
         """What adds the credentials of a server to its requests; `None` for a public one. Raises: ConfigError, PluginError."""
@@ -86,18 +88,19 @@ class Auths:
         """Close what was opened of one server for one principal, up to now: what is opened before that is awaited stays open."""
         return self._close(name, self._opened.pop((name, principal), []))
 
-    async def _close(self, name: str, auths: list[Any]) -> None:
+    async def _close(self, name: str, auths: list[Auth]) -> None:
         for auth in auths:
             try:
-                if close := getattr(auth, "close", None):
-                    await close()
+                if isinstance(auth, SupportsClose):
+                    await auth.close()
             except Exception:  # the others must be closed as well
                 log.exception("close_failed", server=name)
 
 
 def url_of(source: Any) -> str:
     """Where a server is, as the settings of its source say; empty where they do not."""
-    return str(getattr(source, "url", None) or getattr(source, "base_url", None) or "")
+    url = source.url if isinstance(source, HasUrl) else None
+    return str(url or (source.base_url if isinstance(source, HasBaseUrl) else None) or "")
 
 
 def _all(auths: list[httpx2.Auth]) -> httpx2.Auth:

@@ -12,6 +12,7 @@ import anyio
 from doorward.catalog.recovery import turn
 from doorward.config.config import module_name
 from doorward.host.logs import log
+from doorward.model.abilities import TellsChanges
 from doorward.model.errors import ConfigError, DoorwardError, StateError
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class Upkeep:
                     continue
                 await self._compile_lost(patient=pause < PAUSE)
             except (StateError, ConfigError, OSError) as error:
-                log.warning("catalog_not_made_anew", why=str(error), hint=getattr(error, "hint", None))
+                log.warning("catalog_not_made_anew", why=str(error), hint=error.hint if isinstance(error, DoorwardError) else None)
             pause = min(2 * pause, MOST_PAUSE)
 
     async def _compile_lost(self, *, patient: bool) -> None:
@@ -175,6 +176,7 @@ class Upkeep:
     def _tells_changes(self, name: str) -> bool:
         """Whether the source needs no asking. One that cannot be had is asked, and that tells what is wrong."""
         try:
-            return bool(getattr(self._servers.source(module_name(name)), "tells_changes", False))
+            source = self._servers.source(module_name(name))
         except DoorwardError:
             return False
+        return isinstance(source, TellsChanges) and source.tells_changes

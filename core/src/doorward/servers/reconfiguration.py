@@ -39,7 +39,7 @@ class Reconfiguration:
         try:
             loaded = await anyio.to_thread.run_sync(reloaded, self._loaded)
         except (DoorwardError, OSError) as error:
-            self._refuse(str(error), getattr(error, "hint", None))
+            self._refuse(str(error), error.hint if isinstance(error, DoorwardError) else None)
             return []
         if keys := sorted(key for key in {*loaded.rest, *self._loaded.rest} if loaded.rest.get(key) != self._loaded.rest.get(key)):
             self._refuse(f"{', '.join(keys)}: read at the start only", "Restart to use what has changed.")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import asdict, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import anyio
 
@@ -24,7 +24,7 @@ from doorward.config.settings import ServerSettings
 from doorward.data.clean_text import clean_compile
 from doorward.data.json_writing import digest
 from doorward.host.logs import log
-from doorward.model.drivers import Source
+from doorward.model.drivers import Auth, Source
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, ServerError, StateError, UnknownName
 from doorward.model.names import some
 from doorward.model.types import LOCAL, Compiled, Function
@@ -138,7 +138,7 @@ class Servers:
     def offered(self, module: str, name: str) -> Function | None:
         """The function of this name or id that every server of the source has, if this server's configuration leaves it."""
         server = self.configured[self.modules[module]]
-        for function in cast("Sequence[Function]", getattr(self._makers.driver(server), "offers", ())):
+        for function in self._makers.offers(server):
             if name in (function.name, function.id) and wanted(function, server.settings):
                 return replace(function, server=module)
         return None
@@ -146,18 +146,14 @@ class Servers:
     def cwd(self, module: str, principal: str) -> str:
         """The folder in which a server's process works, if its source's settings name one (`cwd`)."""
         server = self.configured[self.modules[module]]
-        try:
-            cwd = getattr(self._makers.settings(server, principal if server.settings.per_principal else LOCAL), "cwd", None)
-        except ConfigError:  # a call will tell
-            return ""
-        return str(self._loaded.folder / Path(cwd).expanduser()) if cwd else ""
+        return self._makers.cwd(server, principal if server.settings.per_principal else LOCAL)
 
     def settings(self, name: str, principal: str = LOCAL) -> list[Any]:
         """The validated settings that a server has (its source's, its auth's), for `doctor`. Raises: ConfigError, PluginError."""
         server = self.configured[name]
         return [self._makers.settings(server, principal), *(settings for _, settings in self._auths.drivers(server, principal))]
 
-    def auths_of(self, name: str, principal: str = LOCAL) -> list[Any]:
+    def auths_of(self, name: str, principal: str = LOCAL) -> list[Auth]:
         """New auths of a server, by its name or its module's, for its logins. Never empty.
 
         Raises: UnknownName; ConfigError if it has none, or cannot be used; PluginError.

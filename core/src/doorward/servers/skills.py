@@ -157,7 +157,6 @@ async def _download(url: str, file: Path) -> None:
                         why = f"the guide {shown} is larger than {MOST // 2**10} KiB"
                         raise ServerError(why, hint="Shorten it: agents read all of it.")
     except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL) as error:
-        answered = getattr(error, "response", None)
-        why = type(error).__name__ if answered is None else status(answered.status_code)
+        why = status(error.response.status_code) if isinstance(error, httpx2.HTTPStatusError) else type(error).__name__
         raise ServerError(f"the guide {shown} cannot be had: {why}", hint="Check `skills` of the server.") from None
     files.write(file, content, private=True, follow=False)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from doorward.access.principals import Principals
 from doorward.catalog.catalog import Catalog
 from doorward.config.config import Loaded, Server, module_name, validate
 from doorward.config.settings import ServerSettings
+from doorward.model.abilities import HasWorkingFolder, OffersFunctions
 from doorward.model.contexts import ServerContext
 from doorward.model.drivers import Source
-from doorward.model.types import LOCAL
+from doorward.model.errors import ConfigError
+from doorward.model.types import LOCAL, Function
 from doorward.plugins.manager import Plugins
 from doorward.secrets.scrubber import answers_of
 from doorward.servers import auth_suggestions
@@ -29,9 +32,14 @@ class SourceMaker:
         self._auths, self._catalog, self._state = auths, catalog, state
         self._options: dict[str, Any] = {}
 
-    def driver(self, server: Server) -> Any:
+    def driver(self, server: Server) -> type[Source]:
         """The driver class. Raises: PluginError."""
         return self._plugins.driver("source", server.settings.source)
+
+    def offers(self, server: Server) -> Sequence[Function]:
+        """What every server of the source has besides what a compile finds. Raises: PluginError."""
+        driver: object = self.driver(server)
+        return driver.offers if isinstance(driver, OffersFunctions) else ()
 
     def settings(self, server: Server, principal: str = LOCAL) -> Any:
         """The settings of a server's source. Raises: ConfigError, PluginError."""
@@ -43,6 +51,14 @@ class SourceMaker:
         if principal == LOCAL:
             self._options[server.name] = found
         return found
+
+    def cwd(self, server: Server, principal: str) -> str:
+        """See `Servers.cwd`."""
+        with suppress(ConfigError):  # a call will tell
+            settings = self.settings(server, principal)
+            if isinstance(settings, HasWorkingFolder) and settings.cwd:
+                return str(self._loaded.folder / Path(settings.cwd).expanduser())
+        return ""
 
     def forget(self, name: str) -> None:
         """Validate the settings of a server anew: they are others."""
@@ -66,4 +82,4 @@ class SourceMaker:
             lambda: auth_suggestions.hint(server, self._catalog.report(module)),
             lambda definition: self._catalog.definition(module, definition),
         )
-        return cast("Source", self.driver(server)(context))
+        return self.driver(server)(context)

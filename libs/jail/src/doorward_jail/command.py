@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 from doorward.cli.common import Project, common, described, plain, print_json, say, table
+from doorward.model.abilities import SupportsBuild, SupportsMachineCheck
+from doorward.model.drivers import Executor
 from doorward.model.errors import DoorwardError, ExecutorError, UnknownName
 
 if TYPE_CHECKING:
@@ -58,8 +60,10 @@ async def _build(project: Project, name: str | None) -> int:
     made: dict[str, str] = {}
     async with project.gateway(ready=False) as gate:
         for each in _chosen(gate, name):
-            build = getattr(_get(gate, each), "build", None)
-            made[each] = await build(lambda line: say(line, err=True)) if build else "has nothing to build"
+            executor = _get(gate, each)
+            made[each] = "has nothing to build"
+            if isinstance(executor, SupportsBuild):
+                made[each] = await executor.build(lambda line: say(line, err=True))
             if not project.json:
                 say(f"{each}: {made[each]}")
     if project.json:
@@ -99,10 +103,9 @@ def _show(about: dict[str, Any]) -> None:
         say(f"{marks[False]} {plain(broken['message'])}" + (f"\n    {plain(broken['hint'])}" if "hint" in broken else ""), clean=False)
 
 
-async def uses(executor: Any) -> list[str]:
+async def uses(executor: Executor) -> list[str]:
     """What an executor says that it uses on this machine; nothing, if it says nothing. Raises: DoorwardError."""
-    check = getattr(executor, "check", None)
-    return list(await check()) if check else []
+    return list(await executor.check()) if isinstance(executor, SupportsMachineCheck) else []
 
 
 def _chosen(gate: Gateway, name: str | None) -> list[str]:
@@ -112,7 +115,7 @@ def _chosen(gate: Gateway, name: str | None) -> list[str]:
     return chosen
 
 
-def _get(gate: Gateway, name: str) -> Any:
+def _get(gate: Gateway, name: str) -> Executor:
     """An executor that is installed, configured or not."""
     if name not in gate.executors.names and not gate.plugins.index.named("executor", name):
         known = ", ".join(entry.name for entry in gate.plugins.index.of("executor")) or "none"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 from doorward.model.contexts import PluginContext
 from doorward.model.drivers import Capabilities
@@ -30,18 +30,22 @@ class JailSettings(Settings):
     preload: list[str] = Field([], description="Modules that are loaded ahead, for all runs at once")
 
 
-class JailExecutor:
+SettingsT = TypeVar("SettingsT", bound=JailSettings)
+
+
+class JailExecutor(Generic[SettingsT]):
     """An executor that says how a Python is started in isolation (`start`), and has the rest from here.
 
     A jail is one such Python. Its first process, the zygote, runs no code of an agent's: it starts one process for each run
-    or session, with walls of its own around it (see `doorward_jail.inside.walls`), and ends it afterwards.
+    or session, with walls of its own around it (see `doorward_jail.inside.walls`), and ends it afterwards. One with settings of its
+    own is a `JailExecutor[MySettings]`.
     """
 
     Settings: ClassVar[type[Settings]] = JailSettings
 
-    def __init__(self, context: PluginContext) -> None:
+    def __init__(self, context: PluginContext[SettingsT]) -> None:
         self.context = context
-        self.settings: Any = context.settings
+        self.settings = context.settings
         self.slots, self.wait = self.settings.most, self.settings.wait
         self._pool: Pool | None = None
 

@@ -158,7 +158,7 @@ class Jail(asyncio.Protocol):
 
     def holds(self, limits: Limits) -> bool:
         """Whether it was made for these limits, as far as they are its walls'."""
-        return (limits.memory, limits.processes) == (self.limits.memory, self.limits.processes)
+        return (limits.memory_bytes, limits.processes) == (self.limits.memory_bytes, self.limits.processes)
 
     def unused(self) -> float:
         """Seconds in which it has had no sandbox; negative if it has one."""

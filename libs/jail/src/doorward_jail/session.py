@@ -53,11 +53,11 @@ class JailSandbox:
     async def run(self, program: Program, door: Door) -> Ended:
         """See `doorward.Sandbox.run`."""
         line, loop = self._line, asyncio.get_running_loop()
-        self._door, self._done, self._room = door, loop.create_future(), _FLOOD * self._limits.output
+        self._door, self._done, self._room = door, loop.create_future(), _FLOOD * self._limits.output_bytes
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a character may come in two pieces
         line.heard, line.print = self._heard, self._print
         self._left_to_ask = self._limits.questions  # refused calls among them: they cost the host time as well
-        line.begin(self._limits.result + 2**20)
+        line.begin(self._limits.result_bytes + 2**20)
         try:
             message, blob = _run(program, door)
             line.send(message, blob)
@@ -151,7 +151,9 @@ class JailSandbox:
         self._untouched = False
         self._room -= len(data)
         if self._room < 0:
-            self._line.break_off(f"the program printed more than {_FLOOD} times the limit of {self._limits.output} bytes", "Print less.")
+            self._line.break_off(
+                f"the program printed more than {_FLOOD} times the limit of {self._limits.output_bytes} bytes", "Print less."
+            )
         else:
             self._door.print(self._decoder.decode(data))
 
@@ -169,7 +171,7 @@ class JailSandbox:
                 return Ended(error=failure)
             case {"bytes": int(size)}:
                 hint = "Filter or aggregate in the program, or write a file into ./out."
-                raise LimitExceeded(f"the value has {size} bytes, more than {self._limits.result}", hint=hint)
+                raise LimitExceeded(f"the value has {size} bytes, more than {self._limits.result_bytes}", hint=hint)
             case _:
                 return Ended(value=done.get("value"))
 
@@ -221,7 +223,7 @@ def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
         "given": given,
         "mentioned": mentioned,
         "files": files,
-        "most": program.limits.result,
+        "most": program.limits.result_bytes,
     }
     return {"run": about}, blob
 
@@ -284,7 +286,9 @@ def _text(value: Any, most: int) -> str:
 
 
 def _too_much_memory(limits: Limits) -> LimitExceeded:
-    return LimitExceeded(f"the program needed more memory than its limit of {limits.memory // 2**20} MiB", hint="Work on smaller pieces.")
+    return LimitExceeded(
+        f"the program needed more memory than its limit of {limits.memory_bytes // 2**20} MiB", hint="Work on smaller pieces."
+    )
 
 
 def _deaf(*args: object) -> None:

@@ -30,7 +30,7 @@ result = taken
 
 @contextlib.contextmanager
 def memory(token: str, limits: Limits) -> Iterator[Trial]:
-    mib = limits.memory // 2**20
+    mib = limits.memory_bytes // 2**20
 
     def judge(value: Any, error: Any) -> str:
         return f"a program took {value} MiB, and its limit is {mib} MiB" if error is None else ""

@@ -180,7 +180,7 @@ class ExecutorConformance:
     async def test_memory_is_limited(self, host: Any) -> None:
         """A program that takes all memory ends itself and nothing else."""
         with pytest.raises(LimitExceeded, match="the program needed more memory than its limit of 64 MiB"):
-            await self.run(host, "x = [0] * 10\nwhile True:\n    x = x + x", limits=Limits(memory=64 * 2**20))
+            await self.run(host, "x = [0] * 10\nwhile True:\n    x = x + x", limits=Limits(memory_bytes=64 * 2**20))
 
     @pytest.mark.anyio
     async def test_calls_are_made_at_the_same_time(self, host: Any) -> None:
@@ -217,7 +217,7 @@ class ExecutorConformance:
         """What goes beyond the limit is dropped, not what stood before it; the program ends as it would have."""
         door = Door()
         door.room = 1000
-        ended, _ = await self.run(host, "for i in range(3000): print(i)\n5", door=door, limits=Limits(output=1000))
+        ended, _ = await self.run(host, "for i in range(3000): print(i)\n5", door=door, limits=Limits(output_bytes=1000))
         assert ended.value == 5
         assert door.printed.startswith("".join(f"{i}\n" for i in range(250)))
 

@@ -43,7 +43,7 @@ class Weather:
     Settings = WeatherSettings
     compiles = 0
 
-    def __init__(self, server: ServerContext) -> None:
+    def __init__(self, server: ServerContext[WeatherSettings]) -> None:
         self.name, self.settings = server.name, server.settings
         self.asleep, self.awake = asyncio.Event(), asyncio.Event()
 

@@ -60,7 +60,7 @@ class AuditLog:
 
     _file: int | None = None
 
-    def __init__(self, context: PluginContext) -> None:
+    def __init__(self, context: PluginContext[AuditSettings]) -> None:
         self._settings = context.settings
         self._path = (context.settings.path or context.state / "doorward.audit.jsonl").expanduser()
         self._lock = threading.Lock()
@@ -96,7 +96,7 @@ class AuditLog:
             error=f"{outcome.error.kind}:{outcome.error.type}"[:LONGEST] if outcome.error else "",
             executor=outcome.executor,
             calls=sum(call.get("count", 1) for call in outcome.calls),
-            value_bytes=(outcome.truncated or {}).get("bytes") or len(_canonical(outcome.value)),
+            value_bytes=outcome.truncated["bytes"] if outcome.truncated else len(_canonical(outcome.value)),
             printed_bytes=len(outcome.printed.encode(errors="replace")),
         )
 

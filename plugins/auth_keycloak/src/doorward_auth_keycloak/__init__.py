@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from doorward_auth_oauth2 import OAuth2
@@ -20,5 +19,5 @@ class Keycloak(OAuth2):
 
     Settings = KeycloakSettings
 
-    def __init__(self, context: PluginContext) -> None:
-        super().__init__(replace(context, settings=context.settings.oauth2))
+    def __init__(self, context: PluginContext[KeycloakSettings]) -> None:
+        super().__init__(context.with_settings(context.settings.oauth2))

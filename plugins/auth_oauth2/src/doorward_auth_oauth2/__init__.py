@@ -31,7 +31,7 @@ class OAuth2:
 
     Settings: ClassVar[type[Settings]] = OAuth2Settings
 
-    def __init__(self, context: PluginContext) -> None:
+    def __init__(self, context: PluginContext[OAuth2Settings]) -> None:
         self._context = context
 
     def create_auth(self) -> httpx2.Auth:

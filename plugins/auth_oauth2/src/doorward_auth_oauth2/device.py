@@ -14,6 +14,7 @@ from doorward import ConfigError, Person, PluginContext, ServerError
 from doorward_auth_oauth2 import grants
 from doorward_auth_oauth2.discovery import Found
 from doorward_auth_oauth2.kept import Login, life
+from doorward_auth_oauth2.settings import OAuth2Settings
 from doorward_auth_oauth2.wire import Refused, Wire
 
 INTERVAL = 5.0
@@ -24,7 +25,7 @@ PATIENCE = 900.0
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 
 
-async def authorize(context: PluginContext, found: Found, person: Person, wire: Wire) -> Login:
+async def authorize(context: PluginContext[OAuth2Settings], found: Found, person: Person, wire: Wire) -> Login:
     """Tokens of the person, once they have entered the code. Raises: ConfigError, LoginRefused, ServerError."""
     settings, endpoint = context.settings, found.provider.device_authorization_endpoint
     grants.require_named(settings, context.url, found)
@@ -43,7 +44,7 @@ async def authorize(context: PluginContext, found: Found, person: Person, wire: 
     return Login({"scope": " ".join(found.scopes)} | tokens, found.named, found.protected)
 
 
-async def _wait(context: PluginContext, found: Found, told: dict[str, Any], wire: Wire) -> dict[str, Any]:
+async def _wait(context: PluginContext[OAuth2Settings], found: Found, told: dict[str, Any], wire: Wire) -> dict[str, Any]:
     fields = {"grant_type": GRANT, "device_code": told["device_code"]}
     interval, ends = told["interval"], time.monotonic() + min(life(told.get("expires_in")) or PATIENCE, PATIENCE)
     while time.monotonic() + interval < ends:

@@ -40,7 +40,7 @@ class Found:
         self.protected: dict[str, Any] = resource.model_dump(mode="json", include={"resource", "authorization_servers"}) if resource else {}
 
 
-async def discover(context: PluginContext, wire: Wire) -> Found:
+async def discover(context: PluginContext[OAuth2Settings], wire: Wire) -> Found:
     """Ask the server, then the provider. Raises: ServerError, ConfigError."""
     settings, url = context.settings, context.url
     if settings.token_url:

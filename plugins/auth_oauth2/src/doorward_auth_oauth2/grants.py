@@ -27,7 +27,7 @@ LIFE, SKEW = 300, 60
 """Seconds for which an assertion holds, from now and back: the clocks of two machines differ."""
 
 
-async def grant(context: PluginContext, wire: Wire, subject: str = "") -> Login:
+async def grant(context: PluginContext[OAuth2Settings], wire: Wire, subject: str = "") -> Login:
     """Tokens that Doorward gets by itself, by whatever the flow has for that. `subject` is the token that is exchanged.
 
     Raises: ConfigError, LoginRefused, ServerError.
@@ -39,8 +39,10 @@ async def grant(context: PluginContext, wire: Wire, subject: str = "") -> Login:
     require_named(settings, context.url, found)
     fields: dict[str, Any] = {"scope": " ".join(found.scopes)}
     if settings.flow == "password":
+        assert settings.username is not None and settings.password is not None  # noqa: PT018 (the settings ask for both)
         fields |= {"grant_type": "password", "username": await settings.username.get(), "password": await settings.password.get()}
     elif settings.flow == "refresh_token":
+        assert settings.refresh_token is not None  # the settings ask for it
         # What the server asks for may be more than was granted with it (RFC 6749 section 6).
         fields = {"grant_type": "refresh_token", "refresh_token": await settings.refresh_token.get(), "scope": " ".join(settings.scopes)}
     elif settings.flow == "jwt_bearer":

@@ -10,10 +10,11 @@ from mcp.shared.auth import AuthorizationCodeResult
 from doorward_auth_oauth2 import device, discovery, flows, grants
 from doorward_auth_oauth2.kept import Login
 from doorward_auth_oauth2.redirect import Redirect
+from doorward_auth_oauth2.settings import OAuth2Settings
 from doorward_auth_oauth2.wire import Wire
 
 
-async def log_in(context: PluginContext, before: Login | None, person: Person) -> Login:
+async def log_in(context: PluginContext[OAuth2Settings], before: Login | None, person: Person) -> Login:
     """Log a person in; `before` is their login of before, if there is one.
 
     Raises: ConfigError, ServerError.
@@ -29,7 +30,7 @@ async def log_in(context: PluginContext, before: Login | None, person: Person) -
         return await _in_a_browser(context, found, person, wire)
 
 
-async def _in_a_browser(context: PluginContext, found: discovery.Found, person: Person, wire: Wire) -> Login:
+async def _in_a_browser(context: PluginContext[OAuth2Settings], found: discovery.Found, person: Person, wire: Wire) -> Login:
     settings, url = context.settings, context.url
     async with Redirect(settings.redirect_port) as redirect:
 
@@ -51,7 +52,7 @@ async def _in_a_browser(context: PluginContext, found: discovery.Found, person: 
         return await flows.authorize(settings, url, found, redirect.uri, visit, answer, wire)
 
 
-async def log_out(context: PluginContext, login: Login) -> bool:
+async def log_out(context: PluginContext[OAuth2Settings], login: Login) -> bool:
     """Have the provider forget a login. Returns: whether it can. Raises: ServerError."""
     login.conceal(context.conceal)
     async with Wire(context.conceal, context.settings.urls(context.url)) as wire:

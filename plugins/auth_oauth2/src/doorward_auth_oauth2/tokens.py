@@ -13,7 +13,7 @@ from doorward import LOCAL, ConfigError, LoginRefused, PluginContext, ServerErro
 from doorward_auth_kit import Backoff, Fetched, Home, Renewal, due
 
 from doorward_auth_oauth2.kept import Login, Store
-from doorward_auth_oauth2.settings import PEOPLE
+from doorward_auth_oauth2.settings import PEOPLE, OAuth2Settings
 from doorward_auth_oauth2.wire import Wire
 
 
@@ -33,7 +33,7 @@ class _Held(Renewal[Login]):
 class Bearer(Fetched[Login]):
     """Puts the token into each request (RFC 6750 section 2.1). It is a person's, got by a login, or one that is got here."""
 
-    def __init__(self, context: PluginContext, store: Store, advice: str) -> None:
+    def __init__(self, context: PluginContext[OAuth2Settings], store: Store, advice: str) -> None:
         self._context, self._store, self._settings = context, store, context.settings
         self._person = self._settings.flow in PEOPLE
         self._keeps = self._person or self._settings.flow == "refresh_token" or context.vault.encrypted

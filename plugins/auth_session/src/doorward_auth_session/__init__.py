@@ -20,7 +20,7 @@ class Session:
 
     Settings = SessionSettings
 
-    def __init__(self, context: PluginContext) -> None:
+    def __init__(self, context: PluginContext[SessionSettings]) -> None:
         self._context = context
         self._made: Keeper | None = None
 

@@ -17,6 +17,8 @@ from doorward_auth_session.places import Places
 if TYPE_CHECKING:
     from doorward import PluginContext
 
+    from doorward_auth_session.settings import SessionSettings
+
 GOODBYE = 5.0
 """Seconds that a logout may take."""
 
@@ -24,7 +26,7 @@ GOODBYE = 5.0
 class Keeper(Fetched[Opened]):
     """Keeps one session for all requests; opens another one when it ends or is refused, once a request."""
 
-    def __init__(self, context: PluginContext) -> None:
+    def __init__(self, context: PluginContext[SessionSettings]) -> None:
         self._context, self._places = context, Places(context)
         self._backoff = Backoff(context.name)
         self._sessions = Renewal[Opened](self._open)

@@ -36,7 +36,7 @@ async def fields(settings: SessionSettings) -> dict[str, Any]:
 class Login:
     """One login by these `fields`."""
 
-    def __init__(self, context: PluginContext, places: Places, fields: dict[str, Any]) -> None:
+    def __init__(self, context: PluginContext[SessionSettings], places: Places, fields: dict[str, Any]) -> None:
         self._context, self._settings, self._places, self._fields = context, context.settings, places, fields
 
     @property

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from doorward import PluginContext
 
     from doorward_auth_session.places import Places
+    from doorward_auth_session.settings import SessionSettings
 
 DOUBT = 30.0
 """Seconds for which a session is not replaced that was refused as soon as it was there: the next one would fare no better."""
@@ -22,7 +23,7 @@ DOUBT = 30.0
 class Opened:
     """`got` and `ends` are in seconds since the epoch; `token` is empty where cookies are the session."""
 
-    def __init__(self, context: PluginContext, places: Places) -> None:
+    def __init__(self, context: PluginContext[SessionSettings], places: Places) -> None:
         self._context, self._settings, self._places = context, context.settings, places
         self.got = time.time()
         self.ends = self.got + self._settings.expires_seconds

@@ -6,6 +6,8 @@ import httpx2
 from doorward import ConfigError, PluginContext
 from doorward_auth_kit import Home, parsed
 
+from doorward_auth_session.settings import SessionSettings
+
 REDIRECTS = (301, 302, 303, 307, 308)
 
 
@@ -15,7 +17,7 @@ class Places:
     Raises: ConfigError if one is neither https nor on loopback; if the page or the logout is neither at the server nor at the login.
     """
 
-    def __init__(self, context: PluginContext) -> None:
+    def __init__(self, context: PluginContext[SessionSettings]) -> None:
         settings, name = context.settings, context.name
         self.home = Home(name, context.url, context.origins)
         self.server = parsed(context.url)

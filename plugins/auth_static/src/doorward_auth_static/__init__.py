@@ -42,7 +42,7 @@ class StaticAuth:
 
     Settings = StaticSettings
 
-    def __init__(self, context: PluginContext) -> None:
+    def __init__(self, context: PluginContext[StaticSettings]) -> None:
         self._context, self._settings = context, context.settings
 
     def create_auth(self) -> httpx2.Auth:
@@ -63,7 +63,7 @@ class JwtAuth:
 
     Settings = JwtSettings
 
-    def __init__(self, context: PluginContext, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, context: PluginContext[JwtSettings], *, clock: Callable[[], float] = time.time) -> None:
         self._context, self._settings, self._clock = context, context.settings, clock
         self._token = ""
         self._ends: float | None = None
@@ -116,7 +116,7 @@ class BasicAuth:
 
     Settings = BasicSettings
 
-    def __init__(self, context: PluginContext) -> None:
+    def __init__(self, context: PluginContext[BasicSettings]) -> None:
         self._context, self._settings = context, context.settings
 
     def create_auth(self) -> httpx2.Auth:
@@ -154,7 +154,7 @@ class ApiKeyAuth:
 
     Settings = ApiKeySettings
 
-    def __init__(self, context: PluginContext) -> None:
+    def __init__(self, context: PluginContext[ApiKeySettings]) -> None:
         self._context, self._settings = context, context.settings
 
     def create_auth(self) -> httpx2.Auth:

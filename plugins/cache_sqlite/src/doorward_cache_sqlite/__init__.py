@@ -50,7 +50,7 @@ class SqliteCache:
 
     Settings = SqliteSettings
 
-    def __init__(self, context: PluginContext, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, context: PluginContext[SqliteSettings], *, clock: Callable[[], float] = time.time) -> None:
         self._settings = context.settings
         self._path = (context.settings.path or context.state / "programs.db").expanduser()
         self._clock = clock

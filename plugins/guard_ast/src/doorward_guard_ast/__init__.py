@@ -64,7 +64,7 @@ class AstGuard:
 
     Settings = AstSettings
 
-    def __init__(self, context: PluginContext) -> None:
+    def __init__(self, context: PluginContext[AstSettings]) -> None:
         self._allow = frozenset(context.settings.allow)
         self._refuse = frozenset(context.settings.refuse)
 
@@ -167,7 +167,7 @@ class _Names:
 
 def _too_large(program: Program) -> Finding | None:
     """The size is looked at before anything else, in bytes of UTF-8."""
-    size, most = len(program.code.encode(errors="surrogatepass")), program.limits.code
+    size, most = len(program.code.encode(errors="surrogatepass")), program.limits.code_bytes
     return (
         Finding(f"the code has {size:,} bytes; {most:,} are allowed", instead="pass data in `params`, not in the code")
         if size > most

@@ -9,6 +9,7 @@ from typing import Any
 import mcp_types as t
 from doorward.config.config import module_name
 from doorward.data.quoting import indented, told
+from doorward.describe.outcome_schema import outcome_names
 from doorward.describe.outcome_text import as_dict, as_text
 from doorward.gateway import Gateway
 from doorward.model.errors import DoorwardError, InvalidArguments
@@ -35,8 +36,7 @@ _STRING, _OBJECT = {"type": "string"}, {"type": "object"}
 _NAMES = {"type": "array", "items": _STRING}
 _FOUND = _object("function", function=_STRING, summary=_STRING)
 _CARD = _object("function", function=_STRING, text=_STRING, error=_STRING)
-_OUTCOME = _object("ok", ok={"type": "boolean"}, value={}, printed=_STRING, error=_OBJECT, cache_id=_STRING, next=_STRING)
-"""Few words for what stands in every client's context: an answer has more (docs/mcp.md)."""
+_OUTCOME = outcome_names()
 
 _TIMEOUT = {"type": "number", "description": "Seconds"}
 _READS = t.ToolAnnotations(read_only_hint=True, open_world_hint=False)

@@ -25,9 +25,9 @@ class MCP:
     tells_changes = True
     offers: Sequence[Function] = offers.FUNCTIONS
 
-    def __init__(self, server: ServerContext) -> None:
+    def __init__(self, server: ServerContext[MCPSettings]) -> None:
         self._server = server
-        self._settings: MCPSettings = server.settings
+        self._settings = server.settings
         self._upstream = Upstream(server)
         self._known: tuple[Listing, dict[str, Mapping[str, Any]]] | None = None
         self._digests: dict[str, str] = {}

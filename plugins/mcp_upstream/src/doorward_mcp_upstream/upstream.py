@@ -52,9 +52,9 @@ class Upstream:
     network cancels that task, which must not be a caller's.
     """
 
-    def __init__(self, context: ServerContext) -> None:
+    def __init__(self, context: ServerContext[MCPSettings]) -> None:
         self._context = replace(context, auth=functools.cache(context.auth))
-        self._settings: MCPSettings = context.settings
+        self._settings = context.settings
         self._flights = Flights()
         self._breaker = Breaker()
         self._log = StderrLog(context.state / "stderr.log", context.scrub)

@@ -96,9 +96,9 @@ class OpenAPI:
 
     Settings: ClassVar[type[Settings]] = OpenAPISettings
 
-    def __init__(self, server: ServerContext) -> None:
+    def __init__(self, server: ServerContext[OpenAPISettings]) -> None:
         self._server = server
-        self._settings: OpenAPISettings = server.settings
+        self._settings = server.settings
         self._read: Read | None = None
         self._vouching = anyio.Lock()
         self._opened: Client | None = None

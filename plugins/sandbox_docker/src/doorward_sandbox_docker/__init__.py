@@ -25,13 +25,12 @@ if TYPE_CHECKING:
     from doorward_sandbox_docker.container import Container
 
 
-class DockerExecutor(JailExecutor):
+class DockerExecutor(JailExecutor[DockerSettings]):
     """Opens sandboxes in containers, which are started ahead."""
 
     Settings = DockerSettings
-    settings: DockerSettings
 
-    def __init__(self, context: PluginContext) -> None:
+    def __init__(self, context: PluginContext[DockerSettings]) -> None:
         from doorward_sandbox_docker.engine import Engine
         from doorward_sandbox_docker.image import named
 
@@ -56,6 +55,7 @@ class DockerExecutor(JailExecutor):
             sessions=True,
             network=network,
             files=True,
+            one_process=not self._held,
             limits={
                 "time": "host",
                 "memory": "cgroup of the container" if self._held else "rlimit (address space)",
@@ -86,7 +86,7 @@ class DockerExecutor(JailExecutor):
         config: dict[str, Any] = {"network": self.settings.network != "none", "fresh": self.settings.mode == "warm"}
         self._held = container.held
         if not self._held:  # then one process with so much address space is what can be held
-            config |= {"memory": limits.memory, "one_process": True}
+            config |= {"memory": limits.memory_bytes, "one_process": True}
             log.warning("engine_holds_no_limits", effect="memory is held by rlimits, and a program starts no process")
         return Isolated(
             socket=container.socket,
@@ -94,7 +94,7 @@ class DockerExecutor(JailExecutor):
             said=container.said,
             unwrap=container.unwrap,
             account=lambda pid: account,
-            loaded=lambda: container.hold(limits.memory),
+            loaded=lambda: container.hold(limits.memory_bytes),
             config=config,
         )
 

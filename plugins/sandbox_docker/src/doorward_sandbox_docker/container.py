@@ -39,7 +39,7 @@ def options(settings: DockerSettings, command: Sequence[str], limits: Limits, pr
     `profile` is the seccomp profile: JSON, for Podman the path of a file. Nothing of the host is mounted, nothing can be written but
     memory that the container's limit counts, and no right is left that could be used against the kernel.
     """
-    memory = limits.memory + _BASE + (_PACKAGES if settings.preload else 0)
+    memory = limits.memory_bytes + _BASE + (_PACKAGES if settings.preload else 0)
     scratch = f"rw,noexec,nosuid,nodev,size={int(settings.scratch)},mode=1777"
     if not podman:  # Podman 4 refuses these; the tmpfs that each sandbox gets has them in any case
         uid, _, gid = settings.user.partition(":")

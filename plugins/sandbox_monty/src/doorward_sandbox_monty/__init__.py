@@ -29,8 +29,8 @@ class MontyExecutor:
 
     Settings = MontySettings
 
-    def __init__(self, context: PluginContext) -> None:
-        self._settings: MontySettings = context.settings
+    def __init__(self, context: PluginContext[MontySettings]) -> None:
+        self._settings = context.settings
         self._workers: Workers | None = None
         self.slots, self.wait = self._settings.workers, self._settings.wait
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
+from typing import NamedTuple
 
 from doorward_sandbox_monty.modules import LIBRARY
 
@@ -16,17 +17,25 @@ _NOWHERE = {"input", "breakpoint"}
 """Builtin functions that no sandbox has."""
 
 
-def lacking(error: str, message: str) -> tuple[str, str] | None:
-    """What Monty lacks, and what to write instead; `None` if the program itself is wrong."""
+class Lack(NamedTuple):
+    """What Monty lacks, what to write instead, and the module that it is, if it is one."""
+
+    what: str
+    instead: str
+    module: str = ""
+
+
+def lacking(error: str, message: str) -> Lack | None:
+    """What Monty lacks; `None` if the program itself is wrong."""
     if error == "NotImplementedError" and "monty" in message:
         instead = "Write it plainly: lists in place of generators, functions in place of subclasses."
-        return message.replace("The monty syntax parser", "monty"), instead
+        return Lack(message.replace("The monty syntax parser", "monty"), instead)
     if error == "ModuleNotFoundError" and (module := _NO_MODULE.search(message)):
-        return f"monty has no module {module[1]!r}", f"Modules of monty: {LIBRARY}."
+        return Lack(f"monty has no module {module[1]!r}", f"Modules of monty: {LIBRARY}.", module[1])
     if error == "NameError" and (name := _NO_NAME.search(message)) and hasattr(builtins, name[1]) and name[1] not in _NOWHERE:
-        return f"monty has no {name[1]!r}", _NUMBERS if name[1] == "bytearray" else "Write it without."
+        return Lack(f"monty has no {name[1]!r}", _NUMBERS if name[1] == "bytearray" else "Write it without.")
     if error == "TypeError" and _NO_BYTES.search(message):
-        return f"monty: {message}", _NUMBERS
+        return Lack(f"monty: {message}", _NUMBERS)
     if error == "AttributeError" and (method := _NO_METHOD.search(message)):
-        return f"monty has no int.{method[1]}", 'int(content.hex(), 16) and bytes.fromhex(f"{number:08x}") do the same.'
+        return Lack(f"monty has no int.{method[1]}", 'int(content.hex(), 16) and bytes.fromhex(f"{number:08x}") do the same.')
     return None

@@ -278,7 +278,7 @@ def _ended(error: monty.MontyError, code: str, limits: Limits, *, made: bool) ->
     message = message.rstrip(" ") if name == "ApiError" else message
     lacks = lacking(name, message)
     if lacks and not made:
-        raise Unsupported(lacks[0], hint=lacks[1], line=line)
+        raise Unsupported(lacks.what, hint=lacks.instead, line=line, module=lacks.module)
     if name == "ModuleNotFoundError" and lacks:
         message, lacks = f"{message}; monty has {LIBRARY}", None
     if not made and name == "PermissionError" and message.startswith(_NO_FILE):
@@ -291,7 +291,7 @@ def _ended(error: monty.MontyError, code: str, limits: Limits, *, made: bool) ->
         raise LimitExceeded(f"the program turned to its host more than {asked} times, far beyond its limit of {calls} calls", hint=hint)
     if name == "MemoryError" and "memory limit" in message:
         raise LimitExceeded(
-            f"the program needed more memory than its limit of {limits.memory // 2**20} MiB", hint="Work on smaller pieces."
+            f"the program needed more memory than its limit of {limits.memory_bytes // 2**20} MiB", hint="Work on smaller pieces."
         )
     shown = tuple(Frame(f.line, getattr(f, "function_name", "") or "<module>") for f in frames[-20:])
-    return Ended(error=Failure("program", name, message, line, shown, hint=lacks[1] if lacks else None))
+    return Ended(error=Failure("program", name, message, line, shown, hint=lacks.instead if lacks else None))

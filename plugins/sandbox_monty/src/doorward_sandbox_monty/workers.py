@@ -14,13 +14,16 @@ import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pydantic_monty as monty
 from doorward import Busy, ExecutorError, Limits, Watchdog
 
 from doorward_sandbox_monty.modules import Modules
+
+if TYPE_CHECKING:
+    from doorward_sandbox_monty import MontySettings
 
 _AFTER = 0.001
 """Seconds to let the answer out first."""
@@ -92,7 +95,7 @@ async def _leave(ahead: asyncio.Task[Worker]) -> None:
 class Workers:
     """The pool. Starts with the first program."""
 
-    def __init__(self, settings: Any) -> None:
+    def __init__(self, settings: MontySettings) -> None:
         self._settings = settings
         self._pool: monty.AsyncMonty | None = None
         self._starting = anyio.Lock()
@@ -126,7 +129,7 @@ class Workers:
                 limits={
                     # Of a session each run is bounded by its own deadline, of a single run the interpreter knows it too.
                     "max_feed_duration_secs": limits.max_timeout if session else limits.timeout,
-                    "max_memory": limits.memory,
+                    "max_memory": limits.memory_bytes,
                     "max_suspensions": 1_000_000_000 if session else limits.questions,
                 },
                 type_check=self._settings.type_check,

@@ -23,13 +23,12 @@ _ROOM = 1000
 """Sandboxes at once in one jail: what bounds them is core's pool."""
 
 
-class NsjailExecutor(JailExecutor):
+class NsjailExecutor(JailExecutor[NsjailSettings]):
     """Starts jails, each with a zygote that serves many sandboxes."""
 
     Settings = NsjailSettings
-    settings: NsjailSettings
 
-    def __init__(self, context: PluginContext) -> None:
+    def __init__(self, context: PluginContext[NsjailSettings]) -> None:
         super().__init__(context)
         self._ready: Prepared | None = None
         self._preparing = asyncio.Lock()
@@ -48,6 +47,7 @@ class NsjailExecutor(JailExecutor):
             packages=self.settings.packages or ((f"those of {self.settings.venv}",) if self.settings.venv else ()),
             sessions=True,
             files=True,
+            one_process=not held,
             limits={
                 "time": "host",
                 "memory": held or "rlimit (address space)",

@@ -109,10 +109,10 @@ def _settings(groups: dict[str, Path], version: int, limits: Limits, cpus: float
     memory, pids = groups["memory"], groups["pids"]
     settings = [(pids / "pids.max", str(limits.processes))]
     if version == 1:
-        settings.append((memory / "memory.limit_in_bytes", str(limits.memory)))
-        swap = (memory / "memory.memsw.limit_in_bytes", str(limits.memory))  # memory and swap together
+        settings.append((memory / "memory.limit_in_bytes", str(limits.memory_bytes)))
+        swap = (memory / "memory.memsw.limit_in_bytes", str(limits.memory_bytes))  # memory and swap together
     else:
-        settings += [(memory / "memory.max", str(limits.memory)), (memory / "memory.oom.group", "1")]
+        settings += [(memory / "memory.max", str(limits.memory_bytes)), (memory / "memory.oom.group", "1")]
         swap = (memory / "memory.swap.max", "0")
     if swap[0].exists():  # absent where the kernel does not count swap
         settings.append(swap)

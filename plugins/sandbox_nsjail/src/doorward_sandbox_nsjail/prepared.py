@@ -38,7 +38,7 @@ class Prepared:
         alone = isinstance(self.groups, str)
         return {
             "path": packages_inside(self.python),
-            "memory": limits.memory if alone else 0,
+            "memory": limits.memory_bytes if alone else 0,
             "one_process": alone,
             **({"uid": INSIDE, "gid": INSIDE} if os.geteuid() == 0 else {}),
             **({"env": {"LD_LIBRARY_PATH": str(self.python.library)}} if self.python.needs_path else {}),

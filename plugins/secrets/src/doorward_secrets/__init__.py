@@ -35,8 +35,8 @@ class Keyring:
 
     Settings = KeyringSettings
 
-    def __init__(self, context: PluginContext) -> None:
-        self._timeout: float = context.settings.timeout
+    def __init__(self, context: PluginContext[KeyringSettings]) -> None:
+        self._timeout = context.settings.timeout
         self._kept = Kept(context.settings.ttl, self._ask)
         self._waiting: dict[str, _Asking] = {}
 
@@ -99,8 +99,8 @@ class Command:
 
     Settings = CommandSettings
 
-    def __init__(self, context: PluginContext) -> None:
-        self._timeout: float = context.settings.timeout
+    def __init__(self, context: PluginContext[CommandSettings]) -> None:
+        self._timeout = context.settings.timeout
         self._kept = Kept(context.settings.ttl, self._run)
 
     @hookimpl

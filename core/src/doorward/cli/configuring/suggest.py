@@ -12,6 +12,7 @@ from doorward.cli.common import Project
 from doorward.cli.compile import compile_now
 from doorward.cli.configuring.servers import lines, put_server
 from doorward.config.config import module_name
+from doorward.model.errors import ServerError
 from doorward.model.types import Suggestion
 from doorward.servers import auth_suggestions
 
@@ -73,7 +74,8 @@ def compile_and_suggest(project: Project, name: str, table: Mapping[str, Any]) -
 
     def advise(gate: Gateway) -> Advice | None:
         report, error = gate.catalog.report(module_name(name)), gate.servers.broken.get(name)
-        suggestions = auth_suggestions.usable(getattr(error, "auth", ()) if error else report or (), gate.plugins)
+        found = error.auth if isinstance(error, ServerError) else () if error else report or ()
+        suggestions = auth_suggestions.usable(found, gate.plugins)
         if not suggestions:
             return None
         closed = None if error or report is None else report.closed

@@ -32,6 +32,7 @@ from pydantic import ValidationError
 from doorward_mcp_upstream.connections.flights import Flight, Flights
 from doorward_mcp_upstream.connections.listing import Listing
 from doorward_mcp_upstream.connections.repair import read_tools
+from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.connections.troubles import CODE, Refusal, Trouble, own_data, trouble_in
 from doorward_mcp_upstream.connections.wire import Watched, Wire
 
@@ -51,7 +52,7 @@ class Connection:
     """A session that its owner keeps open, and any task may use. `changed` is called when the server says that its tools
     are others now."""
 
-    def __init__(self, context: ServerContext, wire: Wire, flights: Flights, changed: Callable[[], None]) -> None:
+    def __init__(self, context: ServerContext[MCPSettings], wire: Wire, flights: Flights, changed: Callable[[], None]) -> None:
         self._settings = context.settings
         self._wire = wire
         self._flights = flights

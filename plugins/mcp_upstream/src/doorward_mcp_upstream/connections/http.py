@@ -41,11 +41,13 @@ _GOODBYE = 2.0
 
 
 @contextlib.asynccontextmanager
-async def streamable(context: ServerContext) -> AsyncIterator[Wire]:
+async def streamable(context: ServerContext[MCPSettings]) -> AsyncIterator[Wire]:
     """Streamable HTTP. Raises: DoorwardError of the credentials."""
+    url = context.settings.url
+    assert url is not None  # else the server is a process
     async with (
         Client(context) as client,
-        streamable_http_client(context.settings.url, http_client=client, max_sse_event_size=LONGEST) as (read, write),
+        streamable_http_client(url, http_client=client, max_sse_event_size=LONGEST) as (read, write),
     ):
         yield Wire(read, write, whole=client.large.whole)
 
@@ -54,8 +56,8 @@ class Client(httpx2.AsyncClient):
     """Carries requests to the configured place, with its headers and credentials. TLS is always verified. Redirects are
     followed by the SDK, within the origin only."""
 
-    def __init__(self, context: ServerContext) -> None:
-        settings: MCPSettings = context.settings
+    def __init__(self, context: ServerContext[MCPSettings]) -> None:
+        settings = context.settings
         super().__init__(
             headers={"User-Agent": "doorward-mcp-upstream/0.1.0"},
             auth=context.auth(),

@@ -15,6 +15,7 @@ from doorward_mcp_upstream.connections import http
 from doorward_mcp_upstream.connections.connection import Connection
 from doorward_mcp_upstream.connections.environment import NESTED
 from doorward_mcp_upstream.connections.flights import Flights
+from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.connections.sse import sse
 from doorward_mcp_upstream.connections.stderr import StderrLog
 from doorward_mcp_upstream.connections.stdio import stdio
@@ -27,7 +28,7 @@ _OURSELVES = "doorward"
 @contextlib.asynccontextmanager
 async def opened(
     transport: Literal["stdio", "http", "sse"],
-    context: ServerContext,
+    context: ServerContext[MCPSettings],
     log: StderrLog,
     flights: Flights,
     changed: Callable[[], None],
@@ -58,7 +59,7 @@ async def opened(
                 group.cancel_scope.cancel()
 
 
-def _refuse_nested(context: ServerContext) -> None:
+def _refuse_nested(context: ServerContext[MCPSettings]) -> None:
     """What Doorward started may start nothing further: it could be Doorward again, and so on without an end."""
     if os.environ.get(NESTED) and not context.settings.allow_self:
         raise Trouble(
@@ -68,7 +69,7 @@ def _refuse_nested(context: ServerContext) -> None:
         )
 
 
-def _refuse_ourselves(context: ServerContext, connection: Connection) -> None:
+def _refuse_ourselves(context: ServerContext[MCPSettings], connection: Connection) -> None:
     if connection.server.get("name") == _OURSELVES and not context.settings.allow_self:
         raise Trouble(
             "it is Doorward itself: a server that leads back to where one comes from",
@@ -77,7 +78,7 @@ def _refuse_ourselves(context: ServerContext, connection: Connection) -> None:
         )
 
 
-def explained(error: BaseException, context: ServerContext) -> Exception:
+def explained(error: BaseException, context: ServerContext[MCPSettings]) -> Exception:
     """What an error means that opening or keeping a session ended with: a Trouble, or a DoorwardError as it is."""
     found = root(error)
     if isinstance(found, (Trouble, DoorwardError)):
@@ -85,5 +86,5 @@ def explained(error: BaseException, context: ServerContext) -> Exception:
     if isinstance(found, httpx2.HTTPStatusError):
         return http.refused(context.name, found.response)
     if isinstance(found, httpx2.HTTPError):
-        return http.unreachable(found, context.settings.url)
+        return http.unreachable(found, context.settings.url or "")
     return Trouble(f"it cannot be reached: {type(found).__name__}: {' '.join(str(found).split())[:300]}", sent=False)

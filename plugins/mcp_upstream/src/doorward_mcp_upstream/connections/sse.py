@@ -20,6 +20,7 @@ from doorward import ServerContext
 from mcp.shared.message import SessionMessage
 
 from doorward_mcp_upstream.connections.http import Client, refused
+from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.connections.troubles import Trouble
 from doorward_mcp_upstream.connections.wire import LONGEST, Stream, Wire
 
@@ -29,12 +30,13 @@ _WAITING = 100
 
 
 @contextlib.asynccontextmanager
-async def sse(context: ServerContext) -> AsyncIterator[Wire]:
+async def sse(context: ServerContext[MCPSettings]) -> AsyncIterator[Wire]:
     """Open the stream of events.
 
     Raises: Trouble, perhaps within exception groups; DoorwardError of the credentials.
     """
     url, ended = context.settings.url, asyncio.Event()
+    assert url is not None  # else the server is a process
     async with Client(context) as client, client.stream("GET", url, headers=_EVENTS) as response:
         if response.status_code >= 400:
             raise refused(context.name, response)

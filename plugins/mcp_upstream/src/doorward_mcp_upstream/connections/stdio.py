@@ -42,12 +42,12 @@ _TAIL = re.compile(rb'"id"\s*:\s*(\d+)\s*\}\s*$')
 
 
 @contextlib.asynccontextmanager
-async def stdio(context: ServerContext, log: StderrLog) -> AsyncIterator[Wire]:
+async def stdio(context: ServerContext[MCPSettings], log: StderrLog) -> AsyncIterator[Wire]:
     """Start the server; end it, and everything that it started, at the end.
 
     Raises: Trouble if it cannot be started; MissingSecret.
     """
-    settings: MCPSettings = context.settings
+    settings = context.settings
     command, cwd = _command(context), _folder(context)
     env = await environment.of_child(settings.env, nested=not settings.allow_self)
     program = shutil.which(command[0], path=env.get("PATH"))
@@ -89,16 +89,16 @@ async def stdio(context: ServerContext, log: StderrLog) -> AsyncIterator[Wire]:
                 process._transport.close()  # type: ignore[attr-defined]  # a child of it may hold the pipes open
 
 
-def _command(context: ServerContext) -> list[str]:
+def _command(context: ServerContext[MCPSettings]) -> list[str]:
     """The command. A program that is given as a relative path lies below the configuration's folder."""
-    settings: MCPSettings = context.settings
+    settings = context.settings
     program, *rest = [*settings.command, *settings.args]
     if "/" in program or (os.sep != "/" and os.sep in program):
         program = str(context.folder / Path(program).expanduser())
     return [program, *rest]
 
 
-def _folder(context: ServerContext) -> Path:
+def _folder(context: ServerContext[MCPSettings]) -> Path:
     return context.folder / Path(context.settings.cwd or ".").expanduser()
 
 

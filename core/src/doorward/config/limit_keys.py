@@ -1,0 +1,26 @@
+"""The keys of `[limits]` that are limits of one run, from the dataclass `Limits`."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from pydantic import ByteSize, Field, PositiveFloat, PositiveInt
+
+from doorward.model.limits import Limits
+
+_SIZE = "_bytes"
+"""A size says its unit in its name. The key does not: there it is bytes, or text such as "512MiB"."""
+
+
+def _key(name: str, default: Any, meaning: str) -> tuple[Any, Any]:
+    if name.endswith(_SIZE):
+        return ByteSize, Field(ByteSize(default), description=meaning)
+    return PositiveInt if isinstance(default, int) else PositiveFloat, Field(default, description=meaning)
+
+
+KEYS = {limit.name: limit.name.removesuffix(_SIZE) for limit in fields(Limits)}
+"""What the configuration calls each limit."""
+
+FIELDS: dict[str, Any] = {KEYS[each.name]: _key(each.name, each.default, each.metadata["meaning"]) for each in fields(Limits)}
+"""The same as pydantic has it."""

@@ -1,0 +1,42 @@
+"""The JSON Schema of the answer of a run, from the dataclass that it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints, is_typeddict
+
+from doorward.model.types import Outcome
+
+_PLAIN = {str: "string", bool: "boolean", int: "integer", float: "number"}
+
+
+def outcome_schema() -> dict[str, Any]:
+    """What `outcome_text.as_dict` makes of an `Outcome`, in full: every field, and those of its parts, with their types."""
+    return {**_schema(Outcome), "required": ["ok", "ms"]}
+
+
+def outcome_names() -> dict[str, Any]:
+    """The same in few words, for the definition of a tool stands in every client's context: the names alone."""
+    return {"type": "object", "properties": {field.name: {} for field in fields(Outcome)}, "required": ["ok"]}
+
+
+def _schema(kind: Any) -> dict[str, Any]:
+    """The schema of a type. Empty fields of dataclasses are left out of an answer: none of them is required."""
+    if kind is Any:
+        return {}
+    if kind in _PLAIN:
+        return {"type": _PLAIN[kind]}
+    parts = [part for part in get_args(kind) if part is not NoneType]
+    if get_origin(kind) is Literal:
+        return {"enum": parts}
+    if isinstance(kind, UnionType):
+        return _schema(parts[0]) if len(parts) == 1 else {"anyOf": [*map(_schema, parts)]}
+    if get_origin(kind) is tuple:
+        return {"type": "array", "items": _schema(parts[0])}
+    if is_dataclass(kind) or is_typeddict(kind):
+        own = {name: _schema(part) for name, part in get_type_hints(kind).items()}
+        return {"type": "object", "properties": own} | ({"required": [*own]} if is_typeddict(kind) else {})
+    assert get_origin(kind) is Mapping, kind
+    return {"type": "object"}

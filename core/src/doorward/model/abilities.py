@@ -1,0 +1,152 @@
+"""What a driver, or its settings, may be able to do besides what its protocol asks for.
+
+Core asks with `isinstance`, so a driver that has the members has the ability. One that names the protocol as a base is checked by
+its author's type checker as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from doorward.model.interaction import Person
+    from doorward.model.settings import Settings
+    from doorward.model.types import Function
+
+
+@runtime_checkable
+class HasSettings(Protocol):
+    """A driver class, or a hook plugin, whose part of the configuration core validates with this model."""
+
+    Settings: type[Settings]
+
+
+# Of sources.
+
+
+@runtime_checkable
+class TellsChanges(Protocol):
+    """A source that calls `ServerContext.changed` itself, if this is true: one that has been compiled is not asked for its fingerprint
+    when a gateway starts."""
+
+    tells_changes: bool
+
+
+@runtime_checkable
+class OffersFunctions(Protocol):
+    """A source class whose servers each have these functions besides those that `compile` finds (`server` is filled in). They are
+    called like those, and neither listed nor found."""
+
+    offers: Sequence[Function]
+
+
+# Of the settings of sources.
+
+
+@runtime_checkable
+class HasUrl(Protocol):
+    """Settings that say where their server is. An auth sends its credentials there and nowhere else."""
+
+    url: str | None
+
+
+@runtime_checkable
+class HasBaseUrl(Protocol):
+    """The same, of an API whose paths stand in a document."""
+
+    base_url: str | None
+
+
+@runtime_checkable
+class HasOrigins(Protocol):
+    """Settings that name URLs of what else belongs to their server."""
+
+    origins: Sequence[str]
+
+
+@runtime_checkable
+class HasWorkingFolder(Protocol):
+    """Settings that may name the folder in which the process of their server works."""
+
+    cwd: str | None
+
+
+# Of auths. Each method returns a sentence about what is there now. Raises: ConfigError, ServerError.
+
+
+@runtime_checkable
+class SupportsLogin(Protocol):
+    """An auth to which a person logs in, by `doorward login SERVER`."""
+
+    async def login(self, person: Person) -> str: ...
+
+
+@runtime_checkable
+class SupportsLogout(Protocol):
+    """An auth that can forget a login, for `doorward login SERVER --remove`."""
+
+    async def logout(self) -> str: ...
+
+
+@runtime_checkable
+class SupportsLoginCheck(Protocol):
+    """An auth that looks what it has, for `doorward doctor`."""
+
+    async def check(self) -> str: ...
+
+
+@runtime_checkable
+class SupportsClose(Protocol):
+    """An auth that gives back what `create_auth` has opened. Called once."""
+
+    async def close(self) -> None: ...
+
+
+# Of executors.
+
+
+@runtime_checkable
+class HasSlots(Protocol):
+    """An executor that says how many sandboxes it can have at once. Core shares them between principals."""
+
+    slots: int
+
+
+@runtime_checkable
+class HasWait(Protocol):
+    """An executor that says for how many seconds a run waits for a sandbox at most."""
+
+    wait: float
+
+
+@runtime_checkable
+class SupportsBuild(Protocol):
+    """An executor that needs something made once (an image, an environment), for `doorward sandbox build`. It tells its steps, and
+    returns a sentence that says what was made."""
+
+    async def build(self, tell: Callable[[str], None]) -> str: ...
+
+
+@runtime_checkable
+class SupportsMachineCheck(Protocol):
+    """An executor that says, in sentences, what it uses on this machine, for `doorward doctor` and `doorward sandbox probe`."""
+
+    async def check(self) -> Sequence[str]: ...
+
+
+# Of the settings of executors.
+
+
+@runtime_checkable
+class HasPackages(Protocol):
+    """Settings by which the operator adds packages to a sandbox."""
+
+    packages: Sequence[str]
+
+
+@runtime_checkable
+class HasPaths(Protocol):
+    """Settings by which the operator shows files of the machine to a sandbox."""
+
+    paths: Sequence[str]
