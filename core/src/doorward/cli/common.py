@@ -12,7 +12,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import click
 
@@ -76,6 +76,16 @@ class Project:
                     continue
                 say(f"warning: server {name} is broken: {indented(str(error))}" + (f"\n    {error.hint}" if error.hint else ""), err=True)
             yield gate
+
+
+@runtime_checkable
+class CheckProvider(Protocol):
+    """A command of a plugin that has lines of its own in `doorward doctor`: a class for `@click.command(cls=…)` with this method."""
+
+    def checks(self, gateway: Gateway) -> AsyncIterator[tuple[str, bool, str]]:
+        """What was checked, whether it is well, and what to do: advice about what is well makes it a warning. Asked when `doctor` runs,
+        after its own checks; `gateway.executors.names` are those that have run a program. A DoorwardError is told as a line, too."""
+        ...
 
 
 def common(command: Callable[..., Any]) -> Callable[..., Any]:
