@@ -33,6 +33,7 @@ _EXPORTS = {
     "plugins.hookspecs": ("hookimpl",),
     "data.headers": ("is_hidden_header", "shown_headers"),
     "calls.items": ("items_of",),
+    "host.loopback": ("is_loopback",),
     "host.self_reference": ("starts_doorward",),
     "host.logs": ("log",),
     "plugins.mcp_additions": ("RawPrompt", "RawResource", "RawTool", "principal_of"),
@@ -97,6 +98,7 @@ if TYPE_CHECKING:
     from doorward.host.files import own_folder as own_folder
     from doorward.host.guarded_transport import GuardedTransport as GuardedTransport
     from doorward.host.logs import log as log
+    from doorward.host.loopback import is_loopback as is_loopback
     from doorward.host.self_reference import starts_doorward as starts_doorward
     from doorward.host.watchdog import Watchdog as Watchdog
     from doorward.model.contexts import PluginContext as PluginContext

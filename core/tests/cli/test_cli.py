@@ -739,7 +739,7 @@ def test_commands_of_plugins_check(project: Cli, doorward_host: Any) -> None:
 
 def test_doctor_says_what_it_does_not_probe(project: Cli, doorward_host: Any) -> None:
     """That an executor runs programs does not show that it isolates; who wants to know installs what probes it."""
-    advice = "! whether executors isolate is not probed\n    `pip install doorward-jail` brings the probes."
+    advice = "! executors: nothing has probed whether they isolate\n    `pip install doorward-jail` brings the probes."
     assert advice in project("doctor").out
     doorward_host.install("command", "sandbox", click.Command("sandbox"))
     assert advice not in project("doctor").out

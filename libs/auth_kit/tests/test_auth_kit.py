@@ -354,6 +354,17 @@ def test_vault(tmp_path: Path) -> None:
     assert kept.load("one") is None
 
 
+def test_the_vault_of_a_configuration(tmp_path: Path) -> None:
+    """It lies in the state folder, and is encrypted where there is a key."""
+    open_to_the_user = PluginContext("mine", None, tmp_path)
+    assert not Vault.of(open_to_the_user).encrypted
+    assert Vault.of(open_to_the_user).save("one", "text").parent == tmp_path / "credentials"
+    sealed = Vault.of(PluginContext("mine", None, tmp_path, vault_key=lambda: "a key"))
+    assert sealed.encrypted
+    assert "secret text" not in sealed.save("two", "secret text").read_text()
+    assert sealed.load("two") == "secret text"
+
+
 def test_vault_is_atomic(tmp_path: Path) -> None:
     """Who reads while others write sees one whole text or another."""
     kept = Vault(tmp_path)

@@ -160,8 +160,8 @@ import asyncio, sys
 from pathlib import Path
 import httpx2
 from doorward import PluginContext
-from doorward.config import validate
-from doorward.secrets import Secrets
+from doorward.config.config import validate
+from doorward.secrets.store import Secrets
 from doorward_auth_oauth2 import OAuth2
 
 async def main():

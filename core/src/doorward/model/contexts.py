@@ -11,7 +11,6 @@ from doorward.model.types import LOCAL, Schema
 
 if TYPE_CHECKING:
     import httpx2
-    from doorward_auth_kit.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,8 @@ class PluginContext:
 
     `principal` is whose credentials an auth is for: `local`, unless the server is `per_principal`; `presented` is the access token that
     they brought last over HTTP, to be exchanged (RFC 8693), if they brought one; `per_principal` is what the server's setting says.
-    `vault` is where an auth may keep what it has fetched.
+    `vault_key` is for an auth that keeps what it has fetched in the state folder: it reveals what encrypts it there, if the configuration
+    says so.
     """
 
     name: str
@@ -62,9 +62,3 @@ class PluginContext:
     vault_key: Callable[[], str] | None = None
     origins: Sequence[str] = ()
     per_principal: bool = False
-
-    @property
-    def vault(self) -> Vault:
-        from doorward_auth_kit.vault import Vault
-
-        return Vault(self.state / "credentials", self.vault_key)
