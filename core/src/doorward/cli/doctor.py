@@ -244,4 +244,5 @@ async def _commands(gate: Gateway) -> AsyncIterator[Check]:
             log.exception("plugin_failed", plugin=entry.distribution, command=entry.name)
             yield Check(f"command {entry.name} of {entry.given_by} cannot check anything more", False, "The log says why.")
     if gate.executors.names and not gate.plugins.index.named("command", PROBING):
-        yield Check("executors: nothing has probed whether they isolate", True, f"`pip install {well_known()[PROBING]['from']}` brings the probes.")
+        advice = f"`pip install {well_known()[PROBING]['from']}` brings the probes."
+        yield Check("executors: nothing has probed whether they isolate", True, advice)
