@@ -16,8 +16,9 @@ __version__ = "0.1.0"
 
 _EXPORTS = {
     "host.addresses": ("PRIVATE_ADDRESS", "not_public", "not_public_name", "resolved"),
-    "compat.aliases": ("Aliases",),
-    "config.config": ("module_name",),
+    "compat.aliases": ("Aliases", "aliases"),
+    "config.config": ("module_name", "validate"),
+    "config.index": ("Entry", "Index", "installed"),
     "model.contexts": ("PluginContext", "ServerContext"),
     "model.drivers": (
         "Auth", "Cache", "Capabilities", "Client", "Door", "Executor", "Person", "Sandbox", "Source",
@@ -36,20 +37,22 @@ _EXPORTS = {
     "host.loopback": ("is_loopback",),
     "host.self_reference": ("starts_doorward",),
     "host.logs": ("log",),
+    "plugins.manager": ("Plugins",),
     "plugins.mcp_additions": ("RawPrompt", "RawResource", "RawTool", "principal_of"),
     "model.names": ("is_plain", "python_name", "unique_names"),
     "host.guarded_transport": ("GuardedTransport",),
     "runs.program_text": ("awaited", "bind", "parameters", "sets_result"),
     "data.quoting": ("in_a_line", "quoted", "status"),
-    "data.offload": ("aside",),
+    "data.offload": ("aside", "write_json"),
     "data.json_reading": ("decoded", "read_json"),
     "secrets.references": ("escaped",),
-    "secrets.store": ("Secret", "Template"),
+    "secrets.store": ("Secret", "Secrets", "Template"),
     "config.settings": ("Config", "Settings"),
     "describe.signatures": ("signature",),
     "data.clean_text": ("clean_text",),
     "model.types": (
-        "LOCAL", "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "Ended", "Failure", "File", "Finding", "Frame", "Function",
+        "ARTEFACT_URI", "LOCAL",
+        "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "Ended", "Failure", "File", "Finding", "Frame", "Function",
         "Limits", "Outcome", "Program", "Reply", "Schema", "Skipped",
         "Suggestion",
     ),
@@ -72,7 +75,12 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from doorward.calls.items import items_of as items_of
     from doorward.compat.aliases import Aliases as Aliases
+    from doorward.compat.aliases import aliases as aliases
     from doorward.config.config import module_name as module_name
+    from doorward.config.config import validate as validate
+    from doorward.config.index import Entry as Entry
+    from doorward.config.index import Index as Index
+    from doorward.config.index import installed as installed
     from doorward.config.settings import Config as Config
     from doorward.config.settings import Settings as Settings
     from doorward.data.clean_text import clean_text as clean_text
@@ -82,6 +90,7 @@ if TYPE_CHECKING:
     from doorward.data.json_reading import decoded as decoded
     from doorward.data.json_reading import read_json as read_json
     from doorward.data.offload import aside as aside
+    from doorward.data.offload import write_json as write_json
     from doorward.data.quoting import in_a_line as in_a_line
     from doorward.data.quoting import quoted as quoted
     from doorward.data.quoting import status as status
@@ -118,6 +127,7 @@ if TYPE_CHECKING:
     from doorward.model.names import unique_names as unique_names
     from doorward.model.types import *  # noqa: F403
     from doorward.plugins.hookspecs import hookimpl as hookimpl
+    from doorward.plugins.manager import Plugins as Plugins
     from doorward.plugins.mcp_additions import RawPrompt as RawPrompt
     from doorward.plugins.mcp_additions import RawResource as RawResource
     from doorward.plugins.mcp_additions import RawTool as RawTool
@@ -128,4 +138,5 @@ if TYPE_CHECKING:
     from doorward.runs.program_text import sets_result as sets_result
     from doorward.secrets.references import escaped as escaped
     from doorward.secrets.store import Secret as Secret
+    from doorward.secrets.store import Secrets as Secrets
     from doorward.secrets.store import Template as Template

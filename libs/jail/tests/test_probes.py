@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 from doorward import Capabilities, Door, Ended, ExecutorError, Failure, LimitExceeded, Limits, PluginContext, Program, Settings, bind
-from doorward_jail import devices, trials_of_limits
-from doorward_jail.probes import probe, summary
+from doorward_jail import devices
+from doorward_jail.probes import probe, summary, trials_of_limits
 from doorward_testing import Cli
 
 LIMITS = Limits(memory=64 * 2**20, processes=16)

@@ -17,9 +17,9 @@ from typing import Any
 
 from doorward.data.json_reading import decoded, read_json
 from doorward.model.errors import InvalidArguments, LimitExceeded, UnknownName
-from doorward.model.types import Artefact, File
+from doorward.model.types import ARTEFACT_URI, Artefact, File
 
-PREFIX = "doorward://results/"
+PREFIX = ARTEFACT_URI
 PAGE = 32 * 2**10
 """Bytes of a page; that of a text ends with a whole character."""
 

@@ -149,6 +149,7 @@ def fail(error: Exception, *, as_json: bool) -> int:
 
 
 def described(error: DoorwardError) -> dict[str, str]:
+    """An error for `--json`: its `message`, and its `hint` if it has one."""
     return {"message": str(error)} | ({"hint": error.hint} if error.hint else {})
 
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 Schema = Mapping[str, Any]
 """A JSON Schema 2020-12. `{"$ref": "#/$defs/NAME"}` means the definition NAME of the function's server."""
 
+ARTEFACT_URI = "doorward://results/"
+"""What the URI of each artefact begins with."""
+
 LOCAL = "local"
 """The principal of everyone who is not on the HTTP transport: the user who started the process."""
 

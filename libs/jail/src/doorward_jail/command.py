@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import click
-from doorward.cli.common import Project, common, described, plain, print_json, say, table
-from doorward.model.errors import DoorwardError, ExecutorError, UnknownName
+from doorward import DoorwardError, ExecutorError, UnknownName
+from doorward.commands import Project, common, described, plain, print_json, say, table
 
 if TYPE_CHECKING:
-    from doorward.gateway import Gateway
+    from doorward import Gateway
 
 
 class Sandbox(click.Command):

@@ -10,18 +10,30 @@ import re
 import signal
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from doorward.calls.artefacts import PREFIX
-from doorward.model.drivers import Door
-from doorward.model.errors import ApiError, DoorwardError, InvalidArguments, LimitExceeded, SandboxDied, ToolError
-from doorward.model.types import Ended, Failure, File, Frame, Limits, Program
-from doorward.runs import program_text
+from doorward import (
+    ARTEFACT_URI,
+    ApiError,
+    Door,
+    DoorwardError,
+    Ended,
+    Failure,
+    File,
+    Frame,
+    InvalidArguments,
+    LimitExceeded,
+    Limits,
+    Program,
+    SandboxDied,
+    ToolError,
+    awaited,
+    bind,
+    sets_result,
+)
 
 from doorward_jail.connection import Line, first_of
-
-if TYPE_CHECKING:
-    from doorward_jail.pool import Pool
+from doorward_jail.pool import Pool
 
 _FLOOD = 64
 """Times the limit of output after which a program is ended: until then what is too much is dropped."""
@@ -193,7 +205,7 @@ class JailSandbox:
 
 def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
     """The frame that hands a program over."""
-    code, inputs = program_text.bind(program.code.removeprefix("\ufeff"), program.params)
+    code, inputs = bind(program.code.removeprefix("\ufeff"), program.params)
     words = set(re.findall(r"\w+", code))
     mentioned = {}
     for word in words:
@@ -203,7 +215,7 @@ def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
     given: dict[str, str] = {}
     blob = b""
     for name, value in inputs.items():
-        if isinstance(value, str) and value.startswith(PREFIX):
+        if isinstance(value, str) and value.startswith(ARTEFACT_URI):
             file = door.open(value)
             path = _other_than(files, _file_name(file, value))
             files[path] = len(file.content)
@@ -216,7 +228,7 @@ def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
         "before": aliases.before,
         "aliases": dict(aliases.modules),
         "awaited": sorted(_awaited(code)),
-        "sets_result": program_text.sets_result(code),
+        "sets_result": sets_result(code),
         "inputs": inputs,
         "given": given,
         "mentioned": mentioned,
@@ -228,7 +240,7 @@ def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
 
 def _awaited(code: str) -> set[tuple[int, int]]:
     try:
-        return program_text.awaited(code)
+        return awaited(code)
     except DoorwardError:
         return set()
 
@@ -236,7 +248,7 @@ def _awaited(code: str) -> set[tuple[int, int]]:
 def _file_name(file: File, uri: str) -> str:
     """A plain name for a file in ./in."""
     name = re.sub(r"[^\w.-]+", "_", file.name.rpartition("/")[2]).strip("._")
-    return name or uri.removeprefix(PREFIX)[:12].strip("-_") + (mimetypes.guess_extension(file.type.partition(";")[0]) or "")
+    return name or uri.removeprefix(ARTEFACT_URI)[:12].strip("-_") + (mimetypes.guess_extension(file.type.partition(";")[0]) or "")
 
 
 def _other_than(taken: Collection[str], name: str) -> str:
