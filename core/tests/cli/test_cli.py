@@ -812,10 +812,16 @@ def test_tables_on_a_terminal(project: Cli, monkeypatch: pytest.MonkeyPatch) -> 
     assert "name" in written
     assert "a" * 60 in written
     assert "[bold]b[/bold]" in written
+    assert "\x1b" not in written
+    lines = written.splitlines()
+    assert {len(line) - len(line.lstrip()) for line in lines[3:]} == {62}  # what is wrapped stands below its column
+    assert len(lines) > 4
+    common.table(["one"], [[""], ["x"]])
+    common.table(["none", "at all"], [])
 
 
 def test_progress_after_a_second(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """What takes over a second shows a bar on a terminal's standard error; what is quick, or no terminal, shows nothing."""
+    """What takes over a second is told on a terminal's standard error; what is quick, or no terminal, shows nothing."""
     from doorward.cli.progress import progress
 
     with progress(2) as tell:
@@ -834,7 +840,9 @@ def test_progress_after_a_second(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     monkeypatch.setattr("threading.Timer", Now)
     with progress(2) as tell:
         tell("weather")
-    assert "weather" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "1 of 2: weather" in err
+    assert err.endswith("\r\x1b[K")  # nothing of it stays
     assert shown
 
 
