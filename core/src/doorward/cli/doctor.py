@@ -20,6 +20,7 @@ from doorward.data.quoting import indented
 from doorward.host.logs import log
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret
 from doorward.model.types import LOCAL
+from doorward.plugins.manager import to_install
 from doorward.servers import auth_suggestions
 
 if TYPE_CHECKING:
@@ -223,7 +224,8 @@ async def _cache(gate: Gateway) -> Check:
     name = gate.config.cache
     wanted = "cache" in gate.loaded.named or gate.plugins.index.named("cache", name or "")
     if name in (None, "none") or not wanted:
-        return Check("no cache", True, "run_cached_code has nothing to run again; doorward-cache-sqlite brings one.")
+        why = to_install("cache", name, ()) if name not in (None, "none") else "Name one as `cache` to change that."
+        return Check("no cache", True, f"run_cached_code has nothing to run again. {why}")
     error = (await gate.run_cached("doctor")).error
     if error is not None and error.kind == "config":
         return Check(f"cache {name}: {error.message}", False, error.hint or "")
