@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import signal
 import stat
 import sys
@@ -220,3 +221,16 @@ def test_a_broken_null_device_is_told(project: Cli, doorward_host: Any, tmp_path
     except PermissionError:
         pytest.skip("only root makes devices")
     assert devices.trouble() == (f"{tmp_path}/null has the mode 600, so programs cannot open it", devices.MEND)
+
+
+def test_the_program_of_the_readme(
+    project: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whether an executor isolates can be asked by a program, too."""
+    doorward_host.install("executor", "holding", Holding)
+    config = doorward_host.write('executor = ["holding"]\nplugins = []\n[limits]\nmemory = "64MiB"\nprocesses = 16')
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    program = next(p for p in re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL) if "probe(" in p)
+    monkeypatch.setattr(sys, "argv", ["probing.py", str(config)])
+    exec(compile(program, "README.md", "exec"), {"__name__": "readme"})
+    assert capsys.readouterr().out.startswith("holding holds: network, ")

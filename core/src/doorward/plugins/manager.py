@@ -232,7 +232,7 @@ def to_install(kind: str, name: str, installed: Sequence[str]) -> str:
             return f"`pip install {package}` brings it."
     if any(re.search(rf"extra == [\"']{re.escape(name)}[\"']", requirement) for requirement in requires("doorward") or ()):
         return f"`pip install doorward[{name}]` brings it."
-    ours = [package.removeprefix(called) for package in packages if package.startswith(called)]
+    ours = [package.removeprefix(called) for package in packages if kind in _NAMING and package.startswith(called)]
     if near := difflib.get_close_matches(name, [*installed, *ours], n=1, cutoff=0.7):
         return f"Did you mean {near[0]!r}?" + ("" if near[0] in installed else f" {to_install(kind, near[0], ())}")
     return "Install the distribution that brings it; `pip install doorward[standard]` brings the usual ones."

@@ -14,25 +14,21 @@ from typing import Any
 
 from doorward import (
     ARTEFACT_URI,
-    ApiError,
     Door,
     DoorwardError,
     Ended,
-    Failure,
     File,
-    Frame,
-    InvalidArguments,
     LimitExceeded,
     Limits,
     Program,
     SandboxDied,
-    ToolError,
     awaited,
     bind,
     sets_result,
 )
 
 from doorward_jail.connection import Line, first_of
+from doorward_jail.errors import failure, text_in, told
 from doorward_jail.pool import Pool
 
 _FLOOD = 64
@@ -40,8 +36,6 @@ _FLOOD = 64
 
 _FEWER = "Make fewer calls: end the program when they are refused, and ask for many things at once."
 
-_ERRORS = 1000
-_TEXT = 8000
 _NAME = 200
 
 
@@ -117,7 +111,7 @@ class JailSandbox:
                 if not self._done.done():
                     self._done.set_result(message["done"])
             elif "artefact" in message:
-                name = _text(message["artefact"], -_NAME)
+                name = text_in(message["artefact"], -_NAME)
                 self._door.keep(blob, mimetypes.guess_type(name)[0] or "application/octet-stream", name)
             elif self._left_to_ask <= 0:
                 asked, calls = self._limits.questions, self._limits.calls
@@ -155,7 +149,7 @@ class JailSandbox:
                     self._line.break_off("it asked what nobody understands")
                     return
         except DoorwardError as error:
-            answer["error"] = _told(error)
+            answer["error"] = told(error)
         with contextlib.suppress(EOFError):
             await self._line.send_answer(answer, blob)
 
@@ -172,13 +166,13 @@ class JailSandbox:
     async def _ended(self, done: Mapping[str, Any]) -> Ended:
         match done:
             case {"error": dict(error)}:
-                failure = _failure(error)
+                failed = failure(error)
                 reached = await self._reached()
-                if failure.type == "MemoryError" or "memory" in reached:
+                if failed.type == "MemoryError" or "memory" in reached:
                     raise _too_much_memory(self._limits)
                 if "processes" in reached:
-                    failure = replace(failure, hint=f"The limit of {self._limits.processes} processes and threads was reached.")
-                return Ended(error=failure)
+                    failed = replace(failed, hint=f"The limit of {self._limits.processes} processes and threads was reached.")
+                return Ended(error=failed)
             case {"bytes": int(size)}:
                 hint = "Filter or aggregate in the program, or write a file into ./out."
                 raise LimitExceeded(f"the value has {size} bytes, more than {self._limits.result}", hint=hint)
@@ -258,41 +252,6 @@ def _other_than(taken: Collection[str], name: str) -> str:
         number += 1
         given = f"{number}-{name}"
     return given
-
-
-def _told(error: DoorwardError) -> dict[str, Any]:
-    """What a program is told of a call that failed."""
-    if not isinstance(error, ApiError):
-        kinds = [kind.__name__ for kind in (InvalidArguments, ToolError) if isinstance(error, kind)]
-        return {"type": kinds[0] if kinds else "DoorwardError", "message": error.message}
-    return {"type": "ApiError", "message": error.message, "status": error.status, "body": error.body, "retry_after": error.retry_after}
-
-
-def _failure(error: Mapping[str, Any]) -> Failure:
-    """What a sandbox says of an error, as far as it is of the right types and sizes."""
-    frames = error.get("frames")
-    shown = tuple(
-        Frame(line, _text(frame["function"], 100))
-        for frame in (frames if isinstance(frames, list) else [])[-20:]
-        if isinstance(frame, dict) and (line := _line(frame.get("line"))) and "function" in frame
-    )
-    return Failure(
-        "program",
-        _text(error.get("type"), _ERRORS) or "Error",
-        _text(error.get("message"), _TEXT),
-        _line(error.get("line")),
-        shown,
-    )
-
-
-def _line(value: Any) -> int | None:
-    """A line's number that can be one."""
-    return value if type(value) is int and 0 < value < 2**31 else None
-
-
-def _text(value: Any, most: int) -> str:
-    """At most so much of a text that is one, of its end if that is negative: that of anything else could take long to make."""
-    return (value[:most] if most > 0 else value[most:]) if isinstance(value, str) else ""
 
 
 def _too_much_memory(limits: Limits) -> LimitExceeded:
