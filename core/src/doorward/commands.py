@@ -5,7 +5,8 @@ Importing this imports click. `doorward` itself imports it only when such a comm
 
 from __future__ import annotations
 
-from doorward.cli.common import Project, common, print_json, say, table
+from doorward.cli import main
+from doorward.cli.common import CheckProvider, Project, common, described, plain, print_json, say, table
 from doorward.cli.compile import client_command, compile_now
 from doorward.cli.configuring.project import begin
 from doorward.cli.configuring.servers import block, put_server, server_name, servers_of
@@ -16,6 +17,7 @@ from doorward.secrets.detection import hide, hide_arguments, is_named_secret
 from doorward.secrets.references import Reference, escaped, find, is_plain, joined, to_variable, unescaped
 
 __all__ = [
+    "CheckProvider",
     "Project",
     "Reference",
     "Variables",
@@ -25,6 +27,7 @@ __all__ = [
     "client_command",
     "common",
     "compile_now",
+    "described",
     "escaped",
     "find",
     "hide",
@@ -32,6 +35,8 @@ __all__ = [
     "is_named_secret",
     "is_plain",
     "joined",
+    "main",
+    "plain",
     "print_json",
     "put_server",
     "say",

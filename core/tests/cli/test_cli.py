@@ -7,16 +7,17 @@ import logging
 import os
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import anyio
+import click
 import doorward
 import jsonschema_rs
 import pytest
 import structlog
-from doorward import Compiled, ConfigError, Function, PluginContext, ServerError, Settings, Template, hookimpl
+from doorward import Compiled, ConfigError, Function, Gateway, PluginContext, ServerError, Settings, Template, hookimpl
 from doorward.cli import COMMANDS
 from doorward.config.index import Index
 from pydantic import Field
@@ -710,6 +711,42 @@ def test_doctor_says_why_a_server_has_nothing(project: Cli, doorward_host: Any) 
     assert "! server self: 0 functions\n    this entry would start Doorward itself" in project("doctor").out
 
 
+class Checking(click.Command):
+    async def checks(self, gateway: Gateway) -> AsyncIterator[tuple[str, bool, str]]:
+        yield f"stars over {', '.join(gateway.executors.names)}", True, ""
+        raise ConfigError("it is day", place="[sky]", hint="Wait.")
+
+
+class Failing(click.Command):
+    async def checks(self, gateway: Gateway) -> AsyncIterator[tuple[str, bool, str]]:
+        yield "the sun", True, "Do not look."
+        raise KeyError("s3cret")
+
+
+def test_commands_of_plugins_check(project: Cli, doorward_host: Any) -> None:
+    """A command with `checks` has lines of its own in `doctor`. One that fails, or is broken, is told, and keeps no other from it."""
+    doorward_host.install("command", "broken", ImportError("no module"))
+    doorward_host.install("command", "failing", Failing("failing"))
+    doorward_host.install("command", "plain", click.Command("plain"))
+    doorward_host.install("command", "stars", Checking("stars"))
+    doorward_host.install("executor", "sick", type("Sick", (InProcess,), {"open": None}))
+    doorward_host.write(CONFIG.replace('"inprocess"', '["inprocess", "sick"]'))
+    out = project("doctor").out
+    assert "✗ command broken: command 'broken' of test-plugin 1.0 does not import: ImportError: no module\n    Reinstall" in out
+    assert "! the sun\n    Do not look.\n✗ command failing of test-plugin 1.0 cannot check anything more\n" in out
+    assert "✓ stars over inprocess\n✗ command stars: [sky]: it is day\n    Wait.\n" in out
+    assert "s3cret" not in out
+    assert "plain" not in out
+
+
+def test_doctor_says_what_it_does_not_probe(project: Cli, doorward_host: Any) -> None:
+    """That an executor runs programs does not show that it isolates; who wants to know installs what probes it."""
+    advice = "! executors: nothing has probed whether they isolate\n    `pip install doorward-jail` brings the probes."
+    assert advice in project("doctor").out
+    doorward_host.install("command", "sandbox", click.Command("sandbox"))
+    assert advice not in project("doctor").out
+
+
 def test_a_name_that_is_taken_gets_another(project: Cli) -> None:
     assert "time-mcp, for example" in project("add", "fake", "time").err
 
@@ -777,10 +814,16 @@ def test_tables_on_a_terminal(project: Cli, monkeypatch: pytest.MonkeyPatch) -> 
     assert "name" in written
     assert "a" * 60 in written
     assert "[bold]b[/bold]" in written
+    assert "\x1b" not in written
+    lines = written.splitlines()
+    assert {len(line) - len(line.lstrip()) for line in lines[3:]} == {62}  # what is wrapped stands below its column
+    assert len(lines) > 4
+    common.table(["one"], [[""], ["x"]])
+    common.table(["none", "at all"], [])
 
 
 def test_progress_after_a_second(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """What takes over a second shows a bar on a terminal's standard error; what is quick, or no terminal, shows nothing."""
+    """What takes over a second is told on a terminal's standard error; what is quick, or no terminal, shows nothing."""
     from doorward.cli.progress import progress
 
     with progress(2) as tell:
@@ -799,7 +842,9 @@ def test_progress_after_a_second(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     monkeypatch.setattr("threading.Timer", Now)
     with progress(2) as tell:
         tell("weather")
-    assert "weather" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "1 of 2: weather" in err
+    assert err.endswith("\r\x1b[K")  # nothing of it stays
     assert shown
 
 

@@ -233,3 +233,11 @@ def test_the_key_of_the_vault_from_anywhere(doorward_host: Any) -> None:
     assert key() == "from-a-file-of-its-own"
     assert key(DOORWARD_VAULT_KEY="from-the-environment") == "from-the-environment"
     assert key(DOORWARD_VAULT_KEY="${OTHER}", OTHER="from-another-one") == "from-another-one"
+
+
+def test_doctor_goes_on_where_a_url_is_none(upstream: Cli, doorward_host: Any) -> None:
+    """What is no URL is the source's to refuse: all else is still told."""
+    doorward_host.write(WRONG + '[servers.odd]\nsource = "up"\nurl = "http://[x"\nauth = { type = "keyed", value = "${SHARED}" }\n')
+    (doorward_host.folder / ".env").write_text("SHARED=shared-both\nSHORT=abc\nANY=some-thing\n")
+    warned = found(upstream("doctor", "--json"))
+    assert "servers open, other: one credential for different hosts" in warned

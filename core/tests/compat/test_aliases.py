@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,12 +9,6 @@ from doorward import Call, Compiled, Function, Settings, ToolError
 from doorward.compat.aliases import THERE, aliases, server_meant
 
 from ..conftest import CONFIG
-
-_spec = importlib.util.spec_from_file_location("unshared_for_aliases", Path(__file__).parents[3] / "libs/jail/tests/unshared.py")
-assert _spec is not None
-assert _spec.loader is not None
-unshared = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(unshared)
 
 
 class BoxSettings(Settings):
@@ -73,7 +65,6 @@ cwd = "things"
 @pytest.fixture
 def box(doorward_host: Any) -> Any:
     doorward_host.install("source", "box", Box)
-    doorward_host.install("executor", "unshared", unshared.UnsharedExecutor)
     return doorward_host
 
 
@@ -133,32 +124,6 @@ async def test_lists_of_tools_are_bounded(box: Any) -> None:
         assert len(await gate.call("doorward.runtime.discover_mcp_tools")) == 500
         weather, tools = await gate.call("doorward.runtime.list_loaded_server_metadata")
         assert len(weather["tools"]) + len(tools["tools"]) == 500
-
-
-@pytest.mark.anyio
-@unshared.needs_namespaces
-async def test_in_full_cpython(box: Any) -> None:
-    """The error of a tool, its text and type; original names of tools and of their parameters. CONTRACT: EXE-07, EXE-08."""
-    async with box.gateway(CONFIG.replace('"inprocess"', '"unshared"') + BOX) as gate:
-        code = """\
-import doorward, tool_box
-try:
-    tool_box.jam()
-except doorward.ToolError as e:
-    caught = [str(e), isinstance(e, doorward.DoorwardError), isinstance(e, doorward.ApiError)]
-result = [caught, mcp_tool_box.open_it(per_page=1), call_mcp_tool("mcp__tool-box__open-it", {"perPage": 2}),
-    doorward.call("tool_box.open-it", {"perPage": 3}), sorted(mcp_servers), doorward.server("tool-box") is tool_box]"""
-        outcome = await gate.execute(code)
-        assert outcome.error is None, outcome.error
-        assert outcome.value == [
-            ["the box is jammed", True, False], *(["open-it", {"per_page": n}] for n in (1, 2, 3)),
-            ["tool-box", "tool_box", "weather"], True,
-        ]  # fmt: skip
-        error = (await gate.execute("from mcp.servers.tool_box import jamNow\njamNow()")).error
-        assert (error.kind, error.type, error.message, error.line) == ("server", "ToolError", "the box is jammed", 2)
-        for code in ("from mcp.servers.tolbox import x", "mcp_tolbox.open_it()", "mcp_servers['tol-box']"):
-            hint = (await gate.execute(code)).error.hint
-            assert "is not available. Near: tool_box." in hint, code
 
 
 def test_nothing_for_programs_that_need_nothing() -> None:

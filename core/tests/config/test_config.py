@@ -307,3 +307,31 @@ def test_a_server_may_be_brought_by_the_distribution(distro: Callable[..., None]
     distro('[defaults.servers.wiki]\nsource = "fake"\n')
     assert brought_by("wiki") == "acme-distro 1.2"
     assert brought_by("other") == ""
+
+
+@pytest.mark.parametrize(
+    ("platform", "environ", "folder"),
+    [
+        ("linux", {}, "~/.local/state/doorward"),
+        ("linux", {"XDG_STATE_HOME": " "}, "~/.local/state/doorward"),
+        ("linux", {"XDG_STATE_HOME": "/var/mine"}, "/var/mine/doorward"),
+        ("darwin", {}, "~/Library/Application Support/doorward"),
+        ("win32", {}, "~/AppData/Local/doorward/doorward"),
+        ("win32", {"LOCALAPPDATA": "/local"}, "/local/doorward/doorward"),
+    ],
+)
+def test_where_state_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str, environ: dict[str, str], folder: str) -> None:
+    """In the user's state folder, where each system has it; two configurations never share one."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("XDG_STATE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    places = []
+    for name in ("one.toml", "two.toml"):
+        (tmp_path / name).touch()
+        loaded = load(tmp_path / name)
+        monkeypatch.setattr(sys, "platform", platform)
+        places.append(loaded.state_folder())
+    assert {str(place.parent) for place in places} == {str(Path(folder.replace("~", str(tmp_path))))}
+    assert len(set(places)) == 2

@@ -9,8 +9,7 @@ import jsonschema_rs
 import pytest
 from doorward.describe.outcome_schema import outcome_names, outcome_schema
 from doorward.describe.outcome_text import as_dict
-from doorward.model.errors import Kind
-from doorward.model.types import Artefact, Failure, Frame, Outcome
+from doorward.model.types import Artefact, Failure, Frame, Kind, Outcome
 from doorward_testing.schemas import closed
 
 FULL = Outcome(

@@ -14,7 +14,6 @@ from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.host import files
 from doorward.model.errors import ConfigError
-from doorward_jail import devices
 
 from ..conftest import InProcess, Weather
 
@@ -132,19 +131,3 @@ def test_who_waits_for_a_folder_does_not_wait_for_ever(tmp_path: Path) -> None:
     refused = pytest.raises(ConfigError, match="another process has held it")
     with files.alone(tmp_path / "one"), refused, files.alone(tmp_path / "two", 0.05):
         pass
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="devices of Linux")
-def test_a_broken_null_device_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sandboxes do not start where /dev/null is none, or closed: `doctor` and the error say so, and how to mend it."""
-    assert devices.trouble() is None
-    monkeypatch.setattr(devices, "NULL", tmp_path / "null")
-    assert "No such file" in (devices.trouble() or "")[0]
-    (tmp_path / "null").touch()
-    assert "is not the device" in (devices.trouble() or "")[0]
-    (tmp_path / "null").unlink()
-    try:
-        os.mknod(tmp_path / "null", 0o600 | stat.S_IFCHR, os.makedev(1, 3))
-    except PermissionError:
-        pytest.skip("only root makes devices")
-    assert devices.trouble() == (f"{tmp_path}/null has the mode 600, so programs cannot open it", devices.MEND)

@@ -10,7 +10,7 @@ import pytest
 import structlog
 from doorward import PLUGIN_API, PluginError, hookimpl
 from doorward.config.index import Index
-from doorward.plugins.manager import Plugins
+from doorward.plugins.manager import Plugins, to_install
 
 from ..conftest import Weather
 
@@ -164,3 +164,18 @@ def test_imports_are_light(module: str, forbidden: list[str]) -> None:
     code = f"import sys, {module}; print(*[m for m in {forbidden!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "hint"),
+    [
+        ("auth", "keycloack", "Did you mean 'keycloak'? `pip install doorward-auth-keycloak` brings it."),
+        ("source", "openapi", "`pip install doorward-openapi` brings it."),
+        ("plugin", "audit_jsonl", "`pip install doorward-audit-jsonl` brings it."),
+        ("plugin", "keyring", "`pip install doorward[keyring]` brings it."),
+        ("source", "server", "Install the distribution that brings it; `pip install doorward[standard]` brings the usual ones."),
+    ],
+)
+def test_what_to_install(kind: str, name: str, hint: str) -> None:
+    """By the naming rule, of what core's metadata names; never a guess."""
+    assert to_install(kind, name, ()) == hint

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import json
+import re
 import stat
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-from doorward import ConfigError, LoginRefused, PluginContext, ServerError
+from doorward import ConfigError, LoginRefused, PluginContext, Secrets, ServerError, validate
 from doorward_auth_kit import Backoff, Fetched, Home, Renewal, Vault, due, entry, exchange, fetched, renewal, vault
 from doorward_auth_kit.exchange import MOST
 
@@ -354,6 +355,17 @@ def test_vault(tmp_path: Path) -> None:
     assert kept.load("one") is None
 
 
+def test_the_vault_of_a_configuration(tmp_path: Path) -> None:
+    """It lies in the state folder, and is encrypted where there is a key."""
+    open_to_the_user = PluginContext("mine", None, tmp_path)
+    assert not Vault.of(open_to_the_user).encrypted
+    assert Vault.of(open_to_the_user).save("one", "text").parent == tmp_path / "credentials"
+    sealed = Vault.of(PluginContext("mine", None, tmp_path, vault_key=lambda: "a key"))
+    assert sealed.encrypted
+    assert "secret text" not in sealed.save("two", "secret text").read_text()
+    assert sealed.load("two") == "secret text"
+
+
 def test_vault_is_atomic(tmp_path: Path) -> None:
     """Who reads while others write sees one whole text or another."""
     kept = Vault(tmp_path)
@@ -481,3 +493,47 @@ def test_entries(tmp_path: Path) -> None:
     assert len(names) == 9
     assert named() == named()
     assert all(name.startswith("mine-") and name.replace("-", "").isalnum() and "alice" not in name for name in names)
+
+
+async def test_the_auth_of_the_readme(tmp_path: Path) -> None:
+    """It fetches one badge for all requests, and keeps it where what is kept is encrypted."""
+    asked: list[tuple[str, str | None]] = []
+
+    class Desk(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.answer("badge-1234")
+
+        def do_GET(self) -> None:
+            self.answer("here")
+
+        def answer(self, text: str) -> None:
+            asked.append((self.path, self.headers["X-Badge"]))
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {"__name__": __name__}
+    exec(compile(re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[0], "README.md", "exec", dont_inherit=True), names)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Desk) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        secrets = Secrets(environ={"PIN": "a-long-pin"})
+        settings = validate(names["BadgeSettings"], {"desk": f"{url}/desk", "pin": "${PIN}"}, secrets=secrets, place="test")
+        told: list[str] = []
+        context = PluginContext("notes", settings, tmp_path, url, conceal=told.append, vault_key=lambda: "a key")
+        badges = names["Badges"](context)
+        async with httpx2.AsyncClient(auth=badges.create_auth()) as client:
+            assert [(await client.get(f"{url}/notes")).text for _ in range(2)] == ["here", "here"]
+            with pytest.raises(ServerError, match="were not sent to"):
+                await client.get("https://other.example/notes")
+        server.shutdown()
+    assert asked == [("/desk", None), ("/notes", "badge-1234"), ("/notes", "badge-1234")]
+    assert told[0] == "badge-1234"
+    assert badges.vault.load(badges.entry) == "badge-1234"
+    assert "badge-1234" not in "".join(file.read_text() for file in (tmp_path / "credentials").glob("*.json"))

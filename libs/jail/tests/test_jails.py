@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import pytest
 from doorward import Busy, Ended, ExecutorError, File, LimitExceeded, Limits, PluginContext, Program, SandboxDied
-from doorward_jail.trials_of_limits import _named
+from doorward_jail.probes.trials_of_limits import _named
 from doorward_testing import Door, FullPythonConformance
 
 _spec = importlib.util.spec_from_file_location("unshared", Path(__file__).parent / "unshared.py")

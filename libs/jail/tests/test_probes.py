@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import signal
+import stat
 import sys
 import tempfile
 from collections.abc import Callable
@@ -16,8 +18,8 @@ from typing import Any
 
 import pytest
 from doorward import Capabilities, Door, Ended, ExecutorError, Failure, LimitExceeded, Limits, PluginContext, Program, Settings, bind
-from doorward_jail import trials_of_limits
-from doorward_jail.probes import probe, summary
+from doorward_jail import devices
+from doorward_jail.probes import probe, summary, trials_of_limits
 from doorward_testing import Cli
 
 LIMITS = Limits(memory_bytes=64 * 2**20, processes=16)
@@ -92,6 +94,13 @@ class Holding(Bare):
             case {"NAME": _, **others} if not others:
                 await asyncio.sleep(60)
         return Ended([])
+
+
+@pytest.fixture
+def project(cli: Cli, doorward_host: Any) -> Cli:
+    """The command line with `doorward sandbox`."""
+    doorward_host.install_real("sandbox")
+    return cli
 
 
 @pytest.fixture(autouse=True)
@@ -186,3 +195,44 @@ def test_doctor_shows_what_holds(project: Cli, doorward_host: Any) -> None:
     out = project("doctor").out
     assert "✓ executor holding: a plain process\n✓ executor holding holds: network, " in out
     assert "✗ executor bare does not hold: network\n    a program reached a port of the host" in out
+    assert "not probed" not in out
+
+
+def test_doctor_probes_no_executor_that_runs_nothing(project: Cli, doorward_host: Any) -> None:
+    """What is wrong with it is told once."""
+    doorward_host.install("executor", "broken", type("Broken", (Bare,), {"open": None}))
+    doorward_host.write('executor = ["broken"]\nplugins = []')
+    checks = [check for check in project("doctor", "--json").json["checks"] if "executor broken" in check["check"]]
+    assert [check["ok"] for check in checks] == [False]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="devices of Linux")
+def test_a_broken_null_device_is_told(project: Cli, doorward_host: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sandboxes do not start where /dev/null is none, or closed: `doctor` and the error say so, and how to mend it."""
+    assert devices.trouble() is None
+    monkeypatch.setattr(devices, "NULL", tmp_path / "null")
+    assert "No such file" in (devices.trouble() or "")[0]
+    (tmp_path / "null").touch()
+    assert "is not the device" in (devices.trouble() or "")[0]
+    doorward_host.write("executor = []\nplugins = []")
+    told = {check["check"]: check["advice"] for check in project("doctor", "--json").json["checks"]}
+    assert told[f"{tmp_path}/null is not the device that it should be"] == devices.MEND
+    (tmp_path / "null").unlink()
+    try:
+        os.mknod(tmp_path / "null", 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+    except PermissionError:
+        pytest.skip("only root makes devices")
+    assert devices.trouble() == (f"{tmp_path}/null has the mode 600, so programs cannot open it", devices.MEND)
+
+
+def test_the_program_of_the_readme(
+    project: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whether an executor isolates can be asked by a program, too."""
+    doorward_host.install("executor", "holding", Holding)
+    config = doorward_host.write('executor = ["holding"]\nplugins = []\n[limits]\nmemory = "64MiB"\nprocesses = 16')
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    program = next(p for p in re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL) if "probe(" in p)
+    monkeypatch.setattr(sys, "argv", ["probing.py", str(config)])
+    exec(compile(program, "README.md", "exec"), {"__name__": "readme"})
+    assert capsys.readouterr().out.startswith("holding holds: network, ")

@@ -17,8 +17,7 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-from doorward import PRIVATE_ADDRESS, ApiError, Call, ServerError, not_public, not_public_name
-from doorward_auth_kit import is_loopback
+from doorward import PRIVATE_ADDRESS, ApiError, Call, ServerError, is_loopback, not_public, not_public_name
 from doorward_openapi.calls.redirects import Hop, following
 
 pytestmark = pytest.mark.anyio

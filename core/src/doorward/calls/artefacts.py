@@ -16,9 +16,9 @@ from doorward.calls.artefact_store import ArtefactStore, StoredArtefact
 from doorward.data.clean_text import clean_text
 from doorward.data.json_reading import decoded, read_json
 from doorward.model.errors import InvalidArguments, LimitExceeded, UnknownName
-from doorward.model.types import Artefact, File
+from doorward.model.types import ARTEFACT_URI, Artefact, File
 
-PREFIX = "doorward://results/"
+PREFIX = ARTEFACT_URI
 PAGE = 32 * 2**10
 """Bytes of a page; that of a text ends with a whole character."""
 

@@ -36,16 +36,6 @@ COMMON = """\
 Every command takes --help, --config PATH (doorward.toml, or DOORWARD_CONFIG) and --env-file PATH; those that print data take --json.
 With DOORWARD_DEBUG=1 everything is logged, and errors come with their traceback.
 """
-WELL_KNOWN = {
-    "serve": ("doorward-mcp-server", "Serve MCP clients"),
-    "token": ("doorward-mcp-server", "Make, list and revoke tokens of HTTP clients"),
-    "sandbox": ("doorward-jail", "List, build and probe the executors"),
-    "connect": ("doorward-clients", "Connect an MCP client with Doorward"),
-    "import": ("doorward-clients", "Take over the servers of an MCP client"),
-    "setup": ("doorward-clients", "Do all of this, asked step by step"),
-    "demo": ("doorward-demo", "Show what Doorward does"),
-}
-"""Commands that other distributions of ours bring: which, and what each does."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -78,11 +68,12 @@ def _command(word: str) -> object:
         from doorward.plugins.manager import Plugins
 
         return Plugins(find_index()).driver("command", word)
-    if word in WELL_KNOWN:
-        _refuse(f"the command {word!r} is not installed", f"pip install {WELL_KNOWN[word][0]}")
+    known = well_known()
+    if word in known:
+        _refuse(f"the command {word!r} is not installed", f"pip install {known[word]['from']}")
     from difflib import get_close_matches
 
-    near = get_close_matches(word, [*COMMANDS, *plugins, *WELL_KNOWN])
+    near = get_close_matches(word, [*COMMANDS, *plugins, *known])
     _refuse(f"there is no command {word!r}", f"Did you mean {' or '.join(near)}?" if near else "See doorward --help.")
     return None
 
@@ -94,10 +85,18 @@ def _plugin_commands() -> dict[str, Entry]:
     return {entry.name: entry for entry in find_index().of("command")}
 
 
+def well_known() -> dict[str, dict[str, str]]:
+    """Commands that other distributions bring, installed or not: `from` which one, and what each `does`."""
+    import tomllib
+    from pathlib import Path
+
+    return tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8"))
+
+
 def _help() -> str:
-    rows = {name: does for name, (_, does) in COMMANDS.items()}
+    rows, known = {name: does for name, (_, does) in COMMANDS.items()}, well_known()
     for name, entry in _plugin_commands().items():
-        rows.setdefault(name, WELL_KNOWN[name][1] if name in WELL_KNOWN else f"(from {entry.given_by})")
+        rows.setdefault(name, known[name]["does"] if name in known else f"(from {entry.given_by})")
     listed = "".join(f"  {name:<10} {does}\n" for name, does in rows.items())
     return f"{USAGE}\n\n{ABOUT}\n\nCommands:\n{listed}\n{COMMON}"
 

@@ -8,11 +8,12 @@ import io
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import click
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 EXIT = {"config": 2, "policy": 3, "guard": 3, "limit": 3}
 """Exit codes by the kind of an error; every other kind is 1."""
+
+_LEAST_WIDTH = 30
+"""Characters of the last column of a table, however narrow the terminal is."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -76,6 +80,16 @@ class Project:
                     continue
                 say(f"warning: server {name} is broken: {indented(str(error))}" + (f"\n    {error.hint}" if error.hint else ""), err=True)
             yield gate
+
+
+@runtime_checkable
+class CheckProvider(Protocol):
+    """A command of a plugin that has lines of its own in `doorward doctor`: a class for `@click.command(cls=…)` with this method."""
+
+    def checks(self, gateway: Gateway) -> AsyncIterator[tuple[str, bool, str]]:
+        """What was checked, whether it is well, and what to do: advice about what is well makes it a warning. Asked when `doctor` runs,
+        after its own checks; `gateway.executors.names` are those that have run a program. A DoorwardError is told as a line, too."""
+        ...
 
 
 def common(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -137,6 +151,7 @@ def fail(error: Exception, *, as_json: bool) -> int:
 
 
 def described(error: DoorwardError) -> dict[str, str]:
+    """An error for `--json`: its `message`, and its `hint` if it has one."""
     return {"message": str(error)} | ({"hint": error.hint} if error.hint else {})
 
 
@@ -156,23 +171,19 @@ def plain(text: str) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table for a terminal; else lines with tabs between."""
-    cells = [[plain(str(cell)) for cell in row] for row in rows]
+    """A table for a terminal, whose last column is wrapped; else lines with tabs between."""
+    cells = [[" ".join(plain(str(cell)).split()) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         for row in cells:
-            click.echo("\t".join(" ".join(cell.split()) for cell in row))
+            click.echo("\t".join(row))
         return
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, column in enumerate(columns):
-        shown.add_column(column, no_wrap=number == 0)  # names are copied, whole
-    for row in cells:
-        shown.add_row(*map(Text, row))
-    Console().print(shown)
+    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    indent = " " * (sum(widths[:-1]) + 2 * len(widths[:-1]))
+    width = max(shutil.get_terminal_size().columns, len(indent) + _LEAST_WIDTH)
+    widths[-1] = min(widths[-1], width - len(indent))
+    for *first, last in [columns, ["─" * width for width in widths], *cells]:
+        start = "".join(f"{cell:<{width}}  " for cell, width in zip(first, widths, strict=False))
+        click.echo(click.wrap_text(last, width, start, indent) or start)
 
 
 def parsed(text: str, fits: Callable[[Any], bool]) -> Any:

@@ -13,17 +13,23 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 
-from doorward.cli.common import Project, common, plain, print_json, say
+from doorward.cli import well_known
+from doorward.cli.common import CheckProvider, Project, common, plain, print_json, say
 from doorward.cli.configuring.suggest import of_doctor
 from doorward.cli.doctor_secrets import about_secrets
 from doorward.data.quoting import indented
+from doorward.host.logs import log
 from doorward.model.abilities import SupportsLoginCheck
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret
 from doorward.model.types import LOCAL
+from doorward.plugins.manager import to_install
 from doorward.servers import auth_suggestions
 
 if TYPE_CHECKING:
     from doorward.gateway import Gateway
+
+PROBING = "sandbox"
+"""The command that checks whether executors isolate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +64,12 @@ async def _all(project: Project) -> list[Check]:
         async with project.gateway(ready=False) as gate:
             checks.append(Check(f"configuration {project.config}", True))
             checks += _state(gate)
-            checks += _http(gate)
             checks += [check async for check in _servers(gate)]
             checks += [check async for check in _principals(gate)]
             checks += [Check(*found) async for found in about_secrets(gate, project.env_file or project.config.parent / ".env")]
             checks += [check async for check in _executors(gate)]
             checks.append(await _cache(gate))
+            checks += [check async for check in _commands(gate)]
             checks += [Check(f"plugin {name}", True) for name in gate.config.plugins if gate.plugins.manager.has_plugin(name)]
             checks += chain(*gate.plugins.each("doctor_checks", lambda found: [Check(*given) for given in found]))
     except DoorwardError as error:  # what stops the start: the configuration, or a hook plugin
@@ -76,8 +82,6 @@ def _wrong(what: str, error: DoorwardError) -> Check:
 
 
 def _versions() -> Iterator[Check]:
-    from importlib.metadata import version
-
     from doorward.config.distribution import find_index
     from doorward.model.version import __version__
 
@@ -87,7 +91,7 @@ def _versions() -> Iterator[Check]:
         yield _wrong("distribution", error)
         brought = set()
     yield Check(f"Python {platform.python_version()} on {platform.system()}", True)
-    yield Check(", ".join([f"doorward {__version__}", f"mcp {version('mcp')}", *sorted(brought)]), True)
+    yield Check(", ".join([f"doorward {__version__}", *sorted(brought)]), True)
 
 
 def _state(gate: Gateway) -> Iterator[Check]:
@@ -98,26 +102,6 @@ def _state(gate: Gateway) -> Iterator[Check]:
         yield Check(f"{what} is open to other users", False, f"chmod 700 {gate.state}")
     else:
         yield Check(what, True)
-
-
-def _http(gate: Gateway) -> Iterator[Check]:
-    """Who may come in over HTTP, and whether it can be served as it is configured."""
-    from doorward_mcp_server.http.endpoint import Endpoint
-
-    http = gate.config.http
-    tokens = {name: len(settings.tokens) for name, settings in gate.config.principals.items() if settings.tokens}
-    verifiers = [found.plugin_name for found in gate.plugins.hook.token_verifier.get_hookimpls()]
-    who = [f"{(n := sum(tokens.values()))} token{'s' * (n > 1)} of {', '.join(tokens)}"] if tokens else []
-    who += [f"access tokens of {http.oauth.issuer}"] if http.oauth else []
-    who += [f"whom the plugin {name} lets in" for name in verifiers]
-    endpoint = Endpoint(gate.loaded, http.host, http.port)
-    try:
-        endpoint.check(authenticated=bool(who))
-        endpoint.tls()
-    except ConfigError as error:
-        yield _wrong("HTTP", error)
-    else:
-        yield Check(f"HTTP at {endpoint.url}: {'; '.join(who) or 'whoever is on this machine, as `local`: no token is asked for'}", True)
 
 
 async def _servers(gate: Gateway) -> AsyncIterator[Check]:
@@ -222,15 +206,10 @@ def _templates(value: Any) -> Iterator[Any]:
 
 
 async def _executors(gate: Gateway) -> AsyncIterator[Check]:
-    """Each executor runs a program; then probes try to get out of its sandboxes."""
-    from doorward_jail import devices
-    from doorward_jail.command import uses
-    from doorward_jail.probes import probe, summary
-
-    if wrong := devices.trouble():
-        yield Check(wrong[0], False, wrong[1])
+    """Each executor runs a program. Those that do not are asked nothing more."""
     if not gate.executors.names:
         yield Check("no executor", False, gate.executors.advice())
+    works = []
     for name in list(gate.executors.names):
         gate.executors.names = [name]
         outcome = await gate.execute("1 + 1")
@@ -238,18 +217,8 @@ async def _executors(gate: Gateway) -> AsyncIterator[Check]:
             yield Check(f"executor {name}: {outcome.error.message}", False, outcome.error.hint or "")
             continue
         yield Check(f"executor {name} runs programs ({outcome.ms:.0f} ms)", outcome.value == 2)
-        try:
-            executor = gate.executors.get(name)
-            for line in await uses(executor):
-                yield Check(f"executor {name}: {line}", True)
-            probes = await probe(executor, gate.limits)
-        except DoorwardError as error:
-            yield _wrong(f"executor {name}", error)
-            continue
-        for probed in probes:
-            if probed.held is False:
-                yield Check(f"executor {name} does not hold: {probed.probe}", False, f"{probed.says}. Do not use it until that is mended.")
-        yield Check(f"executor {name} {summary(probes)} ({sum(p.ms for p in probes):.0f} ms)", True)
+        works.append(name)
+    gate.executors.names = works
 
 
 async def _cache(gate: Gateway) -> Check:
@@ -257,8 +226,27 @@ async def _cache(gate: Gateway) -> Check:
     name = gate.config.cache
     wanted = "cache" in gate.loaded.named or gate.plugins.index.named("cache", name or "")
     if name in (None, "none") or not wanted:
-        return Check("no cache", True, "run_cached_code has nothing to run again; doorward-cache-sqlite brings one.")
+        why = to_install("cache", name, ()) if name not in (None, "none") else "Name one as `cache` to change that."
+        return Check("no cache", True, f"run_cached_code has nothing to run again. {why}")
     error = (await gate.run_cached("doctor")).error
     if error is not None and error.kind == "config":
         return Check(f"cache {name}: {error.message}", False, error.hint or "")
     return Check(f"cache {name}", True)
+
+
+async def _commands(gate: Gateway) -> AsyncIterator[Check]:
+    """What commands of plugins check; then what is not checked because its command is absent."""
+    for entry in gate.plugins.index.of("command"):
+        try:
+            command = gate.plugins.driver("command", entry.name)
+            if isinstance(command, CheckProvider):
+                async for found in command.checks(gate):
+                    yield Check(*found)
+        except DoorwardError as error:
+            yield _wrong(f"command {entry.name}", error)
+        except Exception:
+            log.exception("plugin_failed", plugin=entry.distribution, command=entry.name)
+            yield Check(f"command {entry.name} of {entry.given_by} cannot check anything more", False, "The log says why.")
+    if gate.executors.names and not gate.plugins.index.named("command", PROBING):
+        advice = f"`pip install {well_known()[PROBING]['from']}` brings the probes."
+        yield Check("executors: nothing has probed whether they isolate", True, advice)

@@ -8,8 +8,10 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from doorward.cli.configuring.hidden import hidden
+from doorward.host.loopback import is_loopback
 from doorward.model.errors import ConfigError
 from doorward.secrets.scrubber import LEAST_BITS, SHORTEST, bits
 from doorward.secrets.store import Secret
@@ -51,8 +53,8 @@ async def about_secrets(gate: Gateway, env_file: Path) -> AsyncIterator[Finding]
                 continue
             if value and bits(value) < LEAST_BITS:
                 yield f"server {name}: a credential can be guessed, so it is not looked for in what programs make", True, _DRAWN
-            if value and url:
-                servers[value].setdefault(_host(url), name)
+            if value and (host := _host(url)):
+                servers[value].setdefault(host, name)
     for hosts in servers.values():
         if len(hosts) > 1:
             yield f"servers {', '.join(sorted(hosts.values()))}: one credential for different hosts", True, "Each can use it at the others."
@@ -110,12 +112,12 @@ def _short(what: str) -> str:
 
 
 def _is_open(url: str) -> bool:
-    from doorward_auth_kit import is_loopback, parsed
-
-    return url.startswith("http://") and not is_loopback(parsed(url).host)
+    return url.startswith("http://") and not is_loopback(_host(url))
 
 
 def _host(url: str) -> str:
-    from doorward_auth_kit import parsed
-
-    return parsed(url).host
+    """Nothing where a URL has none, or is none: its source says so."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""

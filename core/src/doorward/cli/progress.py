@@ -1,4 +1,4 @@
-"""A progress bar on standard error for what takes over a second; nothing where that is no terminal."""
+"""What goes on and how far it is, on standard error, for what takes over a second; nothing where that is no terminal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import contextlib
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+
+import click
+
+CLEAR = "\r\x1b[K"
 
 
 @contextlib.contextmanager
@@ -15,50 +18,42 @@ def progress(total: int) -> Iterator[Callable[[str], None]]:
     if not sys.stderr.isatty():
         yield lambda name: None
         return
-    bar = _Bar(total)
-    timer = threading.Timer(1.0, bar.show)
+    line = _Line(total)
+    timer = threading.Timer(1.0, line.show)
     timer.daemon = True
     timer.start()
     try:
-        yield bar.step
+        yield line.step
     finally:
         timer.cancel()
-        bar.hide()
+        line.hide()
 
 
-class _Bar:
+class _Line:
     def __init__(self, total: int) -> None:
         self._lock = threading.Lock()
         self._total = total
         self._begun = 0
         self._name = ""
-        self._shown: Any = None
-        self._ended = False
+        self._shown = self._ended = False
 
     def step(self, name: str) -> None:
         with self._lock:
             self._begun += 1
             self._name = name
-            self._update()
+            self._write()
 
     def show(self) -> None:
-        from rich.console import Console
-        from rich.progress import Progress
-
         with self._lock:
-            if self._ended:
-                return
-            self._shown = Progress(console=Console(stderr=True), transient=True)
-            self._shown.add_task("", total=self._total)
-            self._update()
-            self._shown.start()
-
-    def _update(self) -> None:
-        if self._shown is not None:
-            self._shown.update(0, completed=self._begun - 1, description=self._name)
+            self._shown = not self._ended
+            self._write()
 
     def hide(self) -> None:
         with self._lock:
-            self._ended = True
-            if self._shown is not None:
-                self._shown.stop()
+            if self._shown:
+                click.echo(CLEAR, err=True, nl=False)
+            self._shown, self._ended = False, True
+
+    def _write(self) -> None:
+        if self._shown:
+            click.echo(f"{CLEAR}{self._begun} of {self._total}: {self._name}", err=True, nl=False)

@@ -11,6 +11,7 @@ import hashlib
 import keyword
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -68,10 +69,17 @@ class Loaded:
         configuration's own below the user's state directory."""
         if self.config.state != Path():
             return Path(os.path.abspath(self.folder / self.config.state.expanduser()))
-        from platformdirs import user_state_path
-
         own = hashlib.sha256(f"{self.folder}/{self.file}".encode()).hexdigest()[:8]
-        return user_state_path("doorward") / f"{self.folder.name}-{own}"
+        return _user_state() / f"{self.folder.name}-{own}"
+
+
+def _user_state() -> Path:
+    """Our folder below that in which programs of this user keep what they have made."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local") / "doorward" / "doorward"
+    if sys.platform == "darwin":
+        return Path.home() / "Library/Application Support/doorward"
+    return Path(os.environ.get("XDG_STATE_HOME", "").strip() or Path.home() / ".local/state") / "doorward"
 
 
 def load(path: Path | str | None = None, *, env_file: Path | str | None = None, environ: Mapping[str, str] | None = None) -> Loaded:

@@ -10,7 +10,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from doorward.data.json_writing import exceeds
+from doorward.data.json_writing import dump, exceeds
 
 Result = TypeVar("Result")
 
@@ -59,3 +59,8 @@ async def aside(work: Callable[[], Result], size: int) -> Result:
 async def done(function: Callable[..., Result], *arguments: Any, large: bool) -> Result:
     """What the function answers, from a thread if its work is `large`."""
     return await off_loop(function, *arguments) if large else function(*arguments)
+
+
+async def write_json(value: Any) -> bytes:
+    """A plain value of any size (bytes may be in it) as compact JSON; others have their turn meanwhile."""
+    return await done(dump, value, large=is_large(value))

@@ -11,7 +11,6 @@ from doorward.model.types import LOCAL, Schema
 
 if TYPE_CHECKING:
     import httpx2
-    from doorward_auth_kit.vault import Vault
     from typing_extensions import TypeVar
 
     SettingsT = TypeVar("SettingsT", covariant=True, default=Any)
@@ -57,7 +56,8 @@ class PluginContext(Generic[SettingsT]):
 
     `principal` is whose credentials an auth is for: `local`, unless the server is `per_principal`; `presented` is the access token that
     they brought last over HTTP, to be exchanged (RFC 8693), if they brought one; `per_principal` is what the server's setting says.
-    `vault` is where an auth may keep what it has fetched.
+    `vault_key` is for an auth that keeps what it has fetched in the state folder: it reveals what encrypts it there, if the configuration
+    says so.
     """
 
     name: str
@@ -75,9 +75,3 @@ class PluginContext(Generic[SettingsT]):
     def with_settings(self, settings: Other) -> PluginContext[Other]:
         """The same for a driver that has these settings: one that builds on another driver gives it what that one knows."""
         return replace(cast("PluginContext[Any]", self), settings=settings)
-
-    @property
-    def vault(self) -> Vault:
-        from doorward_auth_kit.vault import Vault
-
-        return Vault(self.state / "credentials", self.vault_key)

@@ -17,6 +17,8 @@ Schema = Mapping[str, Any]
 
 Kind = Literal["program", "guard", "policy", "limit", "executor", "server", "config"]
 """Of an error: whose turn it is."""
+ARTEFACT_URI = "doorward://results/"
+"""What the URI of each artefact begins with."""
 
 LOCAL = "local"
 """The principal of everyone who is not on the HTTP transport: the user who started the process."""

@@ -1,13 +1,13 @@
 """For auth plugins: what credentials that are fetched need, whatever the protocol by which they are got.
 
 `Home` keeps credentials with their server. `Renewal` has one there when a request needs it, `Backoff` keeps a provider from being
-asked over and over, and `Fetched` is the `httpx2.Auth` of the two. `exchange` sends a request of a login. `Vault` keeps what may be kept,
-under the name that `entry` gives it.
+asked over and over, and `Fetched` is the `httpx2.Auth` of the two. `exchange` sends a request of a login. `Vault.of(context)` keeps
+what may be kept, under the name that `entry` gives it.
 """
 
 from __future__ import annotations
 
-from doorward.host.loopback import is_loopback
+from doorward import is_loopback
 
 from doorward_auth_kit.exchange import PATIENCE, exchange
 from doorward_auth_kit.fetched import Fetched

@@ -7,7 +7,7 @@ import re
 
 import anyio
 import httpx2
-from doorward.model.errors import LoginRefused, ServerError
+from doorward import LoginRefused, ServerError
 
 from doorward_auth_kit.home import place
 

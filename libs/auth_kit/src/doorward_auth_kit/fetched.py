@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any, Generic
 
 import httpx2
-from doorward.model.errors import ServerError
+from doorward import ServerError
 
 from doorward_auth_kit.exchange import MOST
 from doorward_auth_kit.home import Home

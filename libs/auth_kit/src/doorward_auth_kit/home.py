@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import httpx2
-from doorward.host.loopback import is_loopback
-from doorward.model.errors import ConfigError, ServerError
+from doorward import ConfigError, ServerError, is_loopback
 
 
 class Home:

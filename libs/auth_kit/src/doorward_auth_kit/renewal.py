@@ -7,8 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Generic, Protocol, TypeVar
 
-from doorward.host.logs import log
-from doorward.model.errors import DoorwardError, LoginRefused, ServerError
+from doorward import DoorwardError, LoginRefused, ServerError, log
 
 MARGIN = 30.0
 """Seconds before its end from which on a credential is renewed; half of its life, if that is less."""

@@ -7,19 +7,16 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
-from doorward.host import files
-from doorward.host.logs import log
-from doorward.model.errors import ConfigError, ServerError
+from doorward import ConfigError, ServerError, log, own_file, own_folder
 
 if TYPE_CHECKING:
-    from doorward.model.contexts import PluginContext
+    from doorward import PluginContext
 
 PATIENCE = 60.0
 """Seconds to wait for another process that is at the same entry."""
@@ -38,6 +35,11 @@ class Vault:
     def __init__(self, folder: Path, key: Callable[[], str] | None = None) -> None:
         self._folder, self._key = folder, key
 
+    @classmethod
+    def of(cls, context: PluginContext) -> Vault:
+        """The vault of a configuration, in its state folder; `vault_key` there encrypts it."""
+        return cls(context.state / "credentials", context.vault_key)
+
     @property
     def encrypted(self) -> bool:
         """Whether what is kept here is encrypted. What can be fetched again is kept only then."""
@@ -47,7 +49,7 @@ class Vault:
         """What is kept under a name, if anything is and it can be read. Raises: ConfigError."""
         with self._errors(name):
             try:
-                with open(files.own_file(self._file(name), os.O_RDONLY), encoding="utf-8") as file:
+                with open(own_file(self._file(name), os.O_RDONLY), encoding="utf-8") as file:
                     text = file.read()
             except (FileNotFoundError, UnicodeDecodeError):
                 return None
@@ -61,7 +63,7 @@ class Vault:
             self._make_folder()
             try:
                 new.unlink(missing_ok=True)
-                with open(files.own_file(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="utf-8") as out:
+                with open(own_file(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="utf-8") as out:
                     out.write(self._sealed(name, text))
                     out.flush()
                     os.fsync(out.fileno())
@@ -77,23 +79,11 @@ class Vault:
             self._file(name).unlink(missing_ok=True)
         return had
 
-    def entries(self, server: str) -> list[str]:
-        """The names of what is kept for a server, whoever's it is."""
-        return [file.stem for file in self._of(server) if file.suffix == ".json"]
-
-    def clear(self, server: str) -> int:
-        """Keep nothing for a server. Returns: how many entries there were. Raises: ConfigError."""
-        entries = self.entries(server)
-        with self._errors(server):
-            for file in self._of(server):
-                file.unlink(missing_ok=True)
-        return len(entries)
-
     def mark(self, name: str) -> None:
         """Tell whoever holds what was kept that it is out of date. Raises: ConfigError."""
         with self._errors(name):
             self._make_folder()
-            number = files.own_file(self._mark(name), os.O_WRONLY | os.O_CREAT)
+            number = own_file(self._mark(name), os.O_WRONLY | os.O_CREAT)
             os.close(number)
             os.utime(self._mark(name))
 
@@ -112,7 +102,7 @@ class Vault:
         at = self._folder / f"{name}.lock"
         with self._errors(name):
             self._make_folder()
-            os.close(files.own_file(at, os.O_RDWR | os.O_CREAT))
+            os.close(own_file(at, os.O_RDWR | os.O_CREAT))
         lock = FileLock(at, mode=0o600)
         patience = anyio.current_time() + PATIENCE
         while True:
@@ -156,15 +146,11 @@ class Vault:
     def _file(self, name: str) -> Path:
         return self._folder / f"{name}.json"
 
-    def _of(self, server: str) -> list[Path]:
-        own = re.compile(rf"{re.escape(server)}-[0-9a-f]{{32}}\.(json|lock|changed)")
-        return [file for file in self._folder.iterdir() if own.fullmatch(file.name)] if self._folder.is_dir() else []
-
     def _mark(self, name: str) -> Path:
         return self._folder / f"{name}.changed"
 
     def _make_folder(self) -> None:
-        files.own_folder(self._folder)
+        own_folder(self._folder)
         self._folder.chmod(0o700)
 
     @contextlib.contextmanager

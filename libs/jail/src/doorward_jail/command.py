@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import click
-from doorward.cli.common import Project, common, described, plain, print_json, say, table
-from doorward.model.abilities import SupportsBuild, SupportsMachineCheck
-from doorward.model.drivers import Executor
-from doorward.model.errors import DoorwardError, ExecutorError, UnknownName
+from doorward import DoorwardError, Executor, ExecutorError, SupportsBuild, SupportsMachineCheck, UnknownName
+from doorward.commands import Project, common, described, plain, print_json, say, table
 
 if TYPE_CHECKING:
-    from doorward.gateway import Gateway
+    from doorward import Gateway
 
 
-@click.command()
+class Sandbox(click.Command):
+    """The command, which also has `doctor` probe the executors."""
+
+    async def checks(self, gateway: Gateway) -> AsyncIterator[tuple[str, bool, str]]:
+        """What each executor uses on this machine, and whether it isolates."""
+        from doorward_jail import devices
+        from doorward_jail.probes import probe, summary
+
+        if wrong := devices.trouble():
+            yield wrong[0], False, wrong[1]
+        for name in gateway.executors.names:
+            try:
+                executor = gateway.executors.get(name)
+                used, probes = await uses(executor), await probe(executor, gateway.limits)
+            except DoorwardError as error:
+                yield f"executor {name}: {error}", False, error.hint or ""
+                continue
+            for line in used:
+                yield f"executor {name}: {line}", True, ""
+            for probed in probes:
+                if probed.held is False:
+                    advice = f"{probed.says}. Do not use it until that is mended."
+                    yield f"executor {name} does not hold: {probed.probe}", False, advice
+            yield f"executor {name} {summary(probes)} ({sum(p.ms for p in probes):.0f} ms)", True, ""
+
+
+@click.command(cls=Sandbox)
 @common
 @click.argument("action", type=click.Choice(["list", "build", "probe"]))
 @click.argument("name", required=False)

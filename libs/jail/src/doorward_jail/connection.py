@@ -8,16 +8,13 @@ import os
 import socket
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from doorward.data.json_writing import dump
-from doorward.data.offload import is_large, off_loop
+from doorward import Limits, write_json
 
 from doorward_jail.inbox import Inbox
 from doorward_jail.inside.protocol import HEADER, MOST_UNREAD, encode
-
-if TYPE_CHECKING:
-    from doorward_jail.jail import Account, Jail
+from doorward_jail.isolated import Account
 
 _READS = 16
 """Of output at once: more than a pipe holds, and an end for who prints without one."""
@@ -31,10 +28,43 @@ async def first_of(*futures: asyncio.Future[Any]) -> None:
     await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
 
 
+class Carrier(Protocol):
+    """What holds lines, as far as they and who has one know it: the jail of their sandboxes."""
+
+    limits: Limits
+    fresh: bool
+    """Whether each sandbox gets namespaces of its own."""
+    dead: asyncio.Event
+
+    def holds(self, limits: Limits) -> bool:
+        """Whether it was made for these limits."""
+        ...
+
+    def tell(self, message: dict[str, Any], blob: bytes = b"", fds: tuple[int, ...] = ()) -> None:
+        """Send its zygote a message. Raises: EOFError."""
+        ...
+
+    def unread(self) -> int:
+        """Bytes that wait for its zygote to read them."""
+        ...
+
+    async def kill(self, line: Line) -> None:
+        """End a sandbox."""
+        ...
+
+    def forget(self, line: Line) -> None:
+        """A sandbox is gone."""
+        ...
+
+    async def end(self) -> None:
+        """End it and everything in it."""
+        ...
+
+
 class Line:
     """One sandbox, as its host sees it. What comes is handed to `heard` and `print`; what is no frame ends the sandbox."""
 
-    def __init__(self, jail: Jail, number: int) -> None:
+    def __init__(self, jail: Carrier, number: int) -> None:
         self.jail = jail
         self.number = number
         self.pid = 0
@@ -73,9 +103,9 @@ class Line:
         """Hand on what has been printed so far."""
 
     async def send_answer(self, answer: dict[str, Any], blob: bytes = b"") -> None:
-        """The same for an answer of plain values, which is written in a thread if it is large."""
-        if is_large(answer.get("value")):
-            body = await off_loop(dump, answer)
+        """The same for an answer, whose value may be large."""
+        if "value" in answer:
+            body = await write_json(answer)
             self._send(HEADER.pack(len(body)) + body)
         else:
             self.send(answer, blob)
@@ -148,7 +178,7 @@ class RelayedLine(Line):
 class LocalLine(Line, asyncio.Protocol):
     """Over a socket pair and a pipe, whose other ends the sandbox has got."""
 
-    def __init__(self, jail: Jail, number: int) -> None:
+    def __init__(self, jail: Carrier, number: int) -> None:
         super().__init__(jail, number)
         self._transport: asyncio.Transport | None = None
         self._link, theirs = socket.socketpair()

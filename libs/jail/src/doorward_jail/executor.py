@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Generic, TypeVar
 
-from doorward.model.contexts import PluginContext
-from doorward.model.drivers import Capabilities
-from doorward.model.settings import Settings
-from doorward.model.types import Limits, Program
+from doorward import Capabilities, Limits, PluginContext, Program, Settings
 from pydantic import ByteSize, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from doorward_jail.bootstrap import COMMAND
-from doorward_jail.jail import Isolated, Jail, zygote_config
+from doorward_jail.isolated import Isolated
+from doorward_jail.jail import Jail, zygote_config
 from doorward_jail.pool import Pool
 from doorward_jail.session import JailSandbox
 
@@ -65,7 +63,7 @@ class JailExecutor(Generic[SettingsT]):
         if self._pool is None:
             settings = self.settings
             self._pool = Pool(self._jail, ready=settings.pool, most=settings.most, wait=settings.wait, idle=settings.idle)
-        return await self._pool.take(program.limits)
+        return JailSandbox(await self._pool.take(program.limits), program.limits, self._pool)
 
     async def close(self) -> None:
         """End all sandboxes."""

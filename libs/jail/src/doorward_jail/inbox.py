@@ -9,9 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from doorward.data.json_reading import read_json
-from doorward.data.json_writing import MOST_PARTS
-from doorward.data.offload import off_loop
+from doorward import aside, read_json
 from pydantic_core import from_json
 
 from doorward_jail.inside.protocol import MOST_UNREAD, BadFrame, Frames, Message, decode
@@ -25,6 +23,9 @@ _LARGE_BYTES = 2**18
 """Of a frame that is read in a thread."""
 
 _PIECE_CHARACTERS = 2**20
+
+_MOST_PARTS = 1_000_000
+"""Of all that one run sends."""
 
 _MOST_LEVELS = 200
 """Of nesting: more is no frame. What reads small frames takes no more either."""
@@ -98,7 +99,7 @@ class Inbox:
     async def _read_large(self, body: bytes) -> None:
         message: Message | None = None
         try:
-            message = await off_loop(decode, body, self._loads)
+            message = await aside(lambda: decode(body, self._loads), len(body))
         except BadFrame as error:
             self._refuse(error)
         finally:
@@ -115,8 +116,8 @@ class Inbox:
 
     def _loads(self, text: bytes) -> Any:
         self._parts += text.count(b",") + text.count(b"[") + text.count(b"{")
-        if self._parts > MOST_PARTS:  # commas and brackets in all that a run sends
-            raise TooMuch(f"what the program sent has more than {MOST_PARTS:,} parts")
+        if self._parts > _MOST_PARTS:  # commas and brackets in all that a run sends
+            raise TooMuch(f"what the program sent has more than {_MOST_PARTS:,} parts")
         value = from_json(text) if len(text) <= _LARGE_BYTES else _not_deep(read_json(text, constant=float))
         return _with_bytes(value) if _BYTES in text else value
 

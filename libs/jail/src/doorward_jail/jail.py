@@ -7,17 +7,15 @@ import base64
 import contextlib
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from doorward.host.logs import log
-from doorward.model.errors import ExecutorError
-from doorward.model.types import Limits
+from doorward import ExecutorError, Limits, log
 
 from doorward_jail import bootstrap, devices, seccomp
 from doorward_jail.connection import Line, LocalLine, RelayedLine
 from doorward_jail.inside.protocol import BadFrame, Frames, encode
+from doorward_jail.isolated import Isolated
 
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -33,40 +31,6 @@ ENVIRONMENT = {
 
 _PATIENCE = 1.0
 """Seconds for a zygote to end a sandbox, before the whole jail is ended."""
-
-
-class Account(Protocol):
-    """What one sandbox uses, counted from outside of it."""
-
-    async def reached(self) -> list[str]:
-        """The limits that it has run into: `memory`, `processes`."""
-        ...
-
-    async def close(self) -> None:
-        """The sandbox is gone: give back what counted."""
-        ...
-
-
-@dataclass(frozen=True)
-class Isolated:
-    """A Python that an executor has started in isolation.
-
-    `socket` is connected to its standard input and output; `unwrap` takes off what its carrier puts around the bytes that
-    come. `passes_fds`: it is a Unix socket of this machine, and file descriptors can be passed. `kill` ends everything in it,
-    and returns when that is gone. `said` is the last of its standard error. `room` is how many sandboxes it may hold at once.
-    `account` is called for each new sandbox, with its process id on this machine (0 where that is not known). `loaded` is
-    called once the packages are, before the first sandbox. `config` are keys of the zygote's configuration: see `zygote_config`.
-    """
-
-    socket: socket.socket
-    kill: Callable[[], Awaitable[None]]
-    said: Callable[[], str] = lambda: ""
-    passes_fds: bool = False
-    unwrap: Callable[[bytes], bytes] | None = None
-    room: int = 1
-    account: Callable[[int], Account] | None = None
-    loaded: Callable[[], Awaitable[None]] | None = None
-    config: Mapping[str, Any] = field(default_factory=dict)
 
 
 def zygote_config(config: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:

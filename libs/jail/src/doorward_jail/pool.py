@@ -7,13 +7,10 @@ import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable
 
-from doorward.host.logs import log
-from doorward.model.errors import Busy, DoorwardError, ExecutorError
-from doorward.model.types import Limits
+from doorward import Busy, DoorwardError, ExecutorError, Limits, log
 
 from doorward_jail.connection import Line
 from doorward_jail.jail import Jail
-from doorward_jail.session import JailSandbox
 
 _SOON = 0.25
 """Seconds in which a jail may get free again: starting one takes as long."""
@@ -52,7 +49,7 @@ class Pool:
         self._freed = asyncio.Event()
         self._closed = False
 
-    async def take(self, limits: Limits) -> JailSandbox:
+    async def take(self, limits: Limits) -> Line:
         """A sandbox that nobody has used. Raises: Busy if none gets free in time; ExecutorError if none can be started."""
         try:
             await asyncio.wait_for(self._slots.acquire(), self._wait)
@@ -66,7 +63,7 @@ class Pool:
             self._slots.release()
             raise
         self._refill_later(_AFTER if self._ready else 0)
-        return JailSandbox(line, limits, self)
+        return line
 
     async def instead_of(self, dead: Line) -> Line:
         """Another sandbox for the client of one that has died. Raises: ExecutorError."""

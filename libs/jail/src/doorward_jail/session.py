@@ -10,26 +10,32 @@ import re
 import signal
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from doorward.calls.artefacts import PREFIX
-from doorward.model.drivers import Door
-from doorward.model.errors import ApiError, DoorwardError, InvalidArguments, LimitExceeded, SandboxDied, ToolError
-from doorward.model.types import Ended, Failure, File, Frame, Limits, Program
-from doorward.runs import program_text
+from doorward import (
+    ARTEFACT_URI,
+    Door,
+    DoorwardError,
+    Ended,
+    File,
+    LimitExceeded,
+    Limits,
+    Program,
+    SandboxDied,
+    awaited,
+    bind,
+    sets_result,
+)
 
 from doorward_jail.connection import Line, first_of
-
-if TYPE_CHECKING:
-    from doorward_jail.pool import Pool
+from doorward_jail.errors import failure, text_in, told
+from doorward_jail.pool import Pool
 
 _FLOOD = 64
 """Times the limit of output after which a program is ended: until then what is too much is dropped."""
 
 _FEWER = "Make fewer calls: end the program when they are refused, and ask for many things at once."
 
-_ERRORS = 1000
-_TEXT = 8000
 _NAME = 200
 
 
@@ -105,7 +111,7 @@ class JailSandbox:
                 if not self._done.done():
                     self._done.set_result(message["done"])
             elif "artefact" in message:
-                name = _text(message["artefact"], -_NAME)
+                name = text_in(message["artefact"], -_NAME)
                 self._door.keep(blob, mimetypes.guess_type(name)[0] or "application/octet-stream", name)
             elif self._left_to_ask <= 0:
                 asked, calls = self._limits.questions, self._limits.calls
@@ -143,7 +149,7 @@ class JailSandbox:
                     self._line.break_off("it asked what nobody understands")
                     return
         except DoorwardError as error:
-            answer["error"] = _told(error)
+            answer["error"] = told(error)
         with contextlib.suppress(EOFError):
             await self._line.send_answer(answer, blob)
 
@@ -162,13 +168,13 @@ class JailSandbox:
     async def _ended(self, done: Mapping[str, Any]) -> Ended:
         match done:
             case {"error": dict(error)}:
-                failure = _failure(error)
+                failed = failure(error)
                 reached = await self._reached()
-                if failure.type == "MemoryError" or "memory" in reached:
+                if failed.type == "MemoryError" or "memory" in reached:
                     raise _too_much_memory(self._limits)
                 if "processes" in reached:
-                    failure = replace(failure, hint=f"The limit of {self._limits.processes} processes and threads was reached.")
-                return Ended(error=failure)
+                    failed = replace(failed, hint=f"The limit of {self._limits.processes} processes and threads was reached.")
+                return Ended(error=failed)
             case {"bytes": int(size)}:
                 hint = "Filter or aggregate in the program, or write a file into ./out."
                 raise LimitExceeded(f"the value has {size} bytes, more than {self._limits.result_bytes}", hint=hint)
@@ -195,7 +201,7 @@ class JailSandbox:
 
 def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
     """The frame that hands a program over."""
-    code, inputs = program_text.bind(program.code.removeprefix("\ufeff"), program.params)
+    code, inputs = bind(program.code.removeprefix("\ufeff"), program.params)
     words = set(re.findall(r"\w+", code))
     mentioned = {}
     for word in words:
@@ -205,7 +211,7 @@ def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
     given: dict[str, str] = {}
     blob = b""
     for name, value in inputs.items():
-        if isinstance(value, str) and value.startswith(PREFIX):
+        if isinstance(value, str) and value.startswith(ARTEFACT_URI):
             file = door.open(value)
             path = _other_than(files, _file_name(file, value))
             files[path] = len(file.content)
@@ -218,7 +224,7 @@ def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
         "before": aliases.before,
         "aliases": dict(aliases.modules),
         "awaited": sorted(_awaited(code)),
-        "sets_result": program_text.sets_result(code),
+        "sets_result": sets_result(code),
         "inputs": inputs,
         "given": given,
         "mentioned": mentioned,
@@ -230,7 +236,7 @@ def _run(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
 
 def _awaited(code: str) -> set[tuple[int, int]]:
     try:
-        return program_text.awaited(code)
+        return awaited(code)
     except DoorwardError:
         return set()
 
@@ -238,7 +244,7 @@ def _awaited(code: str) -> set[tuple[int, int]]:
 def _file_name(file: File, uri: str) -> str:
     """A plain name for a file in ./in."""
     name = re.sub(r"[^\w.-]+", "_", file.name.rpartition("/")[2]).strip("._")
-    return name or uri.removeprefix(PREFIX)[:12].strip("-_") + (mimetypes.guess_extension(file.type.partition(";")[0]) or "")
+    return name or uri.removeprefix(ARTEFACT_URI)[:12].strip("-_") + (mimetypes.guess_extension(file.type.partition(";")[0]) or "")
 
 
 def _other_than(taken: Collection[str], name: str) -> str:
@@ -248,41 +254,6 @@ def _other_than(taken: Collection[str], name: str) -> str:
         number += 1
         given = f"{number}-{name}"
     return given
-
-
-def _told(error: DoorwardError) -> dict[str, Any]:
-    """What a program is told of a call that failed."""
-    if not isinstance(error, ApiError):
-        kinds = [kind.__name__ for kind in (InvalidArguments, ToolError) if isinstance(error, kind)]
-        return {"type": kinds[0] if kinds else "DoorwardError", "message": error.message}
-    return {"type": "ApiError", "message": error.message, "status": error.status, "body": error.body, "retry_after": error.retry_after}
-
-
-def _failure(error: Mapping[str, Any]) -> Failure:
-    """What a sandbox says of an error, as far as it is of the right types and sizes."""
-    frames = error.get("frames")
-    shown = tuple(
-        Frame(line, _text(frame["function"], 100))
-        for frame in (frames if isinstance(frames, list) else [])[-20:]
-        if isinstance(frame, dict) and (line := _line(frame.get("line"))) and "function" in frame
-    )
-    return Failure(
-        "program",
-        _text(error.get("type"), _ERRORS) or "Error",
-        _text(error.get("message"), _TEXT),
-        _line(error.get("line")),
-        shown,
-    )
-
-
-def _line(value: Any) -> int | None:
-    """A line's number that can be one."""
-    return value if type(value) is int and 0 < value < 2**31 else None
-
-
-def _text(value: Any, most: int) -> str:
-    """At most so much of a text that is one, of its end if that is negative: that of anything else could take long to make."""
-    return (value[:most] if most > 0 else value[most:]) if isinstance(value, str) else ""
 
 
 def _too_much_memory(limits: Limits) -> LimitExceeded:

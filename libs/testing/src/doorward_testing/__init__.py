@@ -1,32 +1,49 @@
 """For plugin authors: an empty host to install a plugin into, one conformance class per kind, and import checks.
 
 The pytest plugin that comes with it offers the fixtures `host` (see `Host`), `doorward_host` (with a sample source and executor in it)
-and `cli` (command lines run in it).
+and `cli` (command lines run in it). Names are loaded when first used: pytest imports this package before coverage begins.
 """
 
 from __future__ import annotations
 
-from doorward_testing.checks import check_driver, check_light_import
-from doorward_testing.command_line import Cli, CommandEnded
-from doorward_testing.conformance import AuthConformance, CacheConformance, SourceConformance
-from doorward_testing.cpython import FullPythonConformance
-from doorward_testing.door import Door
-from doorward_testing.executors import ExecutorConformance
-from doorward_testing.host import Host
-from doorward_testing.stores import ArtefactStoreConformance, CatalogStoreConformance
+import importlib
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "ArtefactStoreConformance",
-    "AuthConformance",
-    "CacheConformance",
-    "CatalogStoreConformance",
-    "Cli",
-    "CommandEnded",
-    "Door",
-    "ExecutorConformance",
-    "FullPythonConformance",
-    "Host",
-    "SourceConformance",
-    "check_driver",
-    "check_light_import",
-]
+_HOME = {
+    "ArtefactStoreConformance": "stores",
+    "AuthConformance": "conformance",
+    "CacheConformance": "conformance",
+    "CatalogStoreConformance": "stores",
+    "Cli": "command_line",
+    "CommandEnded": "command_line",
+    "Door": "door",
+    "ExecutorConformance": "executors",
+    "FullPythonConformance": "cpython",
+    "Host": "host",
+    "SourceConformance": "conformance",
+    "check_driver": "checks",
+    "check_light_import": "checks",
+}
+__all__ = [*_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"doorward_testing.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'doorward_testing' has no attribute {name!r}")
+
+
+if TYPE_CHECKING:
+    from doorward_testing.checks import check_driver as check_driver
+    from doorward_testing.checks import check_light_import as check_light_import
+    from doorward_testing.command_line import Cli as Cli
+    from doorward_testing.command_line import CommandEnded as CommandEnded
+    from doorward_testing.conformance import AuthConformance as AuthConformance
+    from doorward_testing.conformance import CacheConformance as CacheConformance
+    from doorward_testing.conformance import SourceConformance as SourceConformance
+    from doorward_testing.cpython import FullPythonConformance as FullPythonConformance
+    from doorward_testing.door import Door as Door
+    from doorward_testing.executors import ExecutorConformance as ExecutorConformance
+    from doorward_testing.host import Host as Host
+    from doorward_testing.stores import ArtefactStoreConformance as ArtefactStoreConformance
+    from doorward_testing.stores import CatalogStoreConformance as CatalogStoreConformance

@@ -19,7 +19,6 @@ def check_light_import(module: str, *, forbidden: tuple[str, ...] = HEAVY) -> No
 
 def check_driver(kind: str, name: str) -> Any:
     """Assert that a driver is installed once under its name, loads, and has all that its protocol asks for; returns it."""
-    from doorward.config.distribution import find_index
-    from doorward.plugins.manager import Plugins
+    from doorward import Index, Plugins, installed
 
-    return Plugins(find_index()).driver(kind, name)
+    return Plugins(Index(installed())).driver(kind, name)

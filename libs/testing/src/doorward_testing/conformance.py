@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from doorward.model.types import CachedProgram
+from doorward import CachedProgram
 
 
 class _Async:

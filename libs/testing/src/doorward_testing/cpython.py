@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from doorward.model.types import File
+from doorward import File
 
 from doorward_testing.door import Door
 from doorward_testing.executors import ExecutorConformance, program_of

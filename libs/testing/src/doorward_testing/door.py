@@ -6,10 +6,18 @@ import asyncio
 import json
 from typing import Any
 
-from doorward.compat.aliases import RUNTIME, aliases
-from doorward.model.drivers import Aliases
-from doorward.model.errors import ApiError, InvalidArguments, LimitExceeded, ToolError, UnknownName
-from doorward.model.types import Artefact, File
+from doorward import (
+    ARTEFACT_URI,
+    Aliases,
+    ApiError,
+    Artefact,
+    File,
+    InvalidArguments,
+    LimitExceeded,
+    ToolError,
+    UnknownName,
+    aliases,
+)
 
 TOGETHER = 60.0
 """Seconds that `calc.meet` waits for the others."""
@@ -35,7 +43,7 @@ class Door:
         """See `doorward.Door.members`."""
         calc = ["add", "echo", "fail", "complain", "refuse", "wait", "meet"]
         ours = ["call", "pages", "items", "reply", "read", "path", "server", "describe", "close_session", "ApiError", "ToolError"]
-        return {"calc": calc, "doorward": ours, RUNTIME: ["call_mcp_tool", "discovered_servers"]}.get(server)
+        return {"calc": calc, "doorward": ours, "doorward.runtime": ["call_mcp_tool", "discovered_servers"]}.get(server)
 
     def aliases(self, code: str, *, everything: bool = False) -> Aliases:
         """See `doorward.Door.aliases`."""
@@ -109,4 +117,4 @@ class Door:
     def keep(self, content: bytes, type: str, name: str = "") -> Artefact:
         """See `doorward.Door.keep`."""
         self.kept.append((name, type, content))
-        return Artefact(f"doorward://results/{len(self.kept)}", type, len(content), name)
+        return Artefact(f"{ARTEFACT_URI}{len(self.kept)}", type, len(content), name)

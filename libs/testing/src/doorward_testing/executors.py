@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from doorward.model.errors import LimitExceeded, Unsupported
-from doorward.model.types import File, Limits, Program
+from doorward import File, LimitExceeded, Limits, Program, Unsupported
 
 from doorward_testing import programs
 from doorward_testing.door import Door

@@ -7,8 +7,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
-from doorward.config.index import GROUPS, Entry, Index, installed
-from doorward.gateway import Gateway
+from doorward import Entry, Gateway, Index, PluginContext, Secrets, installed, validate
 
 
 class _Given(EntryPoint):
@@ -41,7 +40,7 @@ class Host:
         """Install a driver class, a hook module or class; an exception is what its import raises."""
         value = f"given:{kind}_{name}_{id(thing)}"
         _THINGS[value] = thing
-        self.entries.append(Entry(kind, name, _Given(name, value, GROUPS[kind]), distribution, version))
+        self.entries.append(Entry(kind, name, _Given(name, value, "doorward.test"), distribution, version))
 
     def install_real(self, *names: str) -> None:
         """Install what is installed under these names in the environment of the test, for example `"monty"`."""
@@ -61,9 +60,5 @@ class Host:
         self, model: Any, settings: dict[str, Any] | None = None, *, environ: dict[str, str] | None = None, name: str = "test"
     ) -> Any:
         """A `PluginContext` with validated settings, to make a driver by hand."""
-        from doorward.config.config import validate
-        from doorward.model.contexts import PluginContext
-        from doorward.secrets.store import Secrets
-
         checked = validate(model, settings or {}, secrets=Secrets(environ=environ or {}), place="test")
         return PluginContext(name, checked, self.folder)

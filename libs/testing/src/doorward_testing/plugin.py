@@ -33,8 +33,8 @@ def doorward_host(host: Any) -> Any:
 @pytest.fixture
 def cli(doorward_host: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     """Runs a command line in the host's folder, with what is installed there: a `doorward_testing.Cli`."""
-    from doorward.cli import main
-    from doorward.config.index import Index
+    from doorward import Index
+    from doorward.commands import main
 
     from doorward_testing.command_line import CommandEnded
 

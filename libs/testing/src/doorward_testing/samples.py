@@ -130,9 +130,11 @@ class _Running:
         if isinstance(last, ast.Expr):
             tree.body[-1] = ast.Assign([ast.Name("_last", ast.Store())], last.value)
         for node in tree.body:
-            target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+            if not isinstance(node, (ast.Assign, ast.AnnAssign)):
+                continue
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             if isinstance(target, ast.Name) and target.id in program.params:
-                node.value = ast.Name(f"_param_{target.id}", ast.Load())  # type: ignore[attr-defined]
+                node.value = ast.Name(f"_param_{target.id}", ast.Load())
         code = compile(ast.fix_missing_locations(tree), "program.py", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         names = self.names
         names |= {f"_param_{k}": v for k, v in program.params.items()} | dict(program.params)

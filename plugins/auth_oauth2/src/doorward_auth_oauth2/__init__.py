@@ -96,7 +96,7 @@ class OAuth2:
 
     def _store(self) -> Store:
         """Where what this principal has of this server is kept. What can be fetched again never goes into a keyring."""
-        from doorward_auth_kit import entry
+        from doorward_auth_kit import Vault, entry
 
         from doorward_auth_oauth2.kept import Store
 
@@ -110,4 +110,4 @@ class OAuth2:
             " ".join(settings.resources),
         ]
         again = settings.flow not in (*PEOPLE, "refresh_token")
-        return Store(self._context.vault, entry(self._context, *about), "file" if again else settings.store)
+        return Store(Vault.of(self._context), entry(self._context, *about), "file" if again else settings.store)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import httpx2
 from doorward import LOCAL, ConfigError, LoginRefused, PluginContext, ServerError
-from doorward_auth_kit import Backoff, Fetched, Home, Renewal, due
+from doorward_auth_kit import Backoff, Fetched, Home, Renewal, Vault, due
 
 from doorward_auth_oauth2.kept import Login, Store
 from doorward_auth_oauth2.settings import PEOPLE, OAuth2Settings
@@ -36,7 +36,7 @@ class Bearer(Fetched[Login]):
     def __init__(self, context: PluginContext[OAuth2Settings], store: Store, advice: str) -> None:
         self._context, self._store, self._settings = context, store, context.settings
         self._person = self._settings.flow in PEOPLE
-        self._keeps = self._person or self._settings.flow == "refresh_token" or context.vault.encrypted
+        self._keeps = self._person or self._settings.flow == "refresh_token" or Vault.of(context).encrypted
         self._backoff = Backoff(context.name)
         home = Home(context.name, context.url, context.origins)
         super().__init__(context.name, home, _Held(self._fetch, store), self._put, advice=advice)

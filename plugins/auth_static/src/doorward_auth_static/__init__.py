@@ -192,9 +192,8 @@ def _auth(context: PluginContext, add: Callable[[httpx2.Request], Awaitable[None
     first request. A source that would carry credentials elsewhere is stopped.
     """
     import httpx2
-    from doorward_auth_kit import parsed
 
-    home = [parsed(url).origin for url in (context.url, *context.origins)] if context.url else []
+    home = [_origin(url) for url in (context.url, *context.origins)] if context.url else []
 
     class Static(httpx2.Auth):
         async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
@@ -210,6 +209,15 @@ def _auth(context: PluginContext, add: Callable[[httpx2.Request], Awaitable[None
             yield request
 
     return Static()
+
+
+def _origin(url: str) -> httpx2.Origin:
+    import httpx2
+
+    try:
+        return httpx2.URL(url).origin
+    except httpx2.InvalidURL:
+        raise ServerError(f"{url[:100]!r} is no URL", hint="Write it as https://host/path.") from None
 
 
 def _text(origin: httpx2.Origin) -> str:

@@ -5,15 +5,46 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from doorward.cli.common import Project, common, say
+from doorward.model.errors import DoorwardError
+
+if TYPE_CHECKING:
+    from doorward.gateway import Gateway
 
 
-@click.command()
+class Serve(click.Command):
+    """The command, which also tells `doctor` who may come in over HTTP."""
+
+    async def checks(self, gateway: Gateway) -> AsyncIterator[tuple[str, bool, str]]:
+        """Who may come in over HTTP, and whether it can be served as it is configured."""
+        from importlib.metadata import version
+
+        from doorward_mcp_server.http.endpoint import Endpoint
+
+        yield f"mcp {version('mcp')}", True, ""
+        http = gateway.config.http
+        tokens = {name: len(settings.tokens) for name, settings in gateway.config.principals.items() if settings.tokens}
+        verifiers = [found.plugin_name for found in gateway.plugins.hook.token_verifier.get_hookimpls()]
+        who = [f"{(n := sum(tokens.values()))} token{'s' * (n > 1)} of {', '.join(tokens)}"] if tokens else []
+        who += [f"access tokens of {http.oauth.issuer}"] if http.oauth else []
+        who += [f"whom the plugin {name} lets in" for name in verifiers]
+        endpoint = Endpoint(gateway.loaded, http.host, http.port)
+        try:
+            endpoint.check(authenticated=bool(who))
+            endpoint.tls()
+        except DoorwardError as error:
+            yield f"HTTP: {error}", False, error.hint or ""
+        else:
+            told = "; ".join(who) or "whoever is on this machine, as `local`: no token is asked for"
+            yield f"HTTP at {endpoint.url}: {told}", True, ""
+
+
+@click.command(cls=Serve)
 @common
 @click.option("--transport", type=click.Choice(["stdio", "http"]), default="stdio", show_default=True)
 @click.option("--host", metavar="ADDRESS", help="Where to listen; [http] host if not given.")

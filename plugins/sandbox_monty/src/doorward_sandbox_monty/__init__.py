@@ -8,20 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from doorward import Capabilities, PluginContext, Program, Settings
-from pydantic import Field, PositiveInt
+from doorward import Capabilities, PluginContext, Program
+
+from doorward_sandbox_monty.settings import MontySettings as MontySettings
 
 if TYPE_CHECKING:
     from doorward_sandbox_monty.sandbox import MontySandbox
     from doorward_sandbox_monty.workers import Workers
-
-
-class MontySettings(Settings):
-    """`[executors.monty]`."""
-
-    workers: PositiveInt = Field(32, description="Programs and open sessions at once; principals share them, and more wait, in turn")
-    type_check: bool = Field(False, description="Check each program's types before it runs, against the functions' signatures")
-    wait: float = Field(30.0, gt=0, description="Seconds that a program waits for a free worker")
 
 
 class MontyExecutor:

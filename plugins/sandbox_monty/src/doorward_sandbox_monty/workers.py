@@ -23,7 +23,7 @@ from doorward import Busy, ExecutorError, Limits, Watchdog
 from doorward_sandbox_monty.modules import Modules
 
 if TYPE_CHECKING:
-    from doorward_sandbox_monty import MontySettings
+    from doorward_sandbox_monty.settings import MontySettings
 
 _AFTER = 0.001
 """Seconds to let the answer out first."""

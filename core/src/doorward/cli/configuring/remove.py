@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -23,7 +24,7 @@ from doorward.config.config import Loaded, module_name, read
 from doorward.config.distribution import brought_by
 from doorward.config.environment import of_server
 from doorward.config.settings import EVERYONE
-from doorward.model.contexts import PluginContext
+from doorward.model.abilities import SupportsLogout
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, UnknownName
 from doorward.model.names import some
 from doorward.model.types import LOCAL
@@ -78,9 +79,9 @@ class _Removal:
 
 async def _remove(project: Project, name: str, logins: bool | None, dry_run: bool) -> _Removal:
     loaded, there = project.load(), servers_of(project)
-    vault = PluginContext(name, None, loaded.state_folder()).vault
+    kept = _kept(loaded.state_folder(), name)
     is_there = name in there
-    if not is_there and not (logins and vault.entries(name)):
+    if not is_there and not (logins and kept):
         raise _absent(name, loaded)
     removal = _Removal(name, str(project.config) if is_there else "", dry_run)
     removal.variables, removal.env_file = _unnamed(project, loaded, name)
@@ -90,15 +91,15 @@ async def _remove(project: Project, name: str, logins: bool | None, dry_run: boo
         report = None if is_shared else gate.catalog.report(module)
         removal.functions = report.functions if report else 0
         auths = [*_auths(gate, name)]
-        if logins is None and (auths or vault.entries(name)) and not (dry_run or project.json) and at_terminal():
+        if logins is None and (auths or kept) and not (dry_run or project.json) and at_terminal():
             logins = click.confirm(f"Log out of {name}, and forget what was kept of its logins?", default=True, err=True)
-        removal.kept = bool(vault.entries(name)) and not logins
+        removal.kept = any(file.suffix == ".json" for file in kept) and not logins
         if not dry_run:
             if is_there:
                 remove_server(project, name)
             if logins:
                 removal.logins = [logs.scrub(said) for auth in auths if (said := await _logged_out(auth))]
-                removal.logins += [f"{forgotten} more forgotten"] if (forgotten := vault.clear(name)) else []
+                removal.logins += [f"{forgotten} more forgotten"] if (forgotten := _forget(_kept(gate.state, name))) else []
             if not is_shared:
                 await anyio.to_thread.run_sync(gate.catalog.drop, [module])
             if re.fullmatch(r"[\w-]+", name, re.ASCII):  # what names no server may name any folder
@@ -113,7 +114,7 @@ def _auths(gate: Gateway, name: str) -> Iterator[Any]:
     others = [each for each in gate.config.principals if each not in (LOCAL, EVERYONE)]
     for principal in [LOCAL, *(others if server and server.settings.per_principal else ())]:
         with suppress(DoorwardError):  # it cannot be used, and has no logins that could be reached
-            yield from (auth for auth in gate.servers.auths_of(name, principal) if hasattr(auth, "logout"))
+            yield from (auth for auth in gate.servers.auths_of(name, principal) if isinstance(auth, SupportsLogout))
 
 
 async def _logged_out(auth: Any) -> str:
@@ -121,6 +122,22 @@ async def _logged_out(auth: Any) -> str:
         return str(await auth.logout())
     except DoorwardError as error:
         return str(error)
+
+
+def _kept(state: Path, name: str) -> list[Path]:
+    """What auths keep of logins to a server, whoever's they are: files in the folder `credentials`, with the server's name first."""
+    own, folder = re.compile(rf"{re.escape(name)}-[0-9a-f]{{32}}\.(json|lock|changed)"), state / "credentials"
+    return [file for file in folder.iterdir() if own.fullmatch(file.name)] if folder.is_dir() else []
+
+
+def _forget(kept: list[Path]) -> int:
+    """Delete what was kept. Returns: how many logins it was. Raises: ConfigError."""
+    for file in kept:
+        try:
+            file.unlink(missing_ok=True)
+        except OSError as error:
+            raise ConfigError(f"cannot be deleted: {error.strerror}", place=str(file)) from None
+    return sum(file.suffix == ".json" for file in kept)
 
 
 def _absent(name: str, loaded: Loaded) -> DoorwardError:

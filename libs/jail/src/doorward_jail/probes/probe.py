@@ -16,15 +16,26 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from doorward.model.drivers import Aliases
-from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded, UnknownName, Unsupported
-from doorward.model.types import Artefact, Ended, Failure, File, Limits, Program
+from doorward import (
+    Aliases,
+    Artefact,
+    DoorwardError,
+    Ended,
+    Failure,
+    File,
+    InvalidArguments,
+    LimitExceeded,
+    Limits,
+    Program,
+    UnknownName,
+    Unsupported,
+)
 
-from doorward_jail.trial import Trial
-from doorward_jail.trials import TRIALS
+from doorward_jail.probes.trial import Trial
+from doorward_jail.probes.trials import TRIALS
 
 if TYPE_CHECKING:
-    from doorward.model.drivers import Executor
+    from doorward import Executor
 
 REFUSED = ("ModuleNotFoundError", "NameError", "AttributeError", "NotImplementedError", "TypeError", "SyntaxError")
 """How an interpreter refuses what it does not have."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from doorward.model.errors import DoorwardError
-    from doorward.model.types import Failure
+    from doorward import DoorwardError, Failure
 
 PATIENCE = 5.0
 """Seconds that one probe may take."""

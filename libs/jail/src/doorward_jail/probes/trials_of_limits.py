@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from doorward_jail.trial import Trial
+from doorward_jail.probes.trial import Trial
 
 if TYPE_CHECKING:
-    from doorward.model.types import Limits
+    from doorward import Limits
 
 DEADLINE = 0.4
 """Seconds that the program of the probe `deadline` gets; it must be gone a second later."""

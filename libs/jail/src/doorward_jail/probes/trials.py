@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from doorward_jail.trial import Trial
-from doorward_jail.trials_of_limits import deadline, memory, processes
+from doorward_jail.probes.trial import Trial
+from doorward_jail.probes.trials_of_limits import deadline, memory, processes
 
 if TYPE_CHECKING:
-    from doorward.model.types import Limits
+    from doorward import Limits
 
 _NETWORK = """
 import socket

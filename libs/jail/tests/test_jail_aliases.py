@@ -1,0 +1,75 @@
+"""Other systems' names for servers and functions, in a program of full CPython."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doorward import Call, Compiled, Function, Settings, ToolError
+from doorward_testing.samples import CONFIG
+
+_spec = importlib.util.spec_from_file_location("unshared_for_aliases", Path(__file__).parent / "unshared.py")
+assert _spec is not None
+assert _spec.loader is not None
+unshared = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(unshared)
+
+BOX = """
+[servers.tool-box]
+source = "box"
+"""
+
+
+class Box:
+    """A source like that of MCP servers: a tool and its parameter have other names in Python, another one fails with a text."""
+
+    Settings = Settings
+
+    def __init__(self, server: Any) -> None:
+        self.name = server.name
+
+    async def fingerprint(self) -> str:
+        return "1"
+
+    async def compile(self) -> Compiled:
+        open_it = {"type": "object", "properties": {"per_page": {"type": "integer"}}, "required": ["per_page"]}
+        opened = Function(self.name, "open_it", "open-it", "Open the box", parameters=open_it, names={"per_page": "perPage"})
+        return Compiled([opened, Function(self.name, "jam", "jamNow")])
+
+    async def call(self, call: Call) -> Any:
+        if call.function.name == "jam":
+            raise ToolError("the box is jammed")
+        return [call.function.id, dict(call.arguments)]
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.mark.anyio
+@unshared.needs_namespaces
+async def test_in_full_cpython(doorward_host: Any) -> None:
+    """The error of a tool, its text and type; original names of tools and of their parameters. CONTRACT: EXE-07, EXE-08."""
+    doorward_host.install("source", "box", Box)
+    doorward_host.install("executor", "unshared", unshared.UnsharedExecutor)
+    async with doorward_host.gateway(CONFIG.replace('"inprocess"', '"unshared"') + BOX) as gate:
+        code = """\
+import doorward, tool_box
+try:
+    tool_box.jam()
+except doorward.ToolError as e:
+    caught = [str(e), isinstance(e, doorward.DoorwardError), isinstance(e, doorward.ApiError)]
+result = [caught, mcp_tool_box.open_it(per_page=1), call_mcp_tool("mcp__tool-box__open-it", {"perPage": 2}),
+    doorward.call("tool_box.open-it", {"perPage": 3}), sorted(mcp_servers), doorward.server("tool-box") is tool_box]"""
+        outcome = await gate.execute(code)
+        assert outcome.error is None, outcome.error
+        assert outcome.value == [
+            ["the box is jammed", True, False], *(["open-it", {"per_page": n}] for n in (1, 2, 3)),
+            ["tool-box", "tool_box", "weather"], True,
+        ]  # fmt: skip
+        error = (await gate.execute("from mcp.servers.tool_box import jamNow\njamNow()")).error
+        assert (error.kind, error.type, error.message, error.line) == ("server", "ToolError", "the box is jammed", 2)
+        for code in ("from mcp.servers.tolbox import x", "mcp_tolbox.open_it()", "mcp_servers['tol-box']"):
+            hint = (await gate.execute(code)).error.hint
+            assert "is not available. Near: tool_box." in hint, code
