@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from doorward.model.types import LOCAL
-from doorward.plugins.mcp_additions import PRINCIPAL
+from doorward import LOCAL
+from doorward.serving import PRINCIPAL
 from doorward_mcp_server.http.endpoint import Endpoint
 from doorward_mcp_server.tokens.verifiers import Verifiers
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware

@@ -11,8 +11,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import anyio
-from doorward.config.settings import HttpSettings
-from doorward.plugins.mcp_additions import PRINCIPAL
+from doorward.serving import PRINCIPAL, HttpSettings
 from doorward_mcp_server.http.sessions import ID, HttpSessions, Refused, nowhere
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic_core import from_json

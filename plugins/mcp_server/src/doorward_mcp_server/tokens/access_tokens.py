@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import jwt
-from doorward.config.settings import OAuthSettings
-from doorward.host.logs import seldom
+from doorward.serving import OAuthSettings, seldom
 from doorward_mcp_server.tokens.issuer import Keys, Unavailable
 from mcp.server.auth.provider import AccessToken
 
