@@ -29,12 +29,15 @@ Every other folder is the name itself: `openapi`, `audit_jsonl`."""
 SEVERAL = {
     "auth_static": {"static", "bearer", "jwt", "basic", "api_key"},
     "clients": {"connect", "import", "setup"},
+    "mcp_server": {"serve", "token"},
     "mcp_upstream": {"mcp"},
     "secrets": {"cmd", "keyring"},
 }
 """Folders that give other names than the one that they are called by."""
 BUILT_ON = {"auth_keycloak": ["doorward-auth-oauth2"]}
 """The plugins that are built on other ones, which they declare as dependencies."""
+FACES = ("mcp_server",)
+"""The plugins that serve a gateway to agents: they import `doorward.serving` as well."""
 RANGE = ">=0.1,<0.2"
 LONGEST = 300
 """Lines of a module."""
@@ -169,10 +172,10 @@ def test_plugins_import_only_what_is_offered() -> None:
         for file in sources(folder):
             ours = {module for module in imports(file) if module.partition(".")[0].startswith("doorward")}
             allowed = {"doorward", "doorward.commands", "doorward_auth_kit", "doorward_testing", "doorward.mcp", "doorward_jail"}
-            allowed |= built_on
+            allowed |= built_on | ({"doorward.serving"} if folder.name in FACES else set())
             wrong += [(named(file), m) for m in ours if m not in allowed and m.partition(".")[0] != f"doorward_{folder.name}"]
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.ImportFrom) and node.module in ("doorward", "doorward.commands", *built_on):
+                if isinstance(node, ast.ImportFrom) and node.module in ("doorward", "doorward.commands", "doorward.serving", *built_on):
                     offered = importlib.import_module(node.module).__all__
                     wrong += [(named(file), name.name) for name in node.names if name.name not in offered]
     assert wrong == []
@@ -230,12 +233,13 @@ def test_the_workspace_has_every_distribution() -> None:
 
 
 def test_every_export_has_a_docstring() -> None:
-    """What `doorward`, `doorward_testing` and `doorward.commands` export says what it is; so do the public methods of its classes."""
+    """What `doorward`, `doorward_testing`, `doorward.commands` and `doorward.serving` export says what it is; so do the public methods of
+    its classes."""
     missing = []
     testing = importlib.import_module("doorward_testing")
     for name in [n for n in doorward.__all__ if n not in ("PLUGIN_API", "__version__", "hookimpl", "log", "Schema")]:
         missing += _undocumented(name, getattr(doorward, name))
-    for module in (testing, importlib.import_module("doorward.commands")):
+    for module in (testing, importlib.import_module("doorward.commands"), importlib.import_module("doorward.serving")):
         for name in module.__all__:
             missing += _undocumented(name, getattr(module, name))
     assert missing == []
