@@ -13,7 +13,6 @@ from doorward.model.types import Function
 from doorward.plugins.mcp_additions import RawPrompt, RawResource, RawTool
 from doorward_mcp_server import guides
 from doorward_mcp_server.server import build
-from doorward_mcp_server.tools import TOOLS
 from doorward_testing.samples import CONFIG
 from mcp import MCPError
 from mcp.client.client import Client

@@ -12,11 +12,12 @@ from weakref import WeakValueDictionary
 
 import anyio
 from doorward.serving import PRINCIPAL, HttpSettings
-from doorward_mcp_server.http.sessions import ID, HttpSessions, Refused, nowhere
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic_core import from_json
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from doorward_mcp_server.http.sessions import ID, HttpSessions, Refused, nowhere
 
 LARGEST = 4 * 2**20
 """Bytes of a call of a tool, and of what a client of the older era answers."""

@@ -7,8 +7,9 @@ from typing import Any
 
 import jwt
 from doorward.serving import OAuthSettings, seldom
-from doorward_mcp_server.tokens.issuer import Keys, Unavailable
 from mcp.server.auth.provider import AccessToken
+
+from doorward_mcp_server.tokens.issuer import Keys, Unavailable
 
 SKEW = 60
 """Seconds by which the clocks of the authorization server and of this machine may differ."""

@@ -27,6 +27,7 @@ def token() -> None:
 def new(project: Project, name: str, expires: str | None) -> None:
     """Make a token with which one comes in as NAME. It is shown once."""
     from doorward.serving import can_come_in
+
     from doorward_mcp_server.tokens.client_tokens import hashed, new_token
 
     if not can_come_in(name):

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 import anyio
 import anyio.to_thread
 from doorward.serving import Loaded, TokenFile
-from doorward_mcp_server.tokens.client_tokens import hashed
 from mcp.server.auth.provider import AccessToken
+
+from doorward_mcp_server.tokens.client_tokens import hashed
 
 
 class StaticTokens:

@@ -7,10 +7,11 @@ from typing import Any
 
 from doorward import Gateway, PluginError
 from doorward.serving import can_come_in, seldom
+from mcp.server.auth.provider import AccessToken, TokenVerifier
+
 from doorward_mcp_server.tokens.access_tokens import AccessTokens
 from doorward_mcp_server.tokens.issuer import Unavailable
 from doorward_mcp_server.tokens.static_tokens import StaticTokens
-from mcp.server.auth.provider import AccessToken, TokenVerifier
 
 
 class Verifiers:
