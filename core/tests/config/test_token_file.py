@@ -60,8 +60,8 @@ def test_while_it_cannot_be_read_the_tokens_of_before_hold(file: Path, text: str
 
 
 def test_rights_that_have_changed_give_no_new_token(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A token of a principal whose table says something else by now waits for a restart; those that they had are still good. So it is for all,
-    if what holds for everybody has changed; `local` and names that nobody can have get none."""
+    """A token of a principal whose table says something else by now waits for a restart; those that they had are still good. So it is for
+    all, if what holds for everybody has changed; `local` gets none."""
     found = TokenFile(load(file))
     write(file, '[principals.alice]\nallow = ["x.*"]\n' + token("alice", FIRST) + token("alice", SECOND) + token("bob", THIRD))
     found.refresh()

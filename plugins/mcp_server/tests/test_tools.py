@@ -97,6 +97,8 @@ def deep(levels: int) -> dict[str, Any]:
         ({"code": "1", "timeout": float("nan")}, "argument timeout: expected float"),
         ({"code": "1", **{f"x{n}": n for n in range(500)}}, "has no parameter 'x0', "),
         ({"code": "1", "\u202e": 1}, "has no parameter"),
+        ({"code": "1", "\ud800": 1}, "has no parameter '?'"),
+        ({"code": "1", "caller": 1}, "has no parameter 'caller'"),
     ],
 )
 def test_odd_arguments_are_refused_readably(given: dict[str, Any], said: str) -> None:

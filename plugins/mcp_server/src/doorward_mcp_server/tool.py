@@ -119,7 +119,9 @@ def _typed(kind: Any) -> dict[str, Any]:
 def _outline(value: Any, depth: int = 3) -> Any:
     """A value with what the schemas of tools speak of: programs and parameters may be large, and deeper than is looked at here."""
     if isinstance(value, Mapping):
-        return {str(key): _outline(each, depth - 1) for key, each in value.items()} if depth else {}
+        return {_outline(str(key)): _outline(each, depth - 1) for key, each in value.items()} if depth else {}
     if isinstance(value, list):
         return [_outline(each, depth - 1) for each in value] if depth else []
+    if isinstance(value, str) and not value.isascii():
+        return value.encode(errors="replace").decode()  # half of a pair is no text to the library
     return value
