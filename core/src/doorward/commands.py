@@ -1,51 +1,65 @@
 """What commands of plugins import (`doorward.command`): the common options, how to print, and what writes a configuration.
 
-Importing this imports click. `doorward` itself imports it only when such a command is invoked.
+Each name is loaded when it is first imported: a command pays for what it uses. `doorward` itself imports a command only when it is invoked.
 """
 
 from __future__ import annotations
 
-from doorward.cli import main
-from doorward.cli.common import CheckProvider, Project, common, described, plain, print_json, say, table
-from doorward.cli.compile import client_command, compile_now
-from doorward.cli.configuring.project import begin
-from doorward.cli.configuring.servers import block, put_server, server_name, servers_of
-from doorward.cli.configuring.variables import Variables, variable, write_env
-from doorward.host.files import beside
-from doorward.host.files import write as write_file
-from doorward.secrets.detection import hide, hide_arguments, is_named_secret
-from doorward.secrets.references import Reference, escaped, find, is_plain, joined, to_variable, unescaped
+import importlib
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "CheckProvider",
-    "Project",
-    "Reference",
-    "Variables",
-    "begin",
-    "beside",
-    "block",
-    "client_command",
-    "common",
-    "compile_now",
-    "described",
-    "escaped",
-    "find",
-    "hide",
-    "hide_arguments",
-    "is_named_secret",
-    "is_plain",
-    "joined",
-    "main",
-    "plain",
-    "print_json",
-    "put_server",
-    "say",
-    "server_name",
-    "servers_of",
-    "table",
-    "to_variable",
-    "unescaped",
-    "variable",
-    "write_env",
-    "write_file",
-]
+_EXPORTS = {
+    "cli": ("main",),
+    "cli.common": ("CheckProvider", "Project", "common", "described", "plain", "print_json", "say", "table"),
+    "cli.compile": ("client_command", "compile_now"),
+    "cli.configuring.project": ("begin",),
+    "cli.configuring.servers": ("block", "put_server", "server_name", "servers_of"),
+    "cli.configuring.variables": ("Variables", "variable", "write_env"),
+    "host.files": ("beside", "write_file"),
+    "secrets.detection": ("hide", "hide_arguments", "is_named_secret"),
+    "secrets.references": ("Reference", "escaped", "find", "is_plain", "joined", "to_variable", "unescaped"),
+}
+_HOME = {name: module for module, names in _EXPORTS.items() for name in names}
+_CALLED = {"write_file": "write"}
+"""What has another name where it is made."""
+
+__all__ = [*_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"doorward.{_HOME[name]}"), _CALLED.get(name, name))
+    raise AttributeError(f"module 'doorward.commands' has no attribute {name!r}")
+
+
+if TYPE_CHECKING:
+    from doorward.cli import main as main
+    from doorward.cli.common import CheckProvider as CheckProvider
+    from doorward.cli.common import Project as Project
+    from doorward.cli.common import common as common
+    from doorward.cli.common import described as described
+    from doorward.cli.common import plain as plain
+    from doorward.cli.common import print_json as print_json
+    from doorward.cli.common import say as say
+    from doorward.cli.common import table as table
+    from doorward.cli.compile import client_command as client_command
+    from doorward.cli.compile import compile_now as compile_now
+    from doorward.cli.configuring.project import begin as begin
+    from doorward.cli.configuring.servers import block as block
+    from doorward.cli.configuring.servers import put_server as put_server
+    from doorward.cli.configuring.servers import server_name as server_name
+    from doorward.cli.configuring.servers import servers_of as servers_of
+    from doorward.cli.configuring.variables import Variables as Variables
+    from doorward.cli.configuring.variables import variable as variable
+    from doorward.cli.configuring.variables import write_env as write_env
+    from doorward.host.files import beside as beside
+    from doorward.secrets.detection import hide as hide
+    from doorward.secrets.detection import hide_arguments as hide_arguments
+    from doorward.secrets.detection import is_named_secret as is_named_secret
+    from doorward.secrets.references import Reference as Reference
+    from doorward.secrets.references import escaped as escaped
+    from doorward.secrets.references import find as find
+    from doorward.secrets.references import is_plain as is_plain
+    from doorward.secrets.references import joined as joined
+    from doorward.secrets.references import to_variable as to_variable
+    from doorward.secrets.references import unescaped as unescaped

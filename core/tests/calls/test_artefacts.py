@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,6 @@ from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import PREFIX, base_name
 from doorward.describe.outcome_text import as_dict, as_text
 from doorward.model.errors import DoorwardError
-from doorward_mcp_server.server import build
-from mcp.client.client import Client
 
 from ..conftest import CONFIG, InProcess, MemoryCache
 
@@ -122,38 +119,6 @@ async def test_a_handle_as_a_parameter_is_its_uri(files: Any) -> None:
         assert (other.error.type, "'data'" in other.error.message) == ("InvalidArguments", True)
         free = {"artefact": uri, "mine": 1}
         assert (await gate.execute("data", params={"data": free})).value == free
-
-
-async def test_images_are_shown_to_the_client(files: Any) -> None:
-    """PNG, JPEG, GIF and WebP as image content behind the text, few and small ones; never what only claims to be one.
-    CONTRACT: OUT-04."""
-    async with files.gateway(FILES) as gate, Client(build(gate)) as client:
-
-        async def answer(code: str) -> Any:
-            return await client.call_tool("execute_code", {"code": code})
-
-        one = await answer("door.keep(PNG, 'image/png', 'plot.png') and 5")
-        assert [c.type for c in one.content] == ["text", "image"]
-        assert base64.b64decode(one.content[1].data) == PNG
-        assert one.content[1].mime_type == "image/png"
-        assert "plot.png" in one.content[0].text
-        assert one.structured_content["value"] == 5
-        assert "notes" not in one.structured_content
-        webp = await answer("door.keep(WEBP, 'image/webp') and 1")
-        assert webp.content[1].mime_type == "image/webp"
-        for hidden in (
-            "(b'<svg/>', 'image/svg+xml')",
-            "(b'rubbish', 'image/png')",
-            "(PNG, 'text/plain')",
-            "(b'RIFF1234WAVE', 'image/webp')",
-        ):
-            assert [c.type for c in (await answer(f"door.keep{hidden} and 1")).content] == ["text"], hidden
-        many = await answer("[door.keep(PNG + b'0' * n, 'image/png') for n in (2**20, 1, 2, 3, 4, 5)] and 1")
-        assert [c.type for c in many.content] == ["text"] + ["image"] * 4
-        assert "2 more images are not shown" in many.content[0].text
-        assert "2 more images are not shown" in many.structured_content["notes"][0]
-        failed = await answer("[door.keep(PNG, 'image/png'), 1 / 0]")
-        assert failed.is_error
 
 
 def test_the_command_line_saves_files(tmp_path: Path) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import sys
 import unicodedata
+from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import jsonschema_rs
 import pytest
 from doorward import Compiled, Function, Skipped, clean_text
 from doorward.data.clean_text import clean_compile, clean_schema, shown_schema
-from doorward_mcp_server.direct_tools import Direct
+from doorward.describe.function_tool import function_tool
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -116,6 +118,6 @@ async def test_no_source_can_forget_it(doorward_host: Any) -> None:
         (found,), _ = gate.catalog.search("summed", servers=["w"])
         assert (found.id, found.summary, found.description, found.route, found.tags) == ("odd", "summed", "said", "GET /x", ("tag",))
         assert found.returns == gate.catalog.definition("w", "D") == {"description": "x"}
-        (tool,) = await Direct(gate).listed("local")
-        text = json.dumps(tool.model_dump(), ensure_ascii=False)
+        tool = function_tool(found, partial(gate.catalog.definition, "w"))
+        text = json.dumps(asdict(tool), ensure_ascii=False)
         assert clean_text(text) == text

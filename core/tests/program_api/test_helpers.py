@@ -9,9 +9,9 @@ import time
 from typing import Any
 
 import pytest
+from doorward import DoorwardError
+from doorward.data.quoting import told
 from doorward.describe.outcome_text import as_dict, as_text
-from doorward_mcp_server.server import build
-from mcp.client.client import Client
 
 from ..conftest import CONFIG
 
@@ -47,7 +47,7 @@ def card_of(gate: Any, name: str) -> str:
 
 async def test_names_that_are_none(doorward_host: Any) -> None:
     """A misspelt helper is told by near names, anything else by all of them; `doorward` is no server to search."""
-    async with doorward_host.gateway(CONFIG) as gate, Client(build(gate)) as client:
+    async with doorward_host.gateway(CONFIG) as gate:
         for asked, said in (
             ("pagez", "Near: doorward.pages"),
             ("apierror", "Near: doorward.ApiError"),
@@ -58,8 +58,9 @@ async def test_names_that_are_none(doorward_host: Any) -> None:
             error = (await gate.execute(f"await doorward.call('doorward.{asked}')")).error
             assert error is not None
             assert said in error.message
-        found = await client.call_tool("search_functions", {"query": "read a result", "server": "doorward"})
-        assert 'get_functions(["doorward"])' in found.content[0].text
+        with pytest.raises(DoorwardError) as refused:
+            await gate.search_functions("read a result", server="doorward")
+        assert 'get_functions(["doorward"])' in told(refused.value)
 
 
 async def test_what_is_wrong_with_the_call_of_a_helper(doorward_host: Any) -> None:
@@ -141,7 +142,7 @@ PNG = "b'\\x89PNG\\r\\n\\x1a\\n' + bytes(2000)"
 
 async def test_bytes_in_a_value_are_a_file(doorward_host: Any) -> None:
     """Top-level or nested, with type, size and a name; not base64 that nobody can read. Small ones stay base64. CONTRACT: OUT-04."""
-    async with doorward_host.gateway(CONFIG) as gate, Client(build(gate)) as client:
+    async with doorward_host.gateway(CONFIG) as gate:
         alone = await gate.execute(PNG)
         assert (alone.value["type"], alone.value["bytes"], alone.value["name"]) == ("image/png", 2008, "value-1.png")
         assert len(json.dumps(as_dict(alone))) < 1000
@@ -157,8 +158,6 @@ async def test_bytes_in_a_value_are_a_file(doorward_host: Any) -> None:
         assert [a.name for a in nested.artefacts] == ["value-1.png", "value-2.pdf", "value-3.txt", "value-4.txt"]
         many = await gate.execute("[b'x' * 300] * 101")
         assert (len(many.artefacts), many.value[100]) == (100, base64.b64encode(b"x" * 300).decode())
-        shown = await client.call_tool("execute_code", {"code": f"{{'plot': {PNG}}}"})
-        assert [c.type for c in shown.content] == ["text", "image"]
 
 
 async def test_base64_of_a_file_is_that_file(doorward_host: Any) -> None:

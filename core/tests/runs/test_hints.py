@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 from doorward import Capabilities, Program, Settings, Unsupported
-from doorward_mcp_server.server import build
-from mcp.client.client import Client
 
 from ..conftest import CONFIG, InProcess
 
@@ -133,17 +131,16 @@ async def test_what_an_executor_says_is_no_sentence(jail: Any) -> None:
 
 async def test_executors_say_what_they_can(jail: Any) -> None:
     """Language, packages, network in few words; limits and the rest as structure. CONTRACT: EXE-21."""
-    async with jail.gateway(CONFIG.replace('"inprocess"', '["jail", "network"]')) as gate, Client(build(gate)) as client:
-        listed = await client.call_tool("list_servers", {})
-        first, second = listed.structured_content["executors"]
+    async with jail.gateway(CONFIG.replace('"inprocess"', '["jail", "network"]')) as gate:
+        first, second = (await gate.list_servers())["executors"]
         assert (first["limits"], first["files"], first["network"], len(first["packages"])) == ({"memory": "cgroup"}, True, False, 30)
         assert second["network"]
-        line = listed.content[0].text.splitlines()[-1]
-        assert line.startswith("executors: jail: CPython 3.13, packages: package0, package1, ")
+        line = gate.executors.told()
+        assert line.startswith("jail: CPython 3.13, packages: package0, package1, ")
         assert "package19 …; network: " in line
         assert line.endswith("with network")
         assert "no files" not in line
-        about = (await client.read_resource("doorward://capabilities")).contents[0].text
+        about = gate.capabilities()
         assert "jail: CPython 3.13, packages: package0" in about
 
 

@@ -14,6 +14,7 @@ from doorward.config.settings import HttpSettings, origin_of
 from doorward.host import logs
 from doorward.plugins.mcp_additions import PRINCIPAL
 from doorward_mcp_server.http import connections, requests
+from doorward_mcp_server.http import sessions as http_sessions
 from doorward_mcp_server.http.connections import Connection, Connections, of_address
 from doorward_mcp_server.http.requests import LARGE, Requests
 from doorward_mcp_server.http.sessions import HttpSessions, Refused
@@ -204,8 +205,8 @@ async def test_sessions_in_which_nothing_is_asked_are_short(monkeypatch: pytest.
         pass
     with sessions.used(scope("bob", "4"), asked=True):  # it is not theirs
         pass
-    monkeypatch.setattr(sessions, "UNCALLED", 0.0)
-    monkeypatch.setattr(sessions, "LOOK_EVERY", 0.01)
+    monkeypatch.setattr(http_sessions, "UNCALLED", 0.0)
+    monkeypatch.setattr(http_sessions, "LOOK_EVERY", 0.01)
     with sessions.used(scope("alice", "3")):
         watching = asyncio.ensure_future(sessions.watch())
         await count(sdk.ended, 2)

@@ -11,10 +11,8 @@ import pytest
 from doorward import hookimpl
 from doorward.model.types import Function
 from doorward.plugins.mcp_additions import RawPrompt, RawResource, RawTool
-from doorward.servers import direct_tools
 from doorward_mcp_server import guides
 from doorward_mcp_server.server import build
-from doorward_mcp_server.tools import SKILL, SKILLS, SURFACES
 from doorward_testing.samples import CONFIG
 from mcp import MCPError
 from mcp.client.client import Client
@@ -76,13 +74,16 @@ async def test_failures_are_readable_answers(doorward_host: Any) -> None:
         assert "line 2" in failed.content[0].text
         assert failed.structured_content["error"]["line"] == 2
         for arguments, said in [
-            ({}, "needs 'code'"),
-            ({"code": 1}, "must be of type string"),
-            ({"code": "1", "tiemout": 1}, "no argument"),
+            ({}, "execute_code needs the argument 'code'"),
+            ({"code": 1}, "argument code: expected str, got int 1"),
+            ({"code": "1", "tiemout": 1}, "no parameter 'tiemout'; did you mean 'timeout'?"),
+            ({"code": "1", "functions": ["a.b", 2]}, "argument functions[1]: expected str, got int 2"),
+            ({"code": "1", "params": None}, "argument params: expected dict, got None"),
         ]:
             wrong = await client.call_tool("execute_code", arguments)
             assert wrong.is_error
             assert said in wrong.content[0].text
+            assert "hint: execute_code(code: string, description?: string, " in wrong.content[0].text
         none = await client.call_tool("get_functions", {"functions": []})
         assert "one to 5 functions" in none.content[0].text
 
@@ -289,8 +290,3 @@ def test_instructions_are_not_cut() -> None:
     """Clients cut instructions at 2,048 characters."""
     assert len(guides.STANDARD) <= guides.MOST
     assert len(guides.MINIMAL) <= guides.MOST
-
-
-def test_no_direct_tool_is_called_as_one_of_ours() -> None:
-    """What exposed functions may not be called is every tool that there is."""
-    assert {tool.name for tool in [*SURFACES["standard"], SKILLS, SKILL]} == direct_tools.OURS

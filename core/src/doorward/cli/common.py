@@ -46,12 +46,12 @@ class Project:
     env_file: Path | None
     json: bool
 
-    def load(self) -> Loaded:
-        """The configuration, with logging set up as it says. Raises: ConfigError."""
+    def load(self, *, serves: bool = False) -> Loaded:
+        """The configuration, with logging set up as it says, for a command that answers or for one that `serves`. Raises: ConfigError."""
         from doorward.config import config
 
         loaded = config.load(self.config, env_file=self.env_file)
-        logs.configure(loaded.secrets, logs.level(loaded))
+        logs.configure(loaded.secrets, logs.level(loaded, serves=serves))
         return loaded
 
     @contextlib.asynccontextmanager

@@ -29,11 +29,11 @@ def scrub(text: str) -> str:
     return text
 
 
-def level(loaded: Loaded) -> str:
+def level(loaded: Loaded, *, serves: bool = False) -> str:
     """The configured level. A command that answers one question is silent on what its answer says anyhow, unless asked."""
     if debugging():
         return "debug"
-    return loaded.config.log_level if "log_level" in loaded.named else "error"
+    return loaded.config.log_level if serves or "log_level" in loaded.named else "error"
 
 
 def configure(secrets: Secrets, level: str) -> None:

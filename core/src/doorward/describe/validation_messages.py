@@ -94,7 +94,7 @@ def _sentence(error: Any, options: Sequence[Any], known: Known, missing: Mapping
     if kind.name == "additionalProperties":
         unknown = [str(name)[:_TEXT] for name in kind.unexpected]
         near = [pair for name in unknown[:10] if (pair := _pair(error, name, known))]
-        what = f"argument {path}: has no field {_listed(unknown[:_NAMED])}" if path else f"has no parameter {_listed(unknown)}"
+        what = f"argument {path}: has no field {_listed(unknown[:_NAMED])}" if path else f"has no parameter {_listed(unknown[:_LOOKED_AT])}"
         return what + _did_you_mean(near)
     told = _told(error)
     return f"argument {path}: {told}" if path else told

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from doorward.access.policy import selected
@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 MOST = 100
 """Tools altogether."""
 
-OURS = frozenset(
-    ["list_servers", "search_functions", "get_functions", "execute_code", "run_cached_code", "list_skills", "get_server_skills"]
-)
-"""Doorward's own tools."""
-
 _LONGEST = 64
 """Characters of a tool's name that all clients take."""
 
@@ -33,10 +28,16 @@ class Exposed:
     def __init__(self, servers: Servers, catalog: Catalog) -> None:
         self._servers = servers
         self._catalog = catalog
+        self._reserved: frozenset[str] = frozenset()
         self._seen: object = None
         self._of_servers: dict[str, tuple[float, list[Function]]] = {}
         self._tools: dict[str, Function] = {}
         self._views: dict[frozenset[str], Mapping[str, Function]] = {}
+
+    def reserve(self, names: Iterable[str]) -> None:
+        """Keep these names for the tools of whoever serves the functions."""
+        self._reserved |= frozenset(names)
+        self._seen = None
 
     def tools(self, principal: str) -> Mapping[str, Function]:
         """The functions that a principal has as tools, by the name of the tool, `server_function`, in the order of the configuration.
@@ -75,6 +76,6 @@ class Exposed:
 
     def _tool_name(self, function: Function) -> str:
         name = f"{function.server}_{function.name}"
-        if len(name) <= _LONGEST and name not in self._tools and name not in OURS:
+        if len(name) <= _LONGEST and name not in self._tools and name not in self._reserved:
             return name
         return f"{name[: _LONGEST - 7]}_{hashlib.sha256(function.qualified.encode()).hexdigest()[:6]}"

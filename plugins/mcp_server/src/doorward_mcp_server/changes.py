@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import Any
 
 import anyio
-from doorward.gateway import Gateway
+from doorward import Gateway
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,

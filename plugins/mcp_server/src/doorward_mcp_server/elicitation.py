@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import mcp_types as t
-from doorward.model.errors import ServerError
+from doorward import ServerError
 from mcp import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from pydantic import ValidationError

@@ -3,9 +3,8 @@ tools that the operator asked for; counted in tokens."""
 
 from __future__ import annotations
 
-from doorward.gateway import Gateway
-from doorward.model.errors import ConfigError
-from doorward.model.names import some
+from doorward import ConfigError, Gateway
+from doorward.serving import some
 
 MOST = 2048
 """Characters of the instructions: clients cut them there."""

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import mcp_types as t
-from doorward.calls.artefacts import kind_of
-from doorward.gateway import Gateway
-from doorward.model.errors import UnknownName
-from doorward.model.types import Outcome
+from doorward import Gateway, Outcome, UnknownName
+from doorward.serving import kind_of
 
 MOST = 4
 """Images in one answer."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import mcp_types as t
-from doorward.host.logs import log
-from doorward.model.errors import DoorwardError, ServerError
-from doorward.plugins.manager import Plugins
-from doorward.plugins.mcp_additions import RawPrompt, RawResource, RawTool
+from doorward import DoorwardError, Gateway, RawPrompt, RawResource, RawTool, ServerError, log
 from mcp import MCPError
 from mcp.server.lowlevel import Server
 from mcp.shared.uri_template import UriTemplate
@@ -21,8 +19,8 @@ Raw = TypeVar("Raw", RawTool, RawPrompt, RawResource)
 class Additions:
     """The additions of the configured hook plugins, asked for each time: they may come and go."""
 
-    def __init__(self, plugins: Plugins) -> None:
-        self._plugins = plugins
+    def __init__(self, gate: Gateway) -> None:
+        self._plugins = gate.plugins
 
     def tools(self) -> dict[str, RawTool]:
         """The tools by name, in an order that does not depend on the plugins'."""
@@ -61,6 +59,25 @@ class Additions:
             for key, raw in pairs:
                 found.setdefault(key, raw)
         return {key: found[key] for key in sorted(found)}
+
+
+class PluginTools:
+    """The tools among them. They are their plugins' own: no run, no question to a client, is ours."""
+
+    def __init__(self, additions: Additions) -> None:
+        self._additions = additions
+
+    async def listed(self, principal: str) -> Sequence[t.Tool]:
+        """All of them, by name."""
+        return [raw.tool for raw in self._additions.tools().values()]
+
+    def find(self, name: str, principal: str) -> Callable[[Any, t.CallToolRequestParams], Awaitable[Any]] | None:
+        """What answers the calls of a tool, if there is one of that name."""
+        raw = self._additions.tools().get(name)
+        return partial(self._call, raw) if raw else None
+
+    async def _call(self, raw: RawTool, ctx: Any, params: t.CallToolRequestParams) -> Any:
+        return await of_plugin(f"the tool {raw.tool.name}", raw.call, ctx, params.arguments or {})
 
 
 async def of_plugin(what: str, answer: Callable[..., Awaitable[Any]], *given: Any) -> Any:

@@ -6,15 +6,12 @@ import base64
 from typing import Any
 
 import mcp_types as t
-from doorward.calls.artefacts import PREFIX
-from doorward.config.config import module_name
-from doorward.data.quoting import in_a_line
-from doorward.gateway import Gateway
-from doorward.model.errors import DoorwardError
+from doorward import DoorwardError, Gateway, in_a_line, module_name
 from mcp import MCPError
 
 CAPABILITIES = "doorward://capabilities"
 FUNCTIONS = "doorward://functions/"
+RESULTS = "doorward://results/"
 
 SKILLS = "skills://"
 OURS = ("doorward://", SKILLS)
@@ -28,11 +25,11 @@ _CAPABILITIES = t.Resource(
 )
 TEMPLATES = [
     t.ResourceTemplate(
-        name="function", title="Function", uri_template="doorward://functions/{server}/{function}", mime_type="text/plain",
+        name="function", title="Function", uri_template=FUNCTIONS + "{server}/{function}", mime_type="text/plain",
         description="Signature, response type, docs and an example of a function.",
     ),
     t.ResourceTemplate(
-        name="result", title="Result", uri_template="doorward://results/{id}{?offset}", description="A result too large to show, in pages.",
+        name="result", title="Result", uri_template=RESULTS + "{id}{?offset}", description="A result too large to show, in pages.",
     ),
 ]  # fmt: skip
 
@@ -61,7 +58,7 @@ async def read(gate: Gateway, uri: str, principal: str) -> t.ReadResourceResult:
             if "text" in card:
                 return _text(uri, card["text"])
             raise _not_found(uri, card["error"])
-        if uri.startswith(PREFIX):
+        if uri.startswith(RESULTS):
             return _page(gate, uri, principal)
     except DoorwardError as error:
         raise _not_found(uri, in_a_line(error)) from None

@@ -10,11 +10,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
-from doorward.cli.common import Project, common, say
-from doorward.model.errors import DoorwardError
+from doorward import DoorwardError
+from doorward.commands import Project, common, say
 
 if TYPE_CHECKING:
-    from doorward.gateway import Gateway
+    from doorward import Gateway
 
 
 class Serve(click.Command):
@@ -55,13 +55,8 @@ def serve(project: Project, transport: str, host: str | None, port: int | None) 
 
 
 async def _serve(project: Project, transport: str, host: str | None, port: int | None) -> None:
-    from doorward.cli import logs
-    from doorward.config import config
-
-    loaded = config.load(project.config, env_file=project.env_file)
-    logs.configure(loaded.secrets, "debug" if logs.debugging() else loaded.config.log_level)
-    from doorward.gateway import Gateway
-    from doorward.host.logs import log
+    loaded = project.load(serves=True)
+    from doorward import Gateway, log
 
     for name, error in loaded.broken.items():
         log.warning("server_broken", server=name, why=str(error), hint=error.hint)

@@ -9,11 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import mcp_types as t
-from doorward import __version__
-from doorward.data.quoting import in_a_line
-from doorward.gateway import Gateway
-from doorward.model.errors import DoorwardError
-from doorward.plugins.mcp_additions import principal_of
+from doorward import DoorwardError, Gateway, __version__, in_a_line, principal_of
 from mcp import MCPError
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
@@ -21,7 +17,7 @@ from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from doorward_mcp_server import guides, resources
 from doorward_mcp_server.changes import Changes, advertise
 from doorward_mcp_server.plugin_tools import Additions, of_plugin
-from doorward_mcp_server.tools import Tools
+from doorward_mcp_server.served_tools import Tools
 
 _PROMPT = t.Prompt(
     name="reusable_code_guide", title="Reusable code", description="How to write programs that can be run again with other parameters."
@@ -45,7 +41,7 @@ async def serving(gate: Gateway, changes: Changes | None = None) -> AsyncIterato
 def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
     """A server of this gateway. `changes` gets to know who lists something."""
     changes = changes or Changes()
-    additions = Additions(gate.plugins)
+    additions = Additions(gate)
     tools = Tools(gate, additions)
 
     async def list_tools(ctx: Any, params: Any) -> t.ListToolsResult:

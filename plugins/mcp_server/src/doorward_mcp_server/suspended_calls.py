@@ -11,9 +11,8 @@ from typing import Any
 
 import anyio
 import mcp_types as t
-from doorward.access.slots import may_take
-from doorward.model.errors import Busy, ServerError, UnknownName
-from doorward.plugins.mcp_additions import principal_of
+from doorward import Busy, ServerError, UnknownName, principal_of
+from doorward.serving import may_take
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from doorward_mcp_server import elicitation

@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from doorward.gateway import Gateway
-from doorward.model.errors import ConfigError
+from doorward import ConfigError, Gateway
 
 from doorward_mcp_server.server import serving
 

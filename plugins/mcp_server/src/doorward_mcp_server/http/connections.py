@@ -13,8 +13,7 @@ from ipaddress import IPv6Address, ip_address
 from typing import Any
 
 import h11
-from doorward.config.settings import HttpSettings
-from doorward.host.logs import seldom
+from doorward.serving import HttpSettings, seldom
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 LOOK_EVERY = 1.0

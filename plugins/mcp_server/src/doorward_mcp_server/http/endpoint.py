@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import urlsplit
 
-from doorward.config.config import Loaded
-from doorward.config.settings import origin_of
-from doorward.host.loopback import IN_URLS, is_loopback
-from doorward.model.errors import ConfigError
+from doorward import ConfigError
+from doorward.serving import IN_URLS, Loaded, is_loopback, origin_of
 from starlette.datastructures import Headers
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from doorward.model.types import LOCAL
-from doorward.plugins.mcp_additions import PRINCIPAL
-from doorward_mcp_server.http.endpoint import Endpoint
-from doorward_mcp_server.tokens.verifiers import Verifiers
+from doorward import LOCAL
+from doorward.serving import PRINCIPAL
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
 from pydantic import AnyHttpUrl
@@ -16,6 +14,9 @@ from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from doorward_mcp_server.http.endpoint import Endpoint
+from doorward_mcp_server.tokens.verifiers import Verifiers
 
 _METADATA = "/.well-known/"
 """What is below it is for everybody (RFC 8615): how to log in. Clients take a 404 there for an answer, but no 401."""

@@ -11,13 +11,13 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import anyio
-from doorward.config.settings import HttpSettings
-from doorward.plugins.mcp_additions import PRINCIPAL
-from doorward_mcp_server.http.sessions import ID, HttpSessions, Refused, nowhere
+from doorward.serving import PRINCIPAL, HttpSettings
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic_core import from_json
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from doorward_mcp_server.http.sessions import ID, HttpSessions, Refused, nowhere
 
 LARGEST = 4 * 2**20
 """Bytes of a call of a tool, and of what a client of the older era answers."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import anyio
 import mcp_types as t
-from doorward.plugins.mcp_additions import PRINCIPAL
+from doorward.serving import PRINCIPAL
 from mcp.server.streamable_http_manager import DEFAULT_SESSION_IDLE_TIMEOUT
 from starlette.datastructures import Headers
 from starlette.responses import Response

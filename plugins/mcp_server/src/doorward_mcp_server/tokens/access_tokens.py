@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import jwt
-from doorward.config.settings import OAuthSettings
-from doorward.host.logs import seldom
-from doorward_mcp_server.tokens.issuer import Keys, Unavailable
+from doorward.serving import OAuthSettings, seldom
 from mcp.server.auth.provider import AccessToken
+
+from doorward_mcp_server.tokens.issuer import Keys, Unavailable
 
 SKEW = 60
 """Seconds by which the clocks of the authorization server and of this machine may differ."""

@@ -9,10 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
-from doorward.cli.common import Project, common, print_json, say, table
-from doorward.config.settings import can_come_in
-from doorward.host import files
-from doorward.model.errors import ConfigError
+from doorward import ConfigError, alone
+from doorward.commands import Project, common, print_json, say, table, write_file
 
 _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
@@ -28,7 +26,9 @@ def token() -> None:
 @click.option("--expires", metavar="TIME", help="When it ends: 90d, 12h, or a date such as 2027-01-31. Never, if not given.")
 def new(project: Project, name: str, expires: str | None) -> None:
     """Make a token with which one comes in as NAME. It is shown once."""
-    from doorward_mcp_server.clients import hashed, new_token
+    from doorward.serving import can_come_in
+
+    from doorward_mcp_server.tokens.client_tokens import hashed, new_token
 
     if not can_come_in(name):
         raise click.UsageError(f"{name[:200]!r} cannot be one who comes over HTTP: 1 to 200 printable characters, not `local`, not `*`.")
@@ -78,7 +78,7 @@ def revoke(project: Project, id: str) -> None:
 
 def _change(project: Project, change: Any) -> None:
     """Change the configuration file; what stands around it stays. It must be one after that as it was before. Raises: ConfigError."""
-    with files.alone(project.config):
+    with alone(project.config):
         _change_alone(project, change)
 
 
@@ -94,11 +94,11 @@ def _change_alone(project: Project, change: Any) -> None:
         change(document)
     except TOMLKitError as error:
         raise ConfigError(str(error), place=str(project.config), hint="Mend the TOML.") from None
-    files.write(project.config, tomlkit.dumps(document).encode())
+    write_file(project.config, tomlkit.dumps(document).encode())
     try:
         project.load()
     except ConfigError:
-        files.write(project.config, before)
+        write_file(project.config, before)
         raise
 
 

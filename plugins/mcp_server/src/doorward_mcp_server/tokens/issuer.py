@@ -11,11 +11,9 @@ from urllib.parse import urlsplit
 
 import httpx2
 import jwt
-from doorward.config.settings import OAuthSettings
-from doorward.host.logs import seldom
-from doorward.host.loopback import is_loopback
-from doorward.model.errors import ServerError
-from doorward_auth_kit.exchange import exchange
+from doorward import ServerError
+from doorward.serving import OAuthSettings, is_loopback, seldom
+from doorward_auth_kit import exchange
 from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls
 from starlette.authentication import AuthenticationError
 

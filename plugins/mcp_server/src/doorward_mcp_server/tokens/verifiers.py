@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from doorward.config.settings import can_come_in
-from doorward.gateway import Gateway
-from doorward.host.logs import seldom
-from doorward.model.errors import PluginError
+from doorward import Gateway, PluginError
+from doorward.serving import can_come_in, seldom
+from mcp.server.auth.provider import AccessToken, TokenVerifier
+
 from doorward_mcp_server.tokens.access_tokens import AccessTokens
 from doorward_mcp_server.tokens.issuer import Unavailable
 from doorward_mcp_server.tokens.static_tokens import StaticTokens
-from mcp.server.auth.provider import AccessToken, TokenVerifier
 
 
 class Verifiers:

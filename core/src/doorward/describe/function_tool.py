@@ -1,0 +1,133 @@
+"""A function as a tool of its own, for agents that call tools by JSON Schema: what is told of it, what it takes, and what it answers."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from doorward.data.clean_text import shown_schema
+from doorward.data.json_writing import dump
+from doorward.data.values import plain
+from doorward.describe.schemas import BYTES, Definitions, kinds, table
+from doorward.describe.signatures import prose
+from doorward.model.types import Function, Schema
+
+_LARGEST = 32 * 2**10
+"""Bytes of the schema of what a tool takes, without definitions."""
+
+_FEW = 100
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_ODD = re.compile(r"[^A-Za-z0-9_.-]")
+_DEFINED = 16 * 2**10
+"""Bytes of the definitions that go along with one schema; what is beyond may be anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTool:
+    """What agents are told of a function that is a tool. Its schemas are bounded, whatever the function's are."""
+
+    title: str
+    description: str
+    input_schema: dict[str, Any]
+    output_schema: dict[str, Any] | None
+
+
+def function_tool(function: Function, definitions: Definitions) -> FunctionTool:
+    """The tool of a function."""
+    return FunctionTool(
+        title=function.summary[:100] or function.name,
+        description=_described(function),
+        input_schema=shown_schema(_with_files(_input(plain(function.parameters), definitions))),
+        output_schema=_output(function, definitions),
+    )
+
+
+def tool_arguments(function: Function, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a function's tool by the names that the function has for them."""
+    real = {_spoken(name): name for name in function.parameters.get("properties", {})}
+    return {real.get(name, name): value for name, value in given.items()}
+
+
+def _described(function: Function) -> str:
+    summary, more = prose(function.summary, 200), prose(function.description, 600)
+    return "\n\n".join(dict.fromkeys(filter(None, [summary, more]))) or function.qualified
+
+
+def _input(schema: dict[str, Any], definitions: Definitions) -> dict[str, Any]:
+    """What the tool takes, by names that models are given; of what is too large the types only, or what is required."""
+    properties = {_spoken(name): value for name, value in schema.get("properties", {}).items()}
+    required = [_spoken(name) for name in schema.get("required", ())]
+    whole = {**schema, "type": "object", "properties": properties} | ({"required": required} if required else {})
+    types = {name: {"type": kinds(value)[0]} if kinds(value) else {} for name, value in properties.items()}
+    few = {name: types.get(name, {}) for name in required[:_FEW]}
+    for smaller in (whole, {**whole, "properties": types}, {"type": "object", "properties": few, "required": list(few)}):
+        if len(dump(smaller)) <= _LARGEST:
+            break
+    return _with_definitions(smaller, definitions)
+
+
+def _spoken(name: str) -> str:
+    """The name of a parameter as the makers of models allow it: they refuse all tools for one that is other."""
+    if _PLAIN.fullmatch(name):
+        return name
+    return f"{_ODD.sub('_', name)[:57]}_{hashlib.sha256(name.encode()).hexdigest()[:6]}"
+
+
+def _output(function: Function, definitions: Definitions) -> dict[str, Any] | None:
+    """What the tool answers. An answer may differ from what its document promises, and must not be refused for it by a
+    client that checks: so anything else is allowed beside it."""
+    if not function.returns or len(dump(plain(function.returns))) > _LARGEST:
+        return None
+    promised = {"anyOf": [{}, plain(function.returns)]}  # in this order no checker looks at a schema that could take it for ever
+    shape = promised if _is_object(function.returns, definitions) else {"properties": {"result": promised}}
+    schema: dict[str, Any] = shown_schema(_with_definitions({"type": "object", **shape}, definitions))
+    try:
+        import jsonschema_rs
+
+        jsonschema_rs.Draft202012Validator(schema)
+    except ValueError:  # clients refuse every answer of a tool whose schema is none
+        return None
+    return schema
+
+
+def _is_object(schema: Schema, definitions: Definitions) -> bool:
+    for _ in range(10):
+        ref = table(schema).get("$ref")
+        if not isinstance(ref, str):
+            break
+        schema = definitions(ref.removeprefix("#/$defs/")) or {}
+    return "object" in kinds(schema)
+
+
+def _with_definitions(schema: dict[str, Any], definitions: Definitions) -> dict[str, Any]:
+    """The schema with the definitions that it refers to, the nearest first."""
+    defined: dict[str, Any] = {}
+    room = _DEFINED
+    todo: list[Any] = [schema]
+    for node in todo:
+        if isinstance(node, Mapping):
+            ref = node.get("$ref")
+            if isinstance(ref, str) and (name := ref.removeprefix("#/$defs/")) not in defined:
+                found = plain(definitions(name))
+                room -= len(dump(found))
+                defined[name] = found if room >= 0 and found is not None else {}
+                todo.append(defined[name])
+            todo.extend(node.values())
+        elif isinstance(node, list):
+            todo.extend(node)
+    return {**schema, "$defs": defined} if defined else schema
+
+
+def _with_files(schema: Any) -> Any:
+    """The schema with every form in which a file may be given, where it wants bytes."""
+    if isinstance(schema, list):
+        return [_with_files(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("format") == "binary" and "string" in (may_be := kinds(schema)):
+        about = f"{schema.get('description', '')} (a file: text, the handle of a result, or base64 with a name)".strip()
+        return {"description": about, "anyOf": [*BYTES["binary"], *({"type": kind} for kind in may_be if kind == "null")]}
+    return {key: _with_files(value) for key, value in schema.items()}

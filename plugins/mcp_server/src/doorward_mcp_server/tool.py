@@ -1,0 +1,127 @@
+"""A tool of Doorward's own: what its entry and the signature of its handler tell clients, and the check of its arguments."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import NoneType
+from typing import Annotated, Any, get_args, get_origin
+
+import mcp_types as t
+from doorward import Client, Gateway, InvalidArguments
+from doorward.serving import mistakes
+
+Answer = tuple[str, Any, bool, *tuple[t.ImageContent, ...]]
+"""The text that stands alone, the structured content, whether it is an error, and images."""
+
+_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", dict: "object", list: "array"}
+
+_OF_THE_GATEWAY = ("minItems", "maxItems")
+"""What the gateway refuses itself, with advice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls a tool: of which gateway, as which principal, and how they can be asked."""
+
+    gate: Gateway
+    principal: str
+    client: Client
+
+
+def always(gate: Gateway) -> bool:
+    """Whatever the gateway has."""
+    return True
+
+
+@dataclass(frozen=True)
+class OwnTool:
+    """An entry of the table of tools.
+
+    `handler` gets a `Caller` and the arguments: it names the tool, and its signature is the tool's input schema. An optional parameter is
+    one with a default; `Annotated` adds a description, or more of a schema.
+    """
+
+    handler: Callable[..., Awaitable[Answer]]
+    title: str
+    description: str
+    output_schema: dict[str, Any]
+    annotations: t.ToolAnnotations
+    minimal: str = ""
+    """Its description in the surface `minimal`, if it is there too."""
+    offered: Callable[[Gateway], bool] = always
+    """Whether a gateway has what the tool is for."""
+
+    @property
+    def name(self) -> str:
+        return self.handler.__name__
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments."""
+        _, *parameters = inspect.signature(self.handler, eval_str=True).parameters.values()
+        required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+        properties = {parameter.name: _schema(parameter) for parameter in parameters}
+        return {"type": "object", "properties": properties} | ({"required": required} if required else {})
+
+    def on(self, surface: str, gate: Gateway) -> t.Tool | None:
+        """What clients are told of it on a surface of a gateway, if it is there."""
+        description = self.minimal if surface == "minimal" else self.description
+        if not description or not self.offered(gate):
+            return None
+        return t.Tool(
+            name=self.name, title=self.title, annotations=self.annotations, description=description,
+            input_schema=self.input_schema, output_schema=self.output_schema,
+        )  # fmt: skip
+
+    async def call(self, arguments: Mapping[str, Any], caller: Caller) -> t.CallToolResult:
+        """Its answer to checked arguments."""
+        text, structured, is_error, *images = await self.handler(caller, **arguments)
+        return t.CallToolResult(content=[t.TextContent(text=text), *images], structured_content=structured, is_error=is_error)
+
+    def checked(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments, if they fit the schema: the gateway checks what they mean. Raises: InvalidArguments, for the agent to read."""
+        known = self.input_schema["properties"]
+        errors = [e for e in self._validator.iter_errors(_outline(arguments)) if e.kind.name not in _OF_THE_GATEWAY]
+        if told := mistakes(errors, lambda place: () if place else known):
+            raise InvalidArguments(f"{self.name} {'; '.join(told)}", hint=self._usage)
+        whole = {name for name, schema in known.items() if schema["type"] == "integer"}
+        return {name: int(value) if name in whole else value for name, value in arguments.items()}  # to JSON 10.0 is one
+
+    @cached_property
+    def _validator(self) -> Any:
+        import jsonschema_rs
+
+        return jsonschema_rs.Draft202012Validator(self.input_schema | {"additionalProperties": False})
+
+    @property
+    def _usage(self) -> str:
+        known, required = self.input_schema["properties"], self.input_schema.get("required", ())
+        return f"{self.name}({', '.join(name + ('' if name in required else '?') + ': ' + of['type'] for name, of in known.items())})"
+
+
+def _schema(parameter: inspect.Parameter) -> dict[str, Any]:
+    """The JSON Schema of a parameter; that it may be None means that it may be left out."""
+    kind, *said = get_args(parameter.annotation) if get_origin(parameter.annotation) is Annotated else (parameter.annotation,)
+    schema = _typed(next((one for one in get_args(kind) if NoneType in get_args(kind) and one is not NoneType), kind))
+    for more in said:
+        schema |= {"description": more} if isinstance(more, str) else more
+    return schema | ({"default": parameter.default} if parameter.default and parameter.default is not parameter.empty else {})
+
+
+def _typed(kind: Any) -> dict[str, Any]:
+    origin = get_origin(kind) or kind
+    return {"type": _TYPES[origin]} | ({"items": _typed(get_args(kind)[0])} if origin is list else {})
+
+
+def _outline(value: Any, depth: int = 3) -> Any:
+    """A value with what the schemas of tools speak of: programs and parameters may be large, and deeper than is looked at here."""
+    if isinstance(value, Mapping):
+        return {_outline(str(key)): _outline(each, depth - 1) for key, each in value.items()} if depth else {}
+    if isinstance(value, list):
+        return [_outline(each, depth - 1) for each in value] if depth else []
+    if isinstance(value, str) and not value.isascii():
+        return value.encode(errors="replace").decode()  # half of a pair is no text to the library
+    return value
