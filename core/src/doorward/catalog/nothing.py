@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
-from doorward.catalog.search.question import Phrase
 from doorward.catalog.store import CatalogReader, Only, Row, StoredObservation
+from doorward.data.words import Phrase
 
 
 class _Nothing:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from doorward.catalog.search.document import FIELDS, WEIGHTS
-from doorward.catalog.search.question import Phrase
 from doorward.catalog.store import Broken, Contents, Only, Row, StoredObservation
 from doorward.data.json_writing import dump
+from doorward.data.words import Phrase
 from doorward.host.sqlite_file import SqliteFile, SqliteLayout
 from doorward.model.errors import StateError
 

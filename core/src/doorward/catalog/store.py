@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-from doorward.catalog.search.question import Phrase
+from doorward.data.words import Phrase
 from doorward.model.errors import StateError
 
 

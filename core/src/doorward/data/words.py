@@ -26,6 +26,9 @@ _APART = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-
 _WORD = re.compile(r"[^\W_]+")
 _ASCII_WORD = re.compile(r"[A-Z]{2,}s?(?![a-z])[0-9]*|[A-Z]?[a-z0-9]+|[A-Z](?=[A-Z][a-z])|[A-Za-z0-9]+")
 
+Phrase = tuple[str, ...]
+"""Stems that stand together."""
+
 
 def split_words(text: str) -> list[str]:
     """`issuesListForRepo /repos/{owner}` → issues, list, for, repo, repos, owner: camelCase and signs apart."""

@@ -120,7 +120,7 @@ class Plugins:
             try:
                 found.append(use(answer))
             except Exception:
-                log.exception("plugin_failed", plugin=getattr(answer, "plugin", Answer.plugin), hook=hook)
+                log.exception("plugin_failed", plugin=answer.plugin if isinstance(answer, Answer) else Answer.plugin, hook=hook)
         return found
 
     def change(self, server: str, functions: list[Function]) -> None:

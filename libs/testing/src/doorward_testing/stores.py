@@ -8,9 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward.calls.artefact_store import ArtefactStore, StoredArtefact
-from doorward.catalog.search.document import FIELDS
-from doorward.catalog.store import CatalogReader, CatalogStore, Contents, Only, Row, StoredObservation
+from doorward.engines import (
+    FIELDS,
+    ArtefactStore,
+    CatalogReader,
+    CatalogStore,
+    Contents,
+    Only,
+    Row,
+    StoredArtefact,
+    StoredObservation,
+)
 
 _NAMES = ("get_cat", "list_dogs", "über'\"; --")
 

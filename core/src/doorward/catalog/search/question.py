@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from doorward.data.words import FILLER, split_words, stem
+from doorward.data.words import FILLER, Phrase, split_words, stem
 
 LONGEST = 2000
 """Characters of a question that are read."""
@@ -30,9 +30,6 @@ _PLAIN |= {stem(verb) for verb in ("new", "update", "edit", "change", "set", "de
 """Verbs that say what to do with a thing and not with which."""
 
 _TAG = re.compile(r'(?:^|\s)tag:(?:"([^"]{1,100})"|(\S{1,100}))')
-
-Phrase = tuple[str, ...]
-"""Stems that stand together."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from doorward.catalog.search.question import READS, Concept, Phrase, Question
+from doorward.catalog.search.question import READS, Concept, Question
 from doorward.catalog.store import Only, SearchIndex
-from doorward.data.words import FILLER, stem
+from doorward.data.words import FILLER, Phrase, stem
 
 CANDIDATES = 90
 """Functions that are looked at."""
