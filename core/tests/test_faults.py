@@ -187,12 +187,12 @@ async def test_a_catalog_on_a_full_disk(weather: Any, small_disk: Any) -> None:
     with small_disk.full():
         async with weather.gateway(f'state = "{state}"\n{CONFIG}', compile=False) as gate:
             await gate.compile(force=True)
-            assert "disk is full" in str(gate.servers.behind["weather"])
+            assert "disk is full" in str(gate.servers.outdated["weather"])
             assert not gate.servers.broken
             assert (await gate.execute(CALL)).value == HIGH
     async with weather.gateway(f'state = "{state}"\n{CONFIG}', compile=False) as gate:
         await gate.compile(force=True)
-        assert not gate.servers.behind
+        assert not gate.servers.outdated
 
 
 async def test_a_disk_that_is_full_at_the_start(weather: Any, small_disk: Any) -> None:

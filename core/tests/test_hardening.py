@@ -13,7 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward import ApiError, Call, Compiled, Function, InvalidArguments, LimitExceeded, ServerError, Unsupported, hookimpl
+from doorward import (
+    ApiError,
+    Call,
+    Compiled,
+    Function,
+    InvalidArguments,
+    LimitExceeded,
+    ServerError,
+    Unsupported,
+    hookimpl,
+)
 from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import Artefacts
 from doorward.describe.outcome_text import as_text

@@ -18,7 +18,7 @@ LOGINS = 3
 """How often a person logs in before they give up."""
 
 
-class Person:
+class LoginPrompt:
     """Somebody with a browser that has no window: it visits the page, and where that sends it."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ async def scenario(name: str, url: str, context: Mapping[str, Any]) -> None:
                 print(said)
                 if "doorward login upstream" not in said:
                     break
-                print(await gate.servers.auths_of("upstream")[0].login(Person()))
+                print(await gate.servers.auths_of("upstream")[0].login(LoginPrompt()))
             raise SystemExit(said)
 
 

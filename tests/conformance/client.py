@@ -23,7 +23,7 @@ from doorward.config.config import load
 CALL = "name = ''\narguments = {}\nimport doorward\nresult = await doorward.call(name, arguments)"
 
 
-class Person:
+class LoginPrompt:
     """Who is asked: accepts each form, with what is proposed in it."""
 
     async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
@@ -52,7 +52,7 @@ class Agent:
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> Any:
         """The value of a program with this one call, of a tool or another function; `None` if it failed, which is told."""
         params = {"name": f"upstream.{name}", "arguments": dict(arguments or {})}
-        outcome = await self.gate.execute(CALL, params=params, client=Person())
+        outcome = await self.gate.execute(CALL, params=params, client=LoginPrompt())
         print(f"{name}: {outcome.value if outcome.ok else outcome.error}")
         return outcome.value
 

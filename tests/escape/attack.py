@@ -83,7 +83,7 @@ def contained(outcome: Outcome) -> str:
 
 late = stopped(" s")
 full = stopped("memory")
-"""Ended by the deadline; by the limit of memory."""
+"""ProgramResult by the deadline; by the limit of memory."""
 
 
 def _kind(outcome: Outcome) -> str:

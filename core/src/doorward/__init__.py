@@ -23,7 +23,7 @@ _EXPORTS = {
     "model.drivers": (
         "Aliases", "Auth", "Cache", "Capabilities", "Door", "Executor", "Sandbox", "Source",
     ),
-    "model.interaction": ("Client", "Person"),
+    "model.interaction": ("Client", "LoginPrompt"),
     "data.error_bodies": ("error_text",),
     "model.errors": (
         "ApiError", "Busy", "ConfigError", "DoorwardError", "ExecutorError", "GuardRefused", "InvalidArguments", "InvalidProgram",
@@ -57,17 +57,21 @@ _EXPORTS = {
     "data.clean_text": ("clean_text",),
     "model.types": (
         "ARTEFACT_URI", "LOCAL",
-        "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "Ended", "Failure", "File", "Finding", "Frame", "Function",
+        "Artefact", "Call", "CallRecord", "CachedProgram", "Compiled", "ProgramResult", "Failure", "File", "Finding", "Frame", "Function",
         "Outcome", "Program", "Reply", "Schema", "Skipped",
         "Suggestion",
     ),
     "host.watchdog": ("Watchdog",),
 }  # fmt: skip
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
-__all__ = [*_HOME]
+_FORMER = {"Ended": "ProgramResult", "Person": "LoginPrompt"}
+"""What had another name once, for plugins that still use it."""
+
+__all__ = [*_HOME, *_FORMER]
 
 
 def __getattr__(name: str) -> Any:
+    name = _FORMER.get(name, name)
     if name in _HOME:
         return getattr(importlib.import_module(f"doorward.{_HOME[name]}"), name)
     raise AttributeError(f"module 'doorward' has no attribute {name!r}")
@@ -128,13 +132,15 @@ if TYPE_CHECKING:
     from doorward.model.drivers import Source as Source
     from doorward.model.errors import *  # noqa: F403
     from doorward.model.interaction import Client as Client
-    from doorward.model.interaction import Person as Person
+    from doorward.model.interaction import LoginPrompt as LoginPrompt
+    from doorward.model.interaction import LoginPrompt as Person
     from doorward.model.limits import Limits as Limits
     from doorward.model.names import is_plain as is_plain
     from doorward.model.names import python_name as python_name
     from doorward.model.names import unique_names as unique_names
     from doorward.model.settings import Settings as Settings
     from doorward.model.types import *  # noqa: F403
+    from doorward.model.types import ProgramResult as Ended
     from doorward.model.version import PLUGIN_API as PLUGIN_API
     from doorward.model.version import __version__ as __version__
     from doorward.plugins.hookspecs import hookimpl as hookimpl

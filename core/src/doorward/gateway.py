@@ -38,13 +38,13 @@ from doorward.program_api.modules import Modules
 from doorward.runs import program_text
 from doorward.runs.admission import Admission
 from doorward.runs.executors import Executors
-from doorward.runs.program_cache import Kept, again
+from doorward.runs.program_cache import ProgramCache, again
 from doorward.runs.run_context import RunContext
 from doorward.runs.runner import Runs, failure
 from doorward.runs.sessions import Session, Sessions
 from doorward.secrets import needles
-from doorward.servers.background_refresh import Upkeep, recover, steadily
-from doorward.servers.direct_tools import Exposed
+from doorward.servers.background_refresh import BackgroundRefresh, recover, steadily
+from doorward.servers.direct_tools import DirectTools
 from doorward.servers.reconfiguration import Reconfiguration
 from doorward.servers.registry import Servers
 from doorward.servers.skills import Skills
@@ -83,12 +83,12 @@ class Gateway:
         ours = Helpers(self.discovery, self.servers, self.skills)
         others = Runtime(self.discovery, self.catalog, self.servers, self.broker)
         self.modules = Modules(self.catalog, self.servers, self.discovery, {MODULE: ours.all, RUNTIME: others.all})
-        self.exposed = Exposed(self.servers, self.catalog)
+        self.exposed = DirectTools(self.servers, self.catalog)
         self._artefacts = Artefacts(stores.artefacts, most=self.config.limits.kept, seconds=self.config.limits.kept_seconds)
         self._sessions = Sessions(most=self.config.limits.sessions, idle=self.config.limits.session_idle)
         self._runs = Runs(self.executors, plugins, self.secrets)
         self._admission = Admission(self.limits, self.broker.withholding, plugins)
-        self._kept = Kept(loaded, plugins, self.catalog, self.state)
+        self._kept = ProgramCache(loaded, plugins, self.catalog, self.state)
         self._compiled = anyio.Event()
 
     @classmethod
@@ -118,7 +118,9 @@ class Gateway:
             async with anyio.create_task_group() as background:
                 if compile:
                     changes = Reconfiguration(loaded, gate.servers, gate.principals, gate.skills)
-                    background.start_soon(Upkeep(gate.servers, gate.catalog, gate.config.refresh, changes).run, gate._compiled.set)
+                    background.start_soon(
+                        BackgroundRefresh(gate.servers, gate.catalog, gate.config.refresh, changes).run, gate._compiled.set
+                    )
                     background.start_soon(steadily, gate._sweep)
                     background.start_soon(anyio.to_thread.run_sync, gate.principals.warn)
                 else:

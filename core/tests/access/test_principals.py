@@ -8,9 +8,19 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from doorward import Call, Compiled, ConfigError, DoorwardError, Function, ServerContext, Settings, Template, UnknownName
+from doorward import (
+    Call,
+    Compiled,
+    ConfigError,
+    DoorwardError,
+    Function,
+    ServerContext,
+    Settings,
+    Template,
+    UnknownName,
+)
 from doorward.access.principals import Principals, Rights
-from doorward.access.rate_limit import Rate
+from doorward.access.rate_limit import RateLimit
 from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import PREFIX, Artefacts
 from doorward.compat.aliases import RUNTIME
@@ -496,7 +506,7 @@ async def test_what_is_fetched_for_many_is_scrubbed_within_bounds(own: Any, monk
 
     class Fetching(Login):
         def create_auth(self) -> Any:
-            self._context.conceal(f"fetched-{self._context.settings.user}")
+            self._context.redact(f"fetched-{self._context.settings.user}")
             return f"fetched-{self._context.settings.user}"
 
     own.install("auth", "fetching", Fetching)
@@ -597,7 +607,7 @@ def test_the_rate_forgets_who_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tokens may name any number of principals."""
     now = [100.0]
     monkeypatch.setattr("doorward.access.rate_limit.time.monotonic", lambda: now[0])
-    rate = Rate(2)
+    rate = RateLimit(2)
     for n in range(1500):
         rate.admit(str(n))
     now[0] += 61

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward import Ended, Failure, Program
+from doorward import Failure, Program, ProgramResult
 from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import PREFIX, base_name
 from doorward.describe.outcome_text import as_dict, as_text
@@ -23,11 +23,11 @@ WEBP = b"RIFF\x00\x00\x00\x00WEBPVP8 "
 class Leaving:
     """A sandbox whose program is an expression that uses the door, as executors do for files in ./out."""
 
-    async def run(self, program: Program, door: Any) -> Ended:
+    async def run(self, program: Program, door: Any) -> ProgramResult:
         try:
-            return Ended(eval(program.code, {"door": door, "PNG": PNG, "WEBP": WEBP, **program.params}))
+            return ProgramResult(eval(program.code, {"door": door, "PNG": PNG, "WEBP": WEBP, **program.params}))
         except DoorwardError as error:
-            return Ended(error=Failure(error.kind, type(error).__name__, error.message, hint=error.hint))
+            return ProgramResult(error=Failure(error.kind, type(error).__name__, error.message, hint=error.hint))
 
     async def close(self) -> None:
         pass

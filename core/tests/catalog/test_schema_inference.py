@@ -15,7 +15,7 @@ import pytest
 from doorward import Call, Compiled, File, Function, LimitExceeded, Reply, ServerContext, ServerError, Settings
 from doorward import signature as written
 from doorward.catalog.catalog import Catalog
-from doorward.catalog.schema_inference import LARGEST, Observed, bounded, merge, shape
+from doorward.catalog.schema_inference import LARGEST, SchemaInference, bounded, merge, shape
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.describe.cards import describe
 from doorward.describe.observation import Shape, as_schema
@@ -158,12 +158,12 @@ def test_what_was_seen_is_kept_and_no_compile(tmp_path: Path) -> None:
     catalog = catalog_with(tmp_path, function("f"))
     before, known = catalog.version(), catalog.function("weather", "f")
     assert known is not None
-    seen = Observed(catalog)
+    seen = SchemaInference(catalog)
     for value in ([{"a": 1}], [{"a": None}], []):
         seen.learn(known, value)
     seen.flush()
     assert catalog.version() == before
-    other = Observed(Catalog(SqliteCatalog(tmp_path / "catalog.db")))
+    other = SchemaInference(Catalog(SqliteCatalog(tmp_path / "catalog.db")))
     read = other.of(known)
     assert read is not None
     assert read.told() == "observed 3 times, last today, not promised"
@@ -172,7 +172,7 @@ def test_what_was_seen_is_kept_and_no_compile(tmp_path: Path) -> None:
     other.flush()
     seen.learn(known, [])
     seen.flush(everything=True)
-    merged = Observed(catalog).of(known)
+    merged = SchemaInference(catalog).of(known)
     assert merged is not None
     assert merged.times == 5
     assert set(as_schema(merged.shape)["items"]["properties"]) == {"a", "b"}
@@ -186,7 +186,7 @@ def test_what_is_learnt_while_it_is_stored_is_stored_the_next_time(tmp_path: Pat
     catalog = catalog_with(tmp_path, function("f"))
     known = catalog.function("weather", "f")
     assert known is not None
-    seen = Observed(catalog)
+    seen = SchemaInference(catalog)
 
     class Busy(sqlite3.Connection):
         def execute(self, sql: str, *rest: Any) -> sqlite3.Cursor:
@@ -199,7 +199,7 @@ def test_what_is_learnt_while_it_is_stored_is_stored_the_next_time(tmp_path: Pat
         patched.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Busy))
         seen.flush()
     seen.flush()
-    stored = Observed(catalog).of(known)
+    stored = SchemaInference(catalog).of(known)
     assert stored is not None
     assert stored.times == 2
     assert set(stored.schema["properties"]) == {"a", "b"}
@@ -210,7 +210,7 @@ def test_a_file_that_cannot_be_written_disturbs_nobody(tmp_path: Path, monkeypat
     catalog = catalog_with(tmp_path, function("f"))
     known = catalog.function("weather", "f")
     assert known is not None
-    seen = Observed(catalog)
+    seen = SchemaInference(catalog)
     seen.learn(known, {"a": 1})
     (tmp_path / "broken.db").write_bytes(b"no database" * 1000)
     with monkeypatch.context() as patched:
@@ -223,7 +223,7 @@ def test_a_file_that_cannot_be_written_disturbs_nobody(tmp_path: Path, monkeypat
 
 def test_it_survives_a_compile_of_the_same_function_only(tmp_path: Path) -> None:
     catalog = catalog_with(tmp_path, function("same"), function("changes"), function("gone"), function("typed"))
-    seen = Observed(catalog)
+    seen = SchemaInference(catalog)
     for name in catalog.names("weather"):
         seen.learn(catalog.function("weather", name), {"a": 1})  # type: ignore[arg-type]
     seen.flush()
@@ -248,7 +248,7 @@ def test_it_costs_next_to_nothing(tmp_path: Path) -> None:
     catalog = catalog_with(tmp_path, function("f"))
     known = catalog.function("weather", "f")
     assert known is not None
-    seen = Observed(catalog)
+    seen = SchemaInference(catalog)
     value = [{"id": i, "name": "x", "tags": ["a", "b"], "owner": {"id": 1, "login": "y"}} for i in range(1000)]
     seen.learn(known, value)
     best = 1.0

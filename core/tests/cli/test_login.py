@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from doorward import Person, PluginContext, ServerError, Settings
+from doorward import LoginPrompt, PluginContext, ServerError, Settings
 from doorward.secrets.scrubber import MOST_FETCHED
 from doorward.secrets.store import Secrets
 
@@ -29,11 +29,11 @@ class Keyed:
     def create_auth(self) -> Any:
         return None
 
-    async def login(self, person: Person) -> str:
+    async def login(self, person: LoginPrompt) -> str:
         person.tell("Be quick.")
         await person.open("https://login.example.com/?a=1&b=2")
         word = await person.ask("The word?")
-        self.context.conceal(TOKEN)
+        self.context.redact(TOKEN)
         if word == "":
             raise ServerError(f"the provider says no to {TOKEN}", hint="Say another word.")
         self.kept[self.context.name] = f"{word} {self.context.url} {self.context.source}"
@@ -168,18 +168,18 @@ def test_the_latest_fetched_values_are_scrubbed() -> None:
     """Those that went before are forgotten, for each costs time with every answer; what stands in the configuration never is."""
     secrets = Secrets(environ={})
     secrets.remember("a-password-for-ever")
-    conceal, other = secrets.concealer(), secrets.concealer()
-    conceal("a-password-for-ever")
+    redact, other = secrets.redaction(), secrets.redaction()
+    redact("a-password-for-ever")
     other("token-of-both")
     for number in range(3 * MOST_FETCHED):
-        conceal("token-of-both" if number == 0 else f"token-{number:05}")
-        conceal("kept-by-using-it")
+        redact("token-of-both" if number == 0 else f"token-{number:05}")
+        redact("kept-by-using-it")
     newest, oldest = f"token-{3 * MOST_FETCHED - 1:05}", "token-00001"
     assert secrets.scrub(f"{newest} {oldest}") == f"[secret] {oldest}"
     assert secrets.scrub("a-password-for-ever kept-by-using-it token-of-both") == "[secret] [secret] [secret]"
     before = len(secrets._known)
     for number in range(50):
-        conceal(f"further-{number:05}")
+        redact(f"further-{number:05}")
     assert len(secrets._known) <= before
     assert "further-00001" not in repr(vars(secrets))
 
@@ -191,7 +191,7 @@ def test_a_fetched_word_blanks_no_answers(word: str) -> None:
     """An API can hand out whatever it likes as a cookie or token: ordinary words stay in everyone's answers. What the operator calls a
     secret goes, word or not."""
     secrets = Secrets(environ={})
-    secrets.concealer()(word)
+    secrets.redaction()(word)
     assert secrets.scrub(f"a {word} is here") == f"a {word} is here"
     secrets.remember(word, of="the password")
     assert secrets.scrub(f"a {word} is here") == "a [secret] is here"
@@ -200,7 +200,7 @@ def test_a_fetched_word_blanks_no_answers(word: str) -> None:
 @pytest.mark.parametrize("token", ["xKqzWvbT", "deadbeef01", "authentication", "123456789012", "a1b2c3", "ab--cd", "string\n"])
 def test_a_short_token_is_scrubbed(token: str) -> None:
     secrets = Secrets(environ={})
-    secrets.concealer()(token)
+    secrets.redaction()(token)
     assert secrets.scrub(f"a {token} is here") == "a [secret] is here"
 
 

@@ -189,7 +189,7 @@ async def test_a_compile_that_a_plugin_fails_names_it(doorward_host: Any, error:
         await gate.servers.compile()
     async with configured(doorward_host, again=bad) as gate:
         await gate.servers.compile(force=True)
-        assert "weather" in gate.servers.behind
+        assert "weather" in gate.servers.outdated
         assert "get_forecast" in gate.catalog.names("weather")
 
 

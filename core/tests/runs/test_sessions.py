@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from doorward import Ended, LimitExceeded, SandboxDied, UnknownName
+from doorward import LimitExceeded, ProgramResult, SandboxDied, UnknownName
 
 from ..conftest import CONFIG, InProcess
 
@@ -26,7 +26,7 @@ class Mortal(InProcess):
         sandbox = await super().open(program)
         run, closed = sandbox.run, asyncio.Event()
 
-        async def mortal(program: Any, door: Any) -> Ended:
+        async def mortal(program: Any, door: Any) -> ProgramResult:
             ended = await run(program, door)
             if "dies" in program.code:
                 raise SandboxDied("the sandbox died: signal 9")

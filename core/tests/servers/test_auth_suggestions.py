@@ -38,7 +38,7 @@ class Key:
 class Closed(Weather):
     async def compile(self) -> Compiled:
         compiled = await super().compile()
-        return Compiled(compiled.functions, compiled.definitions, closed=2, auth=[FOREIGN, REFUSED, *SPYING, KEY])
+        return Compiled(compiled.functions, compiled.definitions, needing_auth=2, auth=[FOREIGN, REFUSED, *SPYING, KEY])
 
 
 async def test_only_what_can_be_used_is_suggested(doorward_host: Any) -> None:

@@ -218,7 +218,7 @@ async def test_what_fails_while_servers_are_kept_up_ends_nobodys_server(
 ) -> None:
     """As when no file can be opened any more: the gateway answers, and looks after its servers again when it can."""
     rounds: list[str] = []
-    real = background_refresh.Upkeep._try_again
+    real = background_refresh.BackgroundRefresh._try_again
 
     async def failing(self: Any) -> None:
         rounds.append("tried")
@@ -226,7 +226,7 @@ async def test_what_fails_while_servers_are_kept_up_ends_nobodys_server(
             raise OSError(24, "Too many open files")
         await real(self)
 
-    monkeypatch.setattr(background_refresh.Upkeep, "_try_again", failing)
+    monkeypatch.setattr(background_refresh.BackgroundRefresh, "_try_again", failing)
     monkeypatch.setattr(background_refresh, "PAUSE", 0.01)
     async with host.gateway(CONFIG) as gate:
         await until(lambda: len(rounds) == 3)

@@ -1,4 +1,4 @@
-"""Sources of servers that are changed or removed while calls are made."""
+"""SourcePool of servers that are changed or removed while calls are made."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from doorward.model.types import LOCAL
-from doorward.servers.source_pool import Sources
+from doorward.servers.source_pool import SourcePool
 
 pytestmark = pytest.mark.anyio
 
@@ -45,7 +45,7 @@ async def test_a_retired_source_is_closed_once_when_its_calls_are_over() -> None
         auths.opened.append((name, whose, len(made)))
         return made[-1]
 
-    sources = Sources(make, auths.close)
+    sources = SourcePool(make, auths.close)
     async with sources.using("one", LOCAL) as first, sources.using("one", "alice") as hers:
         async with sources.using("one", LOCAL):
             idle = sources.get("two", LOCAL)
@@ -66,7 +66,7 @@ async def test_a_retired_source_is_closed_once_when_its_calls_are_over() -> None
 async def test_what_is_retired_is_closed_at_the_end() -> None:
     """A gateway that ends does not wait for calls of a source that was retired: it is closed with the others, once."""
     auths, source = Auths(), Source()
-    sources = Sources(lambda name, whose: source, auths.close)
+    sources = SourcePool(lambda name, whose: source, auths.close)
     async with sources.using("one", LOCAL):
         await sources.retire("one")
         await sources.close()

@@ -22,7 +22,19 @@ import anyio
 import httpx2
 import pytest
 from doorward import ConfigError, LoginRefused, PluginContext, Secrets, ServerError, validate
-from doorward_auth_kit import Backoff, Fetched, Home, Renewal, Vault, due, entry, exchange, fetched, renewal, vault
+from doorward_auth_kit import (
+    Backoff,
+    CredentialHome,
+    FetchedAuth,
+    Renewal,
+    Vault,
+    due,
+    entry,
+    exchange,
+    fetched,
+    renewal,
+    vault,
+)
 from doorward_auth_kit.exchange import MOST
 
 pytestmark = pytest.mark.anyio
@@ -240,7 +252,7 @@ def client(server: Server, provider: Provider) -> httpx2.AsyncClient:
     def put(request: httpx2.Request, token: Token) -> None:
         request.headers["Authorization"] = token.text
 
-    auth = Fetched("mine", Home("mine", server.url), Renewal(provider.fetch), put, advice="Ask somebody.")
+    auth = FetchedAuth("mine", CredentialHome("mine", server.url), Renewal(provider.fetch), put, advice="Ask somebody.")
     return httpx2.AsyncClient(auth=auth, base_url=server.url, timeout=10)
 
 
@@ -301,20 +313,20 @@ async def test_other_origins(server: Server) -> None:
 def test_home_is_private(url: str) -> None:
     """https, or loopback."""
     with pytest.raises(ConfigError, match="go over https only"):
-        Home("mine", url)
+        CredentialHome("mine", url)
     for fine in ("https://api.example.com", "http://localhost:1", "http://127.0.0.9", "http://[::1]:8/x"):
-        Home("mine", fine)
+        CredentialHome("mine", fine)
     for nothing in ("", "api.example.com", "https://"):
         with pytest.raises(ConfigError, match="not known"):
-            Home("mine", nothing)
-    both = Home("mine", "https://api.example.com/v1", ["https://uploads.example.com"])
+            CredentialHome("mine", nothing)
+    both = CredentialHome("mine", "https://api.example.com/v1", ["https://uploads.example.com"])
     both.check(httpx2.Request("GET", "https://uploads.example.com/x"))
     with pytest.raises(ServerError, match=r"were not sent to https://example\.com/"):
         both.check(httpx2.Request("GET", "https://example.com/x"))
     with pytest.raises(ConfigError, match="go over https only"):
-        Home("mine", "https://api.example.com/v1", [url])
+        CredentialHome("mine", "https://api.example.com/v1", [url])
     with pytest.raises(ConfigError, match=r"its URL is http://api\.example\.com/x$"):
-        Home("mine", "http://me:password@api.example.com/x?token=y")
+        CredentialHome("mine", "http://me:password@api.example.com/x?token=y")
 
 
 async def test_exchange(server: Server) -> None:
@@ -526,7 +538,7 @@ async def test_the_auth_of_the_readme(tmp_path: Path) -> None:
         secrets = Secrets(environ={"PIN": "a-long-pin"})
         settings = validate(names["BadgeSettings"], {"desk": f"{url}/desk", "pin": "${PIN}"}, secrets=secrets, place="test")
         told: list[str] = []
-        context = PluginContext("notes", settings, tmp_path, url, conceal=told.append, vault_key=lambda: "a key")
+        context = PluginContext("notes", settings, tmp_path, url, redact=told.append, vault_key=lambda: "a key")
         badges = names["Badges"](context)
         async with httpx2.AsyncClient(auth=badges.create_auth()) as client:
             assert [(await client.get(f"{url}/notes")).text for _ in range(2)] == ["here", "here"]

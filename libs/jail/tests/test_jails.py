@@ -13,7 +13,17 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from doorward import Busy, Ended, ExecutorError, File, LimitExceeded, Limits, PluginContext, Program, SandboxDied
+from doorward import (
+    Busy,
+    ExecutorError,
+    File,
+    LimitExceeded,
+    Limits,
+    PluginContext,
+    Program,
+    ProgramResult,
+    SandboxDied,
+)
 from doorward_jail.probes.trials_of_limits import _named
 from doorward_testing import Door, FullPythonConformance
 
@@ -44,7 +54,7 @@ def unshared_executor(**settings: Any) -> Any:
     return unshared.UnsharedExecutor(PluginContext("unshared", unshared.UnsharedSettings(**settings), Path("/nowhere")))
 
 
-async def run(made: Any, code: str, door: Door | None = None, *, limits: Limits | None = None, **program: Any) -> Ended:
+async def run(made: Any, code: str, door: Door | None = None, *, limits: Limits | None = None, **program: Any) -> ProgramResult:
     asked = Program(code, deadline=time.monotonic() + 30, limits=limits or Limits(), **program)
     sandbox = await made.open(asked)
     try:

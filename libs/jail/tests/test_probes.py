@@ -17,7 +17,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward import Capabilities, Door, Ended, ExecutorError, Failure, LimitExceeded, Limits, PluginContext, Program, Settings, bind
+from doorward import (
+    Capabilities,
+    Door,
+    ExecutorError,
+    Failure,
+    LimitExceeded,
+    Limits,
+    PluginContext,
+    Program,
+    ProgramResult,
+    Settings,
+    bind,
+)
 from doorward_jail import devices
 from doorward_jail.probes import probe, summary, trials_of_limits
 from doorward_testing import Cli
@@ -47,7 +59,7 @@ class Bare:
     async def open(self, program: Program, *, session: bool = False) -> Bare:
         return self
 
-    async def run(self, program: Program, door: Door) -> Ended:
+    async def run(self, program: Program, door: Door) -> ProgramResult:
         code, params = bind(program.code, program.params)
         code = "\n".join([*(f"{name} = {value!r}" for name, value in params.items()), "result = None", code, "import json, sys"])
         with tempfile.TemporaryFile() as out:  # no pipe: children would keep it open
@@ -66,8 +78,8 @@ class Bare:
             out.seek(0)
             said = out.read().decode()
         if process.returncode:
-            return Ended(error=Failure("program", said.splitlines()[-1].partition(":")[0], said))
-        return Ended(json.loads(said))
+            return ProgramResult(error=Failure("program", said.splitlines()[-1].partition(":")[0], said))
+        return ProgramResult(json.loads(said))
 
     async def close(self) -> None:
         pass
@@ -76,16 +88,16 @@ class Bare:
 class Dying(Bare):
     """Runs `1 + 1`, and dies of everything else."""
 
-    async def run(self, program: Program, door: Door) -> Ended:
+    async def run(self, program: Program, door: Door) -> ProgramResult:
         if program.code != "1 + 1":
             raise ExecutorError("it died")
-        return Ended(2)
+        return ProgramResult(2)
 
 
 class Holding(Bare):
     """What the host sees of an executor that holds: nothing; limits end what they should."""
 
-    async def run(self, program: Program, door: Door) -> Ended:
+    async def run(self, program: Program, door: Door) -> ProgramResult:
         match program.params:
             case {"MIB": _}:
                 raise LimitExceeded("the program needed more memory than its limit of 64 MiB")
@@ -93,7 +105,7 @@ class Holding(Bare):
                 raise LimitExceeded("the program started more processes than its limit")
             case {"NAME": _, **others} if not others:
                 await asyncio.sleep(60)
-        return Ended([])
+        return ProgramResult([])
 
 
 @pytest.fixture

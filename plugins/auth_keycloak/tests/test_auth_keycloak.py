@@ -63,7 +63,7 @@ class Doorward:
         prefix = self.realm.path.partition("/realms/")[0]
         given = {"base_url": f"{self.realm.url}{prefix}", "realm": "the main one", "client_id": "service", **settings}
         checked = validate(Keycloak.Settings, given, secrets=self.secrets, place="[servers.mine] auth")
-        context = PluginContext("mine", checked, self.folder, f"{self.realm.url}/api", "openapi", self.secrets.concealer())
+        context = PluginContext("mine", checked, self.folder, f"{self.realm.url}/api", "openapi", self.secrets.redaction())
         return httpx2.AsyncClient(auth=Keycloak(context).create_auth(), base_url=self.realm.url, timeout=20)
 
 

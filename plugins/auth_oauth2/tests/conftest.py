@@ -28,7 +28,7 @@ def provider() -> Iterator[Provider]:
     yield from running(register)
 
 
-class Person:
+class LoginPrompt:
     """Somebody with a browser that has no window: it visits the page, and where that sends it. `change` may alter the last address."""
 
     def __init__(self, change: Callable[[str], str] = str, paste: bool = False) -> None:
@@ -71,14 +71,14 @@ class Doorward:
     def auth(self, source: str = "openapi", url: str | None = None, principal: str = "local", key: str = "", **settings: Any) -> OAuth2:
         """A driver, as another process with the same configuration would have it."""
         checked = validate(OAuth2.Settings, {"store": "file", **settings}, secrets=self.secrets, place="[servers.mine] auth")
-        conceal = self.secrets.concealer()
+        redact = self.secrets.redaction()
         context = PluginContext(
             "mine",
             checked,
             self.folder,
             self.url if url is None else url,
             source,
-            conceal,
+            redact,
             principal,
             lambda: self.presented.get(principal),
             (lambda: key) if key else None,

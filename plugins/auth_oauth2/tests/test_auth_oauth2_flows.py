@@ -17,7 +17,7 @@ from doorward.config.config import validate
 from doorward_auth_kit import renewal
 from doorward_auth_oauth2 import OAuth2, OAuth2Settings, device
 
-from .conftest import Doorward, Person
+from .conftest import Doorward, LoginPrompt
 from .provider import Client, Provider
 
 pytestmark = pytest.mark.anyio
@@ -236,7 +236,7 @@ async def test_device_code(home: Doorward, provider: Provider, monkeypatch: pyte
     _, settings = prepared(provider, "client_secret_basic")
     settings |= {"flow": "device_code", "issuer": provider.issuer, "scope": "read"}
     provider.slow_down = 1
-    person = Person()
+    person = LoginPrompt()
     said = await home.auth(**settings, principal="alice").login(person)
     assert "logged in" in said
     assert any(provider.devices[form["device_code"]]["user_code"] in " ".join(person.told) for form in provider.asked("/token"))
@@ -253,12 +253,12 @@ async def test_device_code(home: Doorward, provider: Provider, monkeypatch: pyte
     assert "revoked" in await home.auth(**settings, principal="alice").logout()
     provider.deny = True
     with pytest.raises(ServerError, match='refused: "access_denied'):
-        await home.auth(**settings).login(Person())
+        await home.auth(**settings).login(LoginPrompt())
 
 
 async def test_logins_of_principals(home: Doorward, provider: Provider) -> None:
     """A login is its principal's; the others, and the machine's, know nothing of it."""
-    await home.auth(principal="alice").login(Person())
+    await home.auth(principal="alice").login(LoginPrompt())
     assert await home.auth(principal="alice").check() == "logged in"
     for other in ("bob", "local", "alice\n"):
         with pytest.raises(ServerError, match="nobody is logged in") as caught:
@@ -313,7 +313,7 @@ async def test_params_and_resources(home: Doorward, provider: Provider) -> None:
         assert (await http.get("/me")).status_code == 200
     form = provider.asked("/token")[0]
     assert (form["audience"], form["grant_type"], form["resource"]) == ("https://api.example.com", "client_credentials", "urn:a")
-    person = Person()
+    person = LoginPrompt()
     login = home.auth(params={"audience": "one"}, resource="urn:a")
     await login.login(person)
     assert "audience=one" in person.pages[0]
@@ -364,7 +364,7 @@ async def test_an_auth_that_is_built_on_it(home: Doorward, provider: Provider) -
     home.environ["PASSWORD"] = "password of alice"
     given = {"realm": provider.issuer, "username": "alice", "password": "${PASSWORD}"}
     settings = validate(Realm.Settings, given, secrets=home.secrets, place="[servers.mine] auth")
-    auth = Realm(PluginContext("mine", settings, home.folder, home.url, conceal=home.secrets.concealer()))
+    auth = Realm(PluginContext("mine", settings, home.folder, home.url, redact=home.secrets.redaction()))
     async with home.http(auth) as http:
         assert (await http.get("/me")).json()["user"] == "alice"
         provider.users["alice"] = home.environ["PASSWORD"] = "the next password"
@@ -380,6 +380,6 @@ async def test_a_token_in_use_is_scrubbed(home: Doorward, provider: Provider) ->
     async with home.http(auth) as http:
         assert (await http.get("/me")).status_code == 200
         for number in range(40):
-            auth._context.conceal(f"an assertion that came to nothing {number}")
+            auth._context.redact(f"an assertion that came to nothing {number}")
         assert (await http.get("/me")).status_code == 200
     assert home.secrets.scrub(provider.tokens[0].access_token) == "[secret]"

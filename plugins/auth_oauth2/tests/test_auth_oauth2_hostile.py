@@ -21,7 +21,7 @@ from doorward_auth_oauth2.wire import Places, Wire
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from .conftest import Doorward, Person
+from .conftest import Doorward, LoginPrompt
 from .provider import Provider
 
 pytestmark = pytest.mark.anyio
@@ -87,7 +87,7 @@ def victim(tmp_path: Any, liar: Liar) -> Doorward:
     return Doorward(tmp_path, f"{liar.url}/api")
 
 
-class Code(Person):
+class Code(LoginPrompt):
     """A person who does log in: the provider sends them back with a code, and what else `change` makes of it."""
 
     async def open(self, page: str) -> None:
@@ -439,7 +439,7 @@ async def test_pages_for_devices(victim: Doorward, liar: Liar, told: Any) -> Non
     """Nobody is sent to a page that is not https, or for a code that is none."""
     liar.says("/device", told)
     urls = {"token_url": f"{liar.url}/token", "device_authorization_url": f"{liar.url}/device"}
-    person = Person()
+    person = LoginPrompt()
     with pytest.raises(ServerError, match=r"was not asked|no usable answer"):
         await victim.auth(flow="device_code", client_id="c", **urls).login(person)
     assert (person.pages, person.told) == ([], [])

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from doorward import ConfigError, LoginRefused, ServerError
 
-from .conftest import Doorward, Person
+from .conftest import Doorward, LoginPrompt
 from .provider import Provider
 
 pytestmark = pytest.mark.anyio
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_log_in_and_call(home: Doorward, provider: Provider) -> None:
     """From nothing but the API's URL: discovery, registration, PKCE, the browser, the token, a call. CONTRACT: AUT-01."""
-    auth, person = home.auth(), Person()
+    auth, person = home.auth(), LoginPrompt()
     said = await auth.login(person)
     assert "logged in" in said
     async with home.http(auth) as client:
@@ -38,7 +38,7 @@ async def test_log_in_and_call(home: Doorward, provider: Provider) -> None:
 
 async def test_what_is_kept(home: Doorward, provider: Provider) -> None:
     """One file, of its owner alone, in a folder of its owner alone; nothing else is written."""
-    await home.auth().login(Person())
+    await home.auth().login(LoginPrompt())
     [file] = home.files()
     if sys.platform != "win32":
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -50,7 +50,7 @@ async def test_what_is_kept(home: Doorward, provider: Provider) -> None:
 async def test_all_is_concealed(home: Doorward, provider: Provider) -> None:
     """Tokens, codes, verifiers and the registered secret are scrubbed from the moment at which they are there."""
     auth = home.auth()
-    await auth.login(Person())
+    await auth.login(LoginPrompt())
     for name, secret in provider.secrets().items():
         assert home.secrets.scrub(f"<{secret}>") == "<[secret]>", name
     other = Doorward(home.folder, home.url)  # another process, that only reads what is kept
@@ -69,7 +69,7 @@ async def test_a_registered_client(home: Doorward, provider: Provider, method: s
         client.client_secret = ""
     settings = {} if method == "none" else {"client_secret": client.client_secret, "client_auth": method.rpartition("_")[2]}
     auth = home.auth(client_id=client.client_id, redirect_port=port, issuer=provider.issuer, **settings)
-    await auth.login(Person())
+    await auth.login(LoginPrompt())
     async with home.http(auth) as http:
         assert (await http.get("/me")).status_code == 200
         provider.revoke(refresh=False)
@@ -89,7 +89,7 @@ async def test_a_provider_that_tells_nothing(home: Doorward, provider: Provider)
         redirect_port=port,
         scope=["read"],
     )
-    await auth.login(Person())
+    await auth.login(LoginPrompt())
     async with home.http(auth) as http:
         assert (await http.get("/me")).json() == {"user": "alice", "scope": "read"}
     assert {path for _, path, _ in provider.requests} == {"/authorize", "/token"}
@@ -100,19 +100,19 @@ async def test_an_api_that_publishes_nothing(home: Doorward, provider: Provider)
     """An issuer is enough where the API says nothing of it; then no resource is named, which some providers refuse."""
     provider.publish = False
     auth = home.auth(issuer=provider.issuer, scope="read")
-    await auth.login(Person())
+    await auth.login(LoginPrompt())
     assert "resource" not in provider.asked("/token")[0]
     with pytest.raises(ServerError, match="refused"):
-        await home.auth().login(Person())  # the default places of 2025-03-26 are the API's own, which has none
+        await home.auth().login(LoginPrompt())  # the default places of 2025-03-26 are the API's own, which has none
     provider.register = False
     with pytest.raises(ConfigError, match="registers no clients") as caught:
-        await auth.login(Person())
+        await auth.login(LoginPrompt())
     assert "client_id" in str(caught.value.hint)
 
 
 async def test_pasted(home: Doorward, provider: Provider) -> None:
     """A person whose browser is on another machine pastes the address."""
-    await home.auth().login(Person(paste=True))
+    await home.auth().login(LoginPrompt(paste=True))
     assert len(provider.tokens) == 1
     for wrong in (
         "",
@@ -123,14 +123,14 @@ async def test_pasted(home: Doorward, provider: Provider) -> None:
         "?state=&code=x",
     ):
         with pytest.raises(ServerError, match="not the address"):
-            await home.auth().login(Person(paste=True, change=lambda _, wrong=wrong: wrong))
+            await home.auth().login(LoginPrompt(paste=True, change=lambda _, wrong=wrong: wrong))
     assert len(provider.tokens) == 1
 
 
 async def test_refused_by_the_person(home: Doorward, provider: Provider) -> None:
     """What the provider says of it is told, to the terminal and on the page."""
     provider.deny = True
-    person = Person()
+    person = LoginPrompt()
     with pytest.raises(ServerError, match='the login was refused: "access_denied'):
         await home.auth().login(person)
     assert home.files() == []
@@ -139,7 +139,7 @@ async def test_refused_by_the_person(home: Doorward, provider: Provider) -> None
 async def test_out(home: Doorward, provider: Provider) -> None:
     """Logging out forgets the tokens and has the provider end them; then calls say what to do."""
     auth = home.auth()
-    await auth.login(Person())
+    await auth.login(LoginPrompt())
     assert await auth.check() == "logged in"
     assert "revoked" in await auth.logout()
     assert all(token.revoked for token in provider.tokens)
@@ -157,7 +157,7 @@ async def test_out(home: Doorward, provider: Provider) -> None:
 
 async def test_out_while_the_provider_is_down(home: Doorward, provider: Provider) -> None:
     auth = home.auth()
-    await auth.login(Person())
+    await auth.login(LoginPrompt())
     provider.stop("provider")
     assert "could not be revoked" in await auth.logout()
     assert home.files() == []
@@ -165,7 +165,7 @@ async def test_out_while_the_provider_is_down(home: Doorward, provider: Provider
 
 async def test_one_login_for_one_place(home: Doorward, provider: Provider) -> None:
     """Tokens of one URL, provider or client are nobody else's."""
-    await home.auth().login(Person())
+    await home.auth().login(LoginPrompt())
     for other in (home.auth(url="http://127.0.0.1:1/api"), home.auth(issuer=provider.issuer), home.auth(client_id="other")):
         with pytest.raises(ServerError, match="nobody is logged in"):
             await other.check()
@@ -182,18 +182,18 @@ async def test_no_place_for_tokens(home: Doorward) -> None:
 async def test_more_scopes(home: Doorward, provider: Provider) -> None:
     """A call that needs more says so, and the next login asks for all of it together."""
     auth = home.auth()
-    await auth.login(Person())
+    await auth.login(LoginPrompt())
     async with home.http(auth) as client:
         for _ in range(2):
             with pytest.raises(ServerError, match="wants the scope 'write'") as caught:
                 await client.get("/admin")
         assert "doorward login mine" in str(caught.value.hint)
-        person = Person()
+        person = LoginPrompt()
         await home.auth().login(person)
         assert parse_qs(urlsplit(person.pages[0]).query)["scope"] == ["read offline_access write"]
         assert (await client.get("/admin")).json() == {"ok": True}
     configured = home.auth(scope="read", issuer=provider.issuer)
-    await configured.login(Person())
+    await configured.login(LoginPrompt())
     async with home.http(configured) as client:
         with pytest.raises(ServerError) as caught:
             await client.get("/admin")
@@ -211,13 +211,13 @@ def free_port() -> int:
 async def test_the_port_is_taken(home: Doorward, provider: Provider) -> None:
     port = int(provider.issuer.rpartition(":")[2])
     with pytest.raises(ConfigError, match=f"127.0.0.1:{port} cannot be listened at"):
-        await home.auth(redirect_port=port).login(Person())
+        await home.auth(redirect_port=port).login(LoginPrompt())
 
 
 async def test_a_person_is_not_needed(home: Doorward, provider: Provider) -> None:
     client = provider.client()
     auth = home.auth(flow="client_credentials", client_id=client.client_id, client_secret=client.client_secret)
-    for work in (auth.login(Person()), auth.logout()):
+    for work in (auth.login(LoginPrompt()), auth.logout()):
         with pytest.raises(ConfigError, match="needs no login"):
             await work
 
@@ -230,11 +230,11 @@ def test_folder(tmp_path: Path) -> None:
 
 async def test_what_holds_a_token_sees_a_login_and_its_end(home: Doorward, provider: Provider) -> None:
     """A gateway that serves uses another login with its next call, and none after `--remove`, though its token would still be taken."""
-    await home.auth().login(Person())
+    await home.auth().login(LoginPrompt())
     async with home.http(home.auth()) as http:
         assert (await http.get("/me")).status_code == 200
         first = provider.calls[-1]
-        await home.auth().login(Person())
+        await home.auth().login(LoginPrompt())
         assert (await http.get("/me")).status_code == 200
         assert provider.calls[-1] != first
         await home.auth().logout()

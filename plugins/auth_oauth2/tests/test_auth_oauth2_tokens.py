@@ -17,7 +17,7 @@ from doorward import ConfigError, ServerError
 from doorward_auth_kit import PATIENCE, due, renewal, vault
 from doorward_auth_oauth2 import kept
 
-from .conftest import Doorward, Person
+from .conftest import Doorward, LoginPrompt
 from .provider import Provider
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +31,7 @@ async def test_a_hundred_calls_and_one_token(home: Doorward, provider: Provider,
     """A token that ends while a hundred calls start is renewed by one request, and no call fails. CONTRACT: AUT-10."""
     provider.expires_in = 100
     auth = home.auth()
-    await auth.login(Person())
+    await auth.login(LoginPrompt())
     provider.expires_in, provider.delay = 3600, 0.2
     async with home.http(auth) as client:
         assert (await client.get("/me")).status_code == 200
@@ -55,7 +55,7 @@ async def test_margin(home: Doorward, provider: Provider, later: Any, life: int,
     assert due(kept.Login({"access_token": "x"})) == float("inf")
     provider.expires_in = life
     auth = home.auth()
-    await auth.login(Person())
+    await auth.login(LoginPrompt())
     provider.expires_in = 3600
     later(25)
     async with home.http(auth) as client:
@@ -69,7 +69,7 @@ async def test_margin(home: Doorward, provider: Provider, later: Any, life: int,
 async def test_revoked(home: Doorward, provider: Provider) -> None:
     """A login that the provider has ended is told, with what the provider says, without its token; and it is not asked again and again."""
     auth = home.auth()
-    await auth.login(Person())
+    await auth.login(LoginPrompt())
     provider.revoke(refresh=True)
     async with home.http(auth) as client:
         for _ in range(3):
@@ -80,14 +80,14 @@ async def test_revoked(home: Doorward, provider: Provider) -> None:
             assert "[secret] was used before" in str(caught.value)
             assert caught.value.hint == "Log in: doorward login mine"
         assert await refreshes(provider) == 1
-        await home.auth().login(Person())  # in another process, while this one serves
+        await home.auth().login(LoginPrompt())  # in another process, while this one serves
         assert (await client.get("/me")).status_code == 200
 
 
 async def test_no_refresh_token(home: Doorward, provider: Provider, later: Any) -> None:
     """Without one, a token is used to its end, and then a login is needed."""
     provider.expires_in = 100
-    await home.auth().login(Person())
+    await home.auth().login(LoginPrompt())
     [file] = home.files()
     entry = json.loads(file.read_text())
     del entry["tokens"]["refresh_token"]
@@ -106,7 +106,7 @@ async def test_a_full_disk(home: Doorward, provider: Provider, small_disk: Any) 
     home.folder = small_disk.folder / "state"
     provider.expires_in = 1
     auth = home.auth()
-    await auth.login(Person())
+    await auth.login(LoginPrompt())
     async with home.http(auth) as client:
         before = [file.read_text() for file in home.files()]
         with small_disk.full():
@@ -126,7 +126,7 @@ async def test_the_provider_is_down(home: Doorward, provider: Provider, later: A
     """Calls go on while the token lives, then fail clearly, and work again as soon as the provider does. CONTRACT: AUT-10."""
     provider.expires_in = 100
     auth = home.auth()
-    await auth.login(Person())
+    await auth.login(LoginPrompt())
     provider.stop("provider")
     async with home.http(auth) as client:
         later(75)
@@ -143,7 +143,7 @@ async def test_the_provider_is_down(home: Doorward, provider: Provider, later: A
 async def test_the_first_to_ask_leaves(home: Doorward, provider: Provider) -> None:
     """A call that is cancelled while it renews loses nothing: the new refresh token is kept."""
     auth = home.auth()
-    await auth.login(Person())
+    await auth.login(LoginPrompt())
     provider.revoke(refresh=False)
     provider.delay = 0.3
     async with home.http(auth) as client:
@@ -180,7 +180,7 @@ asyncio.run(main())
 @pytest.mark.slow
 async def test_many_processes(home: Doorward, provider: Provider) -> None:
     """Processes that find the token ended at once ask for one: the refresh token, which can be used once, is used once."""
-    await home.auth().login(Person())
+    await home.auth().login(LoginPrompt())
     provider.revoke(refresh=False)
     provider.delay = 0.2
     command = [sys.executable, "-c", OTHER, str(home.folder), provider.url]
@@ -200,7 +200,7 @@ async def test_a_stuck_process(home: Doorward, provider: Provider, monkeypatch: 
     """One that never ends its renewal does not hold up the others for ever."""
     monkeypatch.setattr(vault, "PATIENCE", 0.2)
     auth = home.auth()
-    await auth.login(Person())
+    await auth.login(LoginPrompt())
     async with auth._store().lock(), home.http(home.auth()) as client:
         with pytest.raises(ServerError, match="another process"):
             await client.get("/me")
@@ -209,7 +209,7 @@ async def test_a_stuck_process(home: Doorward, provider: Provider, monkeypatch: 
 async def test_other_origins(home: Doorward, provider: Provider) -> None:
     """The token goes to the server's own origin and nowhere else. CONTRACT: AUT-12."""
     auth = home.auth()
-    await auth.login(Person())
+    await auth.login(LoginPrompt())
     async with home.http(auth) as client:
         for url in (provider.issuer, provider.url.replace("127.0.0.1", "localhost"), provider.url.replace("http:", "https:")):
             with pytest.raises(ServerError, match="were not sent to"):
@@ -266,9 +266,9 @@ async def test_a_secret_goes_only_where_it_is_configured_to(home: Doorward, prov
             await http.get("/me")
     assert caught.value.hint == f'If it is, set issuer = "{provider.issuer}" in auth.'
     with pytest.raises(ConfigError, match="nothing says"):
-        await home.auth(**settings).login(Person())
+        await home.auth(**settings).login(LoginPrompt())
     with pytest.raises(ServerError, match="not the issuer that is configured"):
-        await home.auth(issuer="https://login.example.com", **settings).login(Person())
+        await home.auth(issuer="https://login.example.com", **settings).login(LoginPrompt())
     assert [path for _, path, _ in provider.requests if path != "/.well-known/oauth-authorization-server"] == []
 
 
@@ -295,7 +295,7 @@ async def test_a_signed_assertion(home: Doorward, provider: Provider) -> None:
 async def test_401_without_end(home: Doorward, provider: Provider) -> None:
     """A server that refuses every token is asked twice."""
     auth = home.auth()
-    await auth.login(Person())
+    await auth.login(LoginPrompt())
     provider.find = lambda token: None  # type: ignore[method-assign]
     async with home.http(auth) as client:
         with pytest.raises(ServerError):

@@ -35,7 +35,7 @@ class Doorward:
         given = {"login_url": "/login", "username": "${USER}", "password": "${PASSWORD}", **settings}
         checked = validate(Session.Settings, given, secrets=self.secrets, place="[servers.mine] auth")
         url = f"{self.url}/api" if at is None else at
-        return Session(PluginContext("mine", checked, Path("unused"), url, "openapi", self.secrets.concealer(), origins=origins))
+        return Session(PluginContext("mine", checked, Path("unused"), url, "openapi", self.secrets.redaction(), origins=origins))
 
     @asynccontextmanager
     async def http(self, auth: Session | None = None, **settings: Any) -> Any:

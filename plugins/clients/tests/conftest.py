@@ -13,7 +13,7 @@ import pytest
 
 
 @dataclass(frozen=True)
-class Ended:
+class ProgramResult:
     """What a command left."""
 
     code: int
@@ -42,13 +42,13 @@ class Home:
     def read(self, name: str) -> str:
         return (self.folder / name).read_text(encoding="utf-8")
 
-    def run(self, *words: str, **environment: str) -> Ended:
+    def run(self, *words: str, **environment: str) -> ProgramResult:
         """`doorward WORDS` in the project, with an environment that has nothing of ours."""
         environment = {"HOME": str(self.folder), "PATH": "/usr/bin:/bin", "DOORWARD_STATE_DIR": str(self.folder / "state"), **environment}
         command = [sys.executable, "-m", "doorward.cli", *words]
         done = subprocess.run(command, cwd=self.project, env=environment, capture_output=True, text=True, timeout=60)
         assert "Traceback" not in done.stderr, done.stderr
-        return Ended(done.returncode, done.stdout, done.stderr)
+        return ProgramResult(done.returncode, done.stdout, done.stderr)
 
 
 @pytest.fixture

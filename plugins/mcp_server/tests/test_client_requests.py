@@ -371,7 +371,7 @@ async def test_principals_share_the_places_of_parked_runs() -> None:
         of = None if who == LOCAL else SimpleNamespace(scope={PRINCIPAL: who})
         return SimpleNamespace(request=of, session=session, protocol_version=MODERN_PROTOCOL_VERSIONS[-1], params={}, meta=None)
 
-    runs = suspended_calls.Parked(5)
+    runs = suspended_calls.SuspendedCalls(5)
     try:
         for who, most in (
             ("mallory", suspended_calls.MOST // 2),

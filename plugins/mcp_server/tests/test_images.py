@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 import pytest
-from doorward import DoorwardError, Ended, Failure, Program
+from doorward import DoorwardError, Failure, Program, ProgramResult
 from doorward_mcp_server.server import build
 from doorward_testing.samples import CONFIG, InProcess
 from mcp.client.client import Client
@@ -21,11 +21,11 @@ FILES = CONFIG.replace('"inprocess"', '"files"')
 class Leaving:
     """A sandbox whose program is an expression that uses the door, as executors do for files in ./out."""
 
-    async def run(self, program: Program, door: Any) -> Ended:
+    async def run(self, program: Program, door: Any) -> ProgramResult:
         try:
-            return Ended(eval(program.code, {"door": door, "PNG": PNG, "WEBP": WEBP}))
+            return ProgramResult(eval(program.code, {"door": door, "PNG": PNG, "WEBP": WEBP}))
         except DoorwardError as error:
-            return Ended(error=Failure(error.kind, type(error).__name__, error.message, hint=error.hint))
+            return ProgramResult(error=Failure(error.kind, type(error).__name__, error.message, hint=error.hint))
 
     async def close(self) -> None:
         pass

@@ -29,7 +29,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-class Person:
+class LoginPrompt:
     """The client that asked for a run: it answers at once, or after `seconds`, while the run's clock stands still, and remembers
     what it heard."""
 
@@ -52,7 +52,7 @@ class Person:
         return self.answer
 
 
-def call_of(client: Person | None, seconds: float = 60.0) -> Call:
+def call_of(client: LoginPrompt | None, seconds: float = 60.0) -> Call:
     call = Call(Function("x", "f"), {}, run=f"run of {id(client)}", deadline=time.monotonic() + seconds, client=client)
     return replace(call, clock=client.clock, deadline=client.clock.now() + seconds) if client else call
 

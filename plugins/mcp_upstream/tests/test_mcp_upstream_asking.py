@@ -13,7 +13,7 @@ from doorward import ServerError
 from doorward_mcp_upstream.connections import connection
 from doorward_mcp_upstream.upstream import Upstream
 
-from .conftest import Listening, Person, Upstreams, call_of, text_of
+from .conftest import Listening, LoginPrompt, Upstreams, call_of, text_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 PLACES = ["stdio", "stdio-legacy", "http_modern", "http_legacy", "http_sse"]
@@ -33,11 +33,11 @@ def made(request: pytest.FixtureRequest, upstreams: Upstreams) -> Any:
     return make
 
 
-async def ask(upstream: Upstream, client: Person | None, name: str = "ask") -> dict[str, Any]:
+async def ask(upstream: Upstream, client: LoginPrompt | None, name: str = "ask") -> dict[str, Any]:
     return dict(await upstream.request("tools/call", {"name": name}, call=call_of(client)))
 
 
-class Together(Person):
+class Together(LoginPrompt):
     """Answers once so many have asked."""
 
     def __init__(self, number: int) -> None:
@@ -53,7 +53,7 @@ class Together(Person):
 
 async def test_who_called_is_asked(made: Any) -> None:
     """In both eras, over every transport; what it takes to answer does not count as the call's time."""
-    person = Person(seconds=2.5)
+    person = LoginPrompt(seconds=2.5)
     upstream = made(timeout=2)
     await upstream.listing()
     assert json.loads(text_of(await ask(upstream, person))) == {"action": "accept", "content": {"name": "Ann"}}
@@ -65,13 +65,13 @@ async def test_who_called_is_asked(made: Any) -> None:
 
 async def test_where_nobody_can_be_asked_it_is_declined(made: Any) -> None:
     upstream = made()
-    for client in (None, Person(ServerError("cannot show forms"))):
+    for client in (None, LoginPrompt(ServerError("cannot show forms"))):
         assert json.loads(text_of(await ask(upstream, client))) == {"action": "decline"}
 
 
 async def test_sampling_is_refused_unless_configured(made: Any) -> None:
     answer = {"role": "assistant", "content": {"type": "text", "text": "Hi."}, "model": "m", "stopReason": "endTurn"}
-    person = Person(answer)
+    person = LoginPrompt(answer)
     refused: Any = None
     try:
         refused = await ask(made(), person, "sample")
@@ -90,7 +90,7 @@ async def test_calls_of_several_clients_take_turns_once_it_was_unclear_whom_to_a
     upstreams: Upstreams, place: str, http_legacy: Listening
 ) -> None:
     upstream = upstreams.sdk(era="legacy") if place == "stdio" else upstreams(url=http_legacy.url)
-    ann, bob = Person(seconds=0.1), Person({"action": "decline"}, seconds=0.1)
+    ann, bob = LoginPrompt(seconds=0.1), LoginPrompt({"action": "decline"}, seconds=0.1)
     await upstream.listing()
 
     async def both() -> list[Any]:

@@ -16,7 +16,7 @@ import httpx2
 import pytest
 from doorward import DoorwardError, LimitExceeded, ServerError
 
-from .conftest import Person, Upstreams, call_of
+from .conftest import LoginPrompt, Upstreams, call_of
 from .test_mcp_upstream_http import JSON, Recorder, modern, tool
 
 pytestmark = pytest.mark.anyio
@@ -152,7 +152,7 @@ async def test_ten_thousand_questions_are_not_asked(upstreams: Upstreams, record
         return 200, EVENTS, "".join(f"data: {json.dumps(each)}\n\n" for each in (*asks[:500], right)).encode()
 
     home.answer = answer
-    person = Person()
+    person = LoginPrompt()
     await upstreams(url=home.url, transport="http", timeout=20).request("tools/call", CALL, call=call_of(person))
     assert len(person.asked) <= 25
 

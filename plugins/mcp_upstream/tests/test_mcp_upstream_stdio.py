@@ -16,7 +16,7 @@ import pytest
 from doorward import LimitExceeded, ServerError
 from doorward_mcp_upstream.upstream import Upstream
 
-from .conftest import RAW, Person, Upstreams, alive, call_of, text_of
+from .conftest import RAW, LoginPrompt, Upstreams, alive, call_of, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -178,7 +178,7 @@ async def test_an_answer_that_cannot_be_read_is_told_at_once(upstreams: Upstream
 
 
 async def test_a_server_may_not_ask_without_an_end(upstreams: Upstreams) -> None:
-    person = Person({"action": "accept", "content": {}})
+    person = LoginPrompt({"action": "accept", "content": {}})
     await upstreams.raw("").request("tools/call", {"name": "pestering"}, call=call_of(person))
     assert len(person.asked) == 25
 
@@ -322,7 +322,7 @@ async def test_doorward_does_not_start_itself(upstreams: Upstreams, monkeypatch:
 
 
 async def test_progress_reaches_the_client_and_is_not_asked_for_without_one(upstreams: Upstreams, until: Any) -> None:
-    person = Person()
+    person = LoginPrompt()
     upstream = upstreams.sdk()
     await upstream.request("tools/call", {"name": "steps"}, call=call_of(person))
     await until(lambda: len(person.progressed) == 3)

@@ -103,7 +103,7 @@ def flow(name, **more):
 async def test_openapi_scheme_suggests(api, scheme, table):
     """CONTRACT: AUT-01 Each kind of security scheme suggests its auth, with variables named by the server."""
     compiled = await suggested(api, described({"one": scheme}))
-    assert (compiled.closed, list(compiled.auth[0].auth), compiled.auth[0].serves) == (1, [table], 1)
+    assert (compiled.needing_auth, list(compiled.auth[0].auth), compiled.auth[0].serves) == (1, [table], 1)
     assert compiled.auth[0].elsewhere == ()
 
 
@@ -123,7 +123,7 @@ async def test_openapi_swagger_scheme_suggests(api, scheme, table):
     paths = {"/x": {"get": {}}, "/y": {"get": {"security": []}}}
     document = {"swagger": "2.0", "host": "api.example", "paths": paths, "securityDefinitions": {"one": scheme}, "security": [{"one": []}]}
     compiled = await suggested(api, document)
-    assert (compiled.closed, list(compiled.auth[0].auth)) == (1, [table])
+    assert (compiled.needing_auth, list(compiled.auth[0].auth)) == (1, [table])
 
 
 KEY, OTHER = ({"type": "apiKey", "in": "header", "name": name} for name in ("X-Key", "X-App"))
@@ -135,7 +135,7 @@ async def test_openapi_what_serves_most_comes_first(api):
     schemes = {"key": KEY, "app": OTHER, "bearer": BEARER}
     needs = [[{"key": [], "app": []}], [{"key": [], "app": []}, {"bearer": []}], [{"key": []}], [{"bearer": []}], [], [{"bearer": []}, {}]]
     compiled = await suggested(api, described(schemes, *needs))
-    assert compiled.closed == 4
+    assert compiled.needing_auth == 4
     assert [(s.serves, [t["type"] for t in s.auth]) for s in compiled.auth] == [(3, ["api_key"] * 2), (2, ["jwt"]), (1, ["api_key"])]
     assert {t["name"]: t["value"] for t in compiled.auth[0].auth} == {"X-App": "${API_KEY}", "X-Key": "${API_KEY_2}"}
 
@@ -150,23 +150,23 @@ async def test_openapi_two_do_not_stand_in_one_place(api):
 
 async def test_openapi_the_default_is_for_operations_without_their_own(api):
     compiled = await suggested(api, described({"b": BEARER}, None, [], security=[{"b": []}]))
-    assert (compiled.closed, compiled.auth[0].serves) == (1, 1)
+    assert (compiled.needing_auth, compiled.auth[0].serves) == (1, 1)
 
 
 async def test_openapi_declared_and_never_used(api):
     """What no operation asks for is suggested for none."""
     compiled = await suggested(api, described({"b": BEARER}, None))
-    assert (compiled.closed, [(s.serves, list(s.auth)) for s in compiled.auth]) == (0, [(0, [JWT])])
+    assert (compiled.needing_auth, [(s.serves, list(s.auth)) for s in compiled.auth]) == (0, [(0, [JWT])])
 
 
 async def test_openapi_public(api, document):
     compiled = await suggested(api, document({"/x": {"get": {}}}))
-    assert (compiled.closed, list(compiled.auth)) == (0, [])
+    assert (compiled.needing_auth, list(compiled.auth)) == (0, [])
 
 
 async def test_openapi_a_header_that_is_set_needs_no_auth(api):
     compiled = await suggested(api, described({"k": KEY, "b": BEARER}, [{"k": []}], [{"b": []}]), headers={"x-key": "1"})
-    assert (compiled.closed, [list(s.auth) for s in compiled.auth]) == (1, [[JWT]])
+    assert (compiled.needing_auth, [list(s.auth) for s in compiled.auth]) == (1, [[JWT]])
 
 
 async def test_openapi_tokens_need_a_base_url(api):
@@ -190,7 +190,7 @@ async def test_openapi_tokens_need_a_base_url(api):
 )
 async def test_openapi_unsupported_is_said(api, scheme, says):
     compiled = await suggested(api, described({"one": scheme}))
-    assert (compiled.closed, list(compiled.auth)) == (1, [])
+    assert (compiled.needing_auth, list(compiled.auth)) == (1, [])
     assert [w for w in compiled.warnings if says in w and w.endswith("is not supported")]
 
 
@@ -360,4 +360,4 @@ async def test_openapi_real_documents_suggest(name, closed, types, serves):
     source = OpenAPI(ServerContext("api", OpenAPI.Settings(spec=str(SPECS / name)), SPECS, SPECS))
     compiled = await source.compile()
     first = compiled.auth[0] if compiled.auth else None
-    assert (compiled.closed, [t["type"] for t in first.auth] if first else [], first.serves if first else 0) == (closed, types, serves)
+    assert (compiled.needing_auth, [t["type"] for t in first.auth] if first else [], first.serves if first else 0) == (closed, types, serves)

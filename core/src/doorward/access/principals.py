@@ -65,7 +65,7 @@ class Principals:
     def __init__(self, loaded: Loaded) -> None:
         self._secrets = loaded.secrets
         self._presented: OrderedDict[str, str] = OrderedDict()
-        self._conceal = loaded.secrets.concealer(MOST_OF_ALL)
+        self._redact = loaded.secrets.redaction(MOST_OF_ALL)
         self.use(loaded)
 
     def use(self, loaded: Loaded) -> None:
@@ -141,7 +141,7 @@ class Principals:
     def presented(self, principal: str) -> str | None:
         """The token that a principal brought last. It is scrubbed from now on: whoever asks sends it somewhere."""
         if (token := self._presented.get(principal)) is not None:
-            self._conceal(token, Owner(principal=principal))
+            self._redact(token, Owner(principal=principal))
         return token
 
 

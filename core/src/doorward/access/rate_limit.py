@@ -11,7 +11,7 @@ _MOST = 1000
 """Principals beyond which the idle are forgotten."""
 
 
-class Rate:
+class RateLimit:
     """`most` runs a minute for each principal."""
 
     def __init__(self, most: int) -> None:

@@ -11,7 +11,7 @@ from doorward.model.types import LOCAL
 
 if TYPE_CHECKING:
     from doorward.model.drivers import Door, Sandbox
-    from doorward.model.types import Ended, Program
+    from doorward.model.types import Program, ProgramResult
 
 
 BEFORE = 0.05
@@ -97,7 +97,7 @@ class SlotSandbox:
         self._principal = principal
         self._has_slot = True
 
-    async def run(self, program: Program, door: Door) -> Ended:
+    async def run(self, program: Program, door: Door) -> ProgramResult:
         """See `doorward.Sandbox.run`."""
         return await self._sandbox.run(program, door)
 

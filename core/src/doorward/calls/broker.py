@@ -15,7 +15,7 @@ from doorward.calls.next_page import following
 from doorward.calls.refusals import class_refused
 from doorward.calls.withholding import Withholding
 from doorward.catalog.near_functions import names_near, told_near
-from doorward.catalog.schema_inference import Observed, is_open
+from doorward.catalog.schema_inference import SchemaInference, is_open
 from doorward.config.config import module_name
 from doorward.data.headers import shown_headers
 from doorward.data.json_writing import dump
@@ -23,7 +23,15 @@ from doorward.data.offload import done, is_large
 from doorward.describe.signatures import signature
 from doorward.describe.undeclared import unlike
 from doorward.host.logs import log
-from doorward.model.errors import DoorwardError, GuardRefused, LimitExceeded, Refused, SecretWithheld, ServerError, UnknownName
+from doorward.model.errors import (
+    DoorwardError,
+    GuardRefused,
+    LimitExceeded,
+    Refused,
+    SecretWithheld,
+    ServerError,
+    UnknownName,
+)
 from doorward.model.names import qualified
 from doorward.model.types import Call, CallRecord, File, Function, Reply
 from doorward.secrets.redaction import NO_SECRETS, Redactor
@@ -52,7 +60,7 @@ class Broker:
         self._secrets = secrets
         self._reached: dict[str, set[str]] = {}
         self.withholding = Withholding()
-        self.observed = Observed(catalog)
+        self.observed = SchemaInference(catalog)
 
     def find(self, name: str, principal: str, *, near: bool = True) -> Function:
         """The function that a name means to a principal: `server.name`, `server.original-id`, `mcp__server__name`.
@@ -154,8 +162,8 @@ class Broker:
 
         Raises: ServerError.
         """
-        promise = self._catalog.promise(function.server, function.name)
-        if run.promised(function.qualified, promise) != promise:
+        schema_hash = self._catalog.schema_hash(function.server, function.name)
+        if run.same_schema(function.qualified, schema_hash) != schema_hash:
             text = signature(function, partial(self._catalog.definition, function.server))
             raise ServerError(
                 f"{function.qualified} has changed since this program called it first", hint=f"Run the program anew. It is now:\n{text}"

@@ -42,7 +42,7 @@ class CallContext(Protocol):
         """Answer this run nothing any more."""
         ...
 
-    def promised(self, function: str, promise: str) -> str:
+    def same_schema(self, function: str, schema_hash: str) -> str:
         """What a function promised when this run called it first; that is now, if it has not yet."""
         ...
 

@@ -66,7 +66,7 @@ class Catalog:
         self.names = lru_cache(256)(self._names)
         self.aliases = lru_cache(256)(self._aliases)
         self.first = lru_cache(1024)(self._first)
-        self.promise = lru_cache(4096)(self._promise)
+        self.schema_hash = lru_cache(4096)(self._schema_hash)
         self._words = lru_cache(64)(self._read_words)
         self._ids = lru_cache(64)(lambda servers: self._reader.functions_of(servers))
         self._cached = [kept for kept in vars(self).values() if hasattr(kept, "cache_clear")]
@@ -176,7 +176,7 @@ class Catalog:
         """The names of functions by their further ones."""
         return {alias: name for aliases, name in self._reader.aliases(server) for alias in self._read(from_json, aliases)}
 
-    def _promise(self, server: str, name: str) -> str:
+    def _schema_hash(self, server: str, name: str) -> str:
         """A hash of what callers of a function rely on, its schemas with all that they refer to; "" if there is none."""
         function = self.function(server, name)
         if function is None:

@@ -50,7 +50,7 @@ _DIGITS = re.compile(r"[0-9]")
 _SCALARS = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 
 
-class Observed:
+class SchemaInference:
     """The shapes of results, in memory and where they are kept. One that has not changed costs a look at the result."""
 
     def __init__(self, store: ObservationStore) -> None:
@@ -61,7 +61,7 @@ class Observed:
         """A function without a schema of its results has given this value."""
         seen = self.of(function)
         if seen is None:
-            seen = Observation(_promise(function), {}, 0, 0.0)
+            seen = Observation(_schema_hash(function), {}, 0, 0.0)
             self._remember(function, seen)
         seen.times, seen.new, seen.last = seen.times + 1, seen.new + 1, time.time()
         if seen.times <= EVERY or seen.times % EVERY == 0:
@@ -75,9 +75,9 @@ class Observed:
         if kept and kept[0] is function:
             return kept[1]
         seen = kept[1] if kept else None
-        promise = _promise(function)
-        if seen is None or seen.promise != promise:
-            seen = self._stored(function, promise)
+        schema_hash = _schema_hash(function)
+        if seen is None or seen.schema_hash != schema_hash:
+            seen = self._stored(function, schema_hash)
         self._remember(function, seen)
         return seen
 
@@ -99,12 +99,12 @@ class Observed:
         if len(self._known) > MOST:
             self._known.popitem(last=False)
 
-    def _stored(self, function: Function, promise: str) -> Observation | None:
+    def _stored(self, function: Function, schema_hash: str) -> Observation | None:
         try:
             row = self._store.observation(function.server, function.name)
         except StateError:  # nobody's call fails for want of this
             return None
-        return Observation(promise, json.loads(row.shape), row.times, row.last) if row and row.digest == promise else None
+        return Observation(schema_hash, json.loads(row.shape), row.times, row.last) if row and row.digest == schema_hash else None
 
 
 def _key(qualified: str) -> tuple[str, str]:
@@ -116,17 +116,17 @@ def _merged_with(seen: Observation, stored: StoredObservation | None) -> StoredO
     """One with what another process has seen meanwhile. What is learnt while it is stored is stored the next time."""
     new, seen.changed = seen.new, False
     whole, times = seen.shape, seen.times
-    if stored and stored.digest == seen.promise:
+    if stored and stored.digest == seen.schema_hash:
         whole, times = bounded(merge(json.loads(stored.shape), whole)), stored.times + new
     seen.new -= new
-    return StoredObservation(seen.promise, json.dumps(whole), times, seen.last)
+    return StoredObservation(seen.schema_hash, json.dumps(whole), times, seen.last)
 
 
 def lasts(functions: Iterable[Function]) -> Callable[[str, str], bool]:
     """Whether what was seen of the function with a name and a digest holds for these: it is there, is no other one, and has no schema of
     its results."""
     now = {f.name: f for f in functions}
-    return lambda name, then: name in now and is_open(now[name]) and _promise(now[name]) == then
+    return lambda name, then: name in now and is_open(now[name]) and _schema_hash(now[name]) == then
 
 
 def is_open(function: Function) -> bool:
@@ -135,7 +135,7 @@ def is_open(function: Function) -> bool:
     return returns is None or (returns.get("type") == "string" and not {"format", "enum", "const"} & returns.keys())
 
 
-def _promise(function: Function) -> str:
+def _schema_hash(function: Function) -> str:
     """A hash of what a function is: another one is another function, whose results are others."""
     return digest(function.id, function.parameters)
 

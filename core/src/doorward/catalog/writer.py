@@ -26,7 +26,7 @@ def write(
     compiled = clean_compile(compiled)
     report = Report(
         server, len(compiled.functions), [asdict(s) for s in compiled.skipped], list(compiled.warnings), ms,
-        compiled.description, fingerprint, settings, time.time(), compiled.closed, [asdict(s) for s in compiled.auth],
+        compiled.description, fingerprint, settings, time.time(), compiled.needing_auth, [asdict(s) for s in compiled.auth],
     )  # fmt: skip
     functions = [scrubbed(f, scrub) for f in compiled.functions]
     documents = [document(f) for f, _ in functions]

@@ -128,7 +128,7 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
             continue
         report = reports[module_name(name)]
         count = f"server {name}: {report.functions} functions"
-        behind = gate.servers.behind.get(name)
+        behind = gate.servers.outdated.get(name)
         why = "" if report.functions else " ".join(report.warnings[:1])  # an entry that would start us, for example
         yield Check(count, True, why) if behind is None else _wrong(f"{count} of the last compile", behind)
         if not gate.servers.configured[name].settings.per_principal:

@@ -20,7 +20,7 @@ HELD = {"JSON": "holds-JSON", "a Python literal": "holds-a-Python-literal"}
 class Observation:
     """What was seen of one function's results; `new` of the `times` are not stored yet."""
 
-    promise: str
+    schema_hash: str
     shape: Shape
     times: int
     last: float

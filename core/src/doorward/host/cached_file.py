@@ -16,7 +16,7 @@ def stamp(found: os.stat_result) -> tuple[int, ...]:
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
-class Watched(Generic[T]):
+class CachedFile(Generic[T]):
     """What `parse` makes of a file. A link is followed each time, so it may be turned to another file."""
 
     def __init__(self, file: Path, parse: Callable[[bytes], T], most: int) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from doorward.model.interaction import Person
+    from doorward.model.interaction import LoginPrompt
     from doorward.model.settings import Settings
     from doorward.model.types import Function
 
@@ -79,7 +79,7 @@ class HasWorkingFolder(Protocol):
 class SupportsLogin(Protocol):
     """An auth to which a person logs in, by `doorward login SERVER`."""
 
-    async def login(self, person: Person) -> str: ...
+    async def login(self, person: LoginPrompt) -> str: ...
 
 
 @runtime_checkable

@@ -51,7 +51,7 @@ class PluginContext(Generic[SettingsT]):
     """What auth, cache, executor and hook plugins are told: their validated settings (`PluginContext[MySettings]`), the state folder,
     and for whom they work (`name`: the server for auth, else the plugin's own name). `url` is where that server is, as its
     source's settings say (`url`, else `base_url`), and `source` the type of that; empty where they do not. `origins`: URLs of what
-    else belongs to that server, as its source's settings say (`origins`). `conceal` has a value that was
+    else belongs to that server, as its source's settings say (`origins`). `redact` has a value that was
     fetched (a token) scrubbed from every output; tell it every time that one comes or goes, for only the latest are kept in mind.
 
     `principal` is whose credentials an auth is for: `local`, unless the server is `per_principal`; `presented` is the access token that
@@ -65,7 +65,7 @@ class PluginContext(Generic[SettingsT]):
     state: Path
     url: str = ""
     source: str = ""
-    conceal: Callable[[str], None] = lambda value: None
+    redact: Callable[[str], None] = lambda value: None
     principal: str = LOCAL
     presented: Callable[[], str | None] = lambda: None
     vault_key: Callable[[], str] | None = None

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from doorward.model.types import Artefact, CachedProgram, Call, Compiled, Ended, File, Program
+from doorward.model.types import Artefact, CachedProgram, Call, Compiled, File, Program, ProgramResult
 
 if TYPE_CHECKING:
     import httpx2
@@ -181,12 +181,12 @@ class Door(Protocol):
 class Sandbox(Protocol):
     """One isolated place in which one client's programs run, one after the other."""
 
-    async def run(self, program: Program, door: Door) -> Ended:
+    async def run(self, program: Program, door: Door) -> ProgramResult:
         """Run one program to its end. Cancelled at the deadline or when the client goes: then everything that
         the program started must be gone before this returns, and the sandbox cannot be used again.
 
         Raises: Unsupported if the program needs what this executor cannot do; SandboxDied if the sandbox
-        died; LimitExceeded if a limit ended it. What the program itself raises is `Ended.error`.
+        died; LimitExceeded if a limit ended it. What the program itself raises is `ProgramResult.error`.
         """
         ...
 

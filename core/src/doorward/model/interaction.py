@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 
-class Person(Protocol):
+class LoginPrompt(Protocol):
     """Who logs in: the person before the terminal."""
 
     def tell(self, text: str) -> None:

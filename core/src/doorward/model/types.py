@@ -90,7 +90,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What a source made of its server. `definitions` are the schemas that `$ref`s name, by NAME. `closed` is how many functions need
+    """What a source made of its server. `definitions` are the schemas that `$ref`s name, by NAME. `needing_auth` is how many functions need
     credentials, `auth` what would open them, the best first."""
 
     functions: Sequence[Function]
@@ -98,7 +98,7 @@ class Compiled:
     skipped: Sequence[Skipped] = ()
     warnings: Sequence[str] = ()
     description: str = ""
-    closed: int = 0
+    needing_auth: int = 0
     auth: Sequence[Suggestion] = ()
 
 
@@ -224,7 +224,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProgramResult:
     """How a program ended inside its sandbox: a plain JSON value, or a failure."""
 
     value: Any = None

@@ -87,7 +87,7 @@ class Discovery:
         report, first = self._catalog.report(module), self._catalog.first(module, FIRST if few else FIRST_OF_MANY)
         shown = {"name": module, "functions": report.functions if report else 0, "first": list(first)}
         shown |= {} if report else {"note": "not compiled yet"}
-        if error := self._servers.behind.get(self._servers.modules[module]):
+        if error := self._servers.outdated.get(self._servers.modules[module]):
             shown["note"] = f"as compiled before: {error}"[:_WHY]
         about = clean(report.description, ABOUT if few else ABOUT_OF_MANY) if report else ""
         return shown | ({"about": about} if about else {})

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from doorward.access.policy import narrowing
-from doorward.access.rate_limit import Rate
+from doorward.access.rate_limit import RateLimit
 from doorward.model.errors import DoorwardError, InvalidArguments
 from doorward.model.types import Limits, Outcome, Program
 from doorward.runs.runner import failure
@@ -24,7 +24,7 @@ class Admission:
 
     def __init__(self, limits: Limits, withholding: Withholding, plugins: Plugins) -> None:
         self._limits = limits
-        self._rate = Rate(limits.rate)
+        self._rate = RateLimit(limits.rate)
         self._withholding = withholding
         self._plugins = plugins
 

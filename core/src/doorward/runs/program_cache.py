@@ -34,7 +34,7 @@ KEEPING = 0.5
 UNKEPT = "this program could not be kept for run_cached_code"
 
 
-class Kept:
+class ProgramCache:
     """The configured cache, made when first needed. Without one nothing is kept, and all else works."""
 
     def __init__(self, loaded: config.Loaded, plugins: Plugins, catalog: Catalog, state: Path) -> None:
@@ -123,7 +123,7 @@ class Kept:
 
     def _hash(self, qualified: str) -> str:
         server, _, name = qualified.partition(".")
-        return self._catalog.promise(server, name)
+        return self._catalog.schema_hash(server, name)
 
     def _made(self) -> Cache | None:
         """The cache; a default one that is not installed is none. Raises: PluginError, ConfigError."""

@@ -46,8 +46,27 @@ class RunContext:
     """
 
     __slots__ = (
-        "_answers", "_artefacts", "_broker", "_client", "_clock", "_counts", "_failures", "_file_bytes", "_files", "_made", "_modules",
-        "_noted", "_notes", "_printed", "_program", "_promises", "_room", "_session", "_slots", "_store", "_withheld",
+        "_answers",
+        "_artefacts",
+        "_broker",
+        "_client",
+        "_clock",
+        "_counts",
+        "_failures",
+        "_file_bytes",
+        "_files",
+        "_made",
+        "_modules",
+        "_noted",
+        "_notes",
+        "_printed",
+        "_program",
+        "_room",
+        "_schema_hashes",
+        "_session",
+        "_slots",
+        "_store",
+        "_withheld",
     )  # fmt: skip
 
     def __init__(
@@ -73,7 +92,7 @@ class RunContext:
         self._slots = anyio.Semaphore(IN_FLIGHT, fast_acquire=True)
         self._made = 0
         self._counts: dict[tuple[str, bool], list[float]] = {}
-        self._promises: dict[str, str] = {}
+        self._schema_hashes: dict[str, str] = {}
         self._failures: dict[str, DoorwardError] = {}
         self._answers = Answered()
         self._withheld: SecretWithheld | None = None
@@ -163,9 +182,9 @@ class RunContext:
         """The failed call that a program's error with this message comes of."""
         return next((error for said, error in self._failures.items() if said and message.startswith(said)), None)
 
-    def promised(self, function: str, promise: str) -> str:
+    def same_schema(self, function: str, schema_hash: str) -> str:
         """What a function promised when this run called it first; that is now, if it has not yet."""
-        return self._promises.setdefault(function, promise)
+        return self._schema_hashes.setdefault(function, schema_hash)
 
     def count(self, function: str, *, ok: bool, ms: float) -> None:
         """Add a call that was made to the run's account."""

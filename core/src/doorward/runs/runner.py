@@ -19,7 +19,7 @@ from doorward.data.offload import done, is_large
 from doorward.describe import outcome_text
 from doorward.host.logs import log
 from doorward.model.errors import DoorwardError, ExecutorError, InvalidProgram, LimitExceeded, SandboxDied, Unsupported
-from doorward.model.types import Ended, Failure, File, Kind, Outcome, Program, Truncated
+from doorward.model.types import Failure, File, Kind, Outcome, Program, ProgramResult, Truncated
 from doorward.runs import hints
 from doorward.runs.sessions import gone
 from doorward.secrets.redaction import Redactor
@@ -87,15 +87,15 @@ class Runs:
         try:
             refused = self._guard(program, notes)
             if refused:
-                ended = Ended(error=refused)
+                ended = ProgramResult(error=refused)
             else:
                 self._plugins.hook.run_started(program=program)
                 executor, ended = await self._execute(program, door, session)
         except DoorwardError as error:
-            ended = Ended(error=failure(error))
+            ended = ProgramResult(error=failure(error))
         except Exception as error:
             log.exception("executor_defect", executor=executor)
-            ended = Ended(
+            ended = ProgramResult(
                 error=Failure(
                     "executor",
                     type(error).__name__,
@@ -118,7 +118,7 @@ class Runs:
             )
         return None
 
-    async def _execute(self, program: Program, door: RunContext, session: Session | None) -> tuple[str, Ended]:
+    async def _execute(self, program: Program, door: RunContext, session: Session | None) -> tuple[str, ProgramResult]:
         """The name of the executor, and how the program ended in it. A program moves on to the next executor only
         if it has made no call yet."""
         declined: list[tuple[str, ExecutorError]] = []
@@ -138,7 +138,7 @@ class Runs:
                     late = _late(program)
                     if session and session.dead:
                         late.hint = gone(late.hint)
-                    return name, Ended(error=failure(late, type="TimeoutError"))
+                    return name, ProgramResult(error=failure(late, type="TimeoutError"))
             except Unsupported as error:
                 declined.append((name, error))
                 if door.made:
@@ -157,7 +157,9 @@ class Runs:
         advice = self._executors.advice(bound or (declined[-1][0] if door.made and declined else ""), session=bool(bound))
         raise Unsupported(message, hint=" ".join([*hints_given, advice]), line=lines[0] if lines else None)
 
-    async def _finish(self, program: Program, door: RunContext, ended: Ended, notes: list[str], executor: str, started: float) -> Outcome:
+    async def _finish(
+        self, program: Program, door: RunContext, ended: ProgramResult, notes: list[str], executor: str, started: float
+    ) -> Outcome:
         """What came of a run, within its time: a large value is read in a thread."""
         common: dict[str, Any] = {"calls": door.calls(), "executor": executor}
         redactor = self._secrets.redactor(made_by(program.principal, door.reached))

@@ -12,11 +12,19 @@ from typing import TYPE_CHECKING
 import anyio
 
 from doorward.access.slots import BEFORE
-from doorward.model.errors import Busy, ExecutorError, InvalidArguments, LimitExceeded, SandboxDied, UnknownName, Unsupported
+from doorward.model.errors import (
+    Busy,
+    ExecutorError,
+    InvalidArguments,
+    LimitExceeded,
+    SandboxDied,
+    UnknownName,
+    Unsupported,
+)
 
 if TYPE_CHECKING:
     from doorward.model.drivers import Door, Sandbox
-    from doorward.model.types import Ended, Program
+    from doorward.model.types import Program, ProgramResult
     from doorward.runs.executors import Executors
 
 
@@ -45,7 +53,7 @@ class Session:
     def busy(self) -> bool:
         return self._lock.locked()
 
-    async def run(self, executors: Executors, name: str, program: Program, door: Door) -> Ended:
+    async def run(self, executors: Executors, name: str, program: Program, door: Door) -> ProgramResult:
         """Run in this session's sandbox, opened at its first run. A run that is cancelled, meets a limit or loses its
         sandbox ends the session: its variables are gone, and what is raised says so."""
         async with self._turn(program):

@@ -115,22 +115,22 @@ class Scrubber:
                 self._forever.add((text, whose))
                 self._add(text, whose)
 
-    def concealer(self, most: int = MOST_FETCHED) -> Conceal:
+    def redaction(self, most: int = MOST_FETCHED) -> Conceal:
         """A `remember` for what is fetched again and again: the `most` values that it was told last are scrubbed, but for ordinary words.
         What does not look drawn by a machine (`application/json` in a cookie) programs may know. For as long as there is the scrubber:
         make few of them."""
         latest = self._window(most)
 
-        def conceal(value: str, whose: Owner = NOBODYS) -> None:
+        def redact(value: str, whose: Owner = NOBODYS) -> None:
             if not _ORDINARY.fullmatch(value):
                 latest(value, whose._replace(is_credential=is_drawn(value)))
 
-        return conceal
+        return redact
 
     def _window(self, most: int) -> Conceal:
         kept: dict[tuple[str, Owner], None] = {}
 
-        def conceal(value: str, whose: Owner = NOBODYS) -> None:
+        def redact(value: str, whose: Owner = NOBODYS) -> None:
             if (value, whose) in kept:
                 del kept[value, whose]
             else:
@@ -141,7 +141,7 @@ class Scrubber:
                 del kept[oldest]
                 self._forget(*oldest)
 
-        return conceal
+        return redact
 
     def _add(self, text: str, whose: Owner) -> None:
         if len(text) < SHORTEST:

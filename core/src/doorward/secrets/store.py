@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from doorward.host.cached_file import Watched
+from doorward.host.cached_file import CachedFile
 from doorward.model.errors import ConfigError, MissingSecret
 from doorward.model.references import ResolvedLater
 from doorward.secrets import references
@@ -46,10 +46,10 @@ class Secrets(Scrubber):
     ) -> None:
         """`folder`: where relative paths of `${file:…}` start; that of `.env` if it is not given."""
         super().__init__()
-        self._dotenv = Watched(dotenv, _variables, MOST_OF_DOTENV) if dotenv else None
+        self._dotenv = CachedFile(dotenv, _variables, MOST_OF_DOTENV) if dotenv else None
         self._folder = folder or (dotenv.parent if dotenv else Path())
         self._environ = os.environ if environ is None else environ
-        self._files: dict[str, Watched[str]] = {}
+        self._files: dict[str, CachedFile[str]] = {}
         self._fetching: dict[tuple[str, str], asyncio.Future[str | None]] = {}
         self._threads: anyio.CapacityLimiter | None = None
         self.resolve = resolve
@@ -120,7 +120,7 @@ class Secrets(Scrubber):
 
     def _file_value(self, reference: Reference) -> str:
         path = self._folder / Path(reference.name).expanduser()
-        file = self._files.setdefault(reference.name, Watched(path, lambda content: content.decode().rstrip("\r\n"), MOST_BYTES))
+        file = self._files.setdefault(reference.name, CachedFile(path, lambda content: content.decode().rstrip("\r\n"), MOST_BYTES))
         try:
             return file.get()
         except OSError as error:

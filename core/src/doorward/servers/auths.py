@@ -31,7 +31,7 @@ class Auths:
         self._plugins = plugins
         self._principals = principals
         self._state = state
-        self._concealers: dict[str, Conceal] = {}
+        self._redactions: dict[str, Conceal] = {}
         self._opened: dict[tuple[str, str], list[Auth]] = {}
 
     def drivers(self, server: Server, principal: str = LOCAL) -> list[tuple[type[Auth], Settings]]:
@@ -55,8 +55,8 @@ class Auths:
     def make(self, server: Server, source: Any, principal: str = LOCAL) -> list[Auth]:
         """New auths of a server, whose source has the validated settings `source`. Raises: ConfigError, PluginError."""
         key = self._loaded.config.vault_key
-        if server.name not in self._concealers:  # one for all who come and go: what it was told is kept as long as there is the scrubber
-            self._concealers[server.name] = self._loaded.secrets.concealer(MOST_OF_ALL if server.settings.per_principal else MOST_FETCHED)
+        if server.name not in self._redactions:  # one for all who come and go: what it was told is kept as long as there is the scrubber
+            self._redactions[server.name] = self._loaded.secrets.redaction(MOST_OF_ALL if server.settings.per_principal else MOST_FETCHED)
         whose = principal if server.settings.per_principal else ""
         context = PluginContext(
             server.name,
@@ -64,7 +64,7 @@ class Auths:
             self._state,
             url_of(source),
             server.settings.source,
-            conceal=partial(self._concealers[server.name], whose=Owner(module_name(server.name), whose)),
+            redact=partial(self._redactions[server.name], whose=Owner(module_name(server.name), whose)),
             principal=principal,
             presented=lambda: self._principals.presented(principal),
             vault_key=key.reveal if key else None,

@@ -43,7 +43,7 @@ def given_up(servers: Servers) -> list[str]:
 
 def unstored(servers: Servers) -> list[str]:
     """Servers of which a new compile could not be stored."""
-    return [name for name, error in servers.behind.items() if isinstance(error, StateError)]
+    return [name for name, error in servers.outdated.items() if isinstance(error, StateError)]
 
 
 def recover(servers: Servers, catalog: Catalog) -> None:
@@ -64,7 +64,7 @@ async def steadily(work: Callable[[], Awaitable[None]]) -> None:
         await anyio.sleep(SWEEP)
 
 
-class Upkeep:
+class BackgroundRefresh:
     """Compiles the servers of one gateway in the background."""
 
     def __init__(self, servers: Servers, catalog: Catalog, refresh: float, reconfiguration: Reconfiguration) -> None:
@@ -143,7 +143,7 @@ class Upkeep:
         await self._compile(lacking)
         if await turn(self._catalog, self._servers.modules if patient else ()):
             reports = self._catalog.reports()
-            for name, error in [*self._servers.behind.items()]:
+            for name, error in [*self._servers.outdated.items()]:
                 if module_name(name) not in reports:
                     self._servers.drop(name, error)
 

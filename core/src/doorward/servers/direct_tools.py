@@ -22,7 +22,7 @@ _LONGEST = 64
 """Characters of a tool's name that all clients take."""
 
 
-class Exposed:
+class DirectTools:
     """The exposed functions, found once for each state of the catalog."""
 
     def __init__(self, servers: Servers, catalog: Catalog) -> None:

@@ -34,7 +34,7 @@ from doorward.servers.auths import Auths
 from doorward.servers.function_filters import narrowed, otherwise_called, renamed
 from doorward.servers.skills import Skills
 from doorward.servers.source_maker import SourceMaker
-from doorward.servers.source_pool import Sources
+from doorward.servers.source_pool import SourcePool
 
 AT_ONCE = 8
 """Servers that are compiled at once: most of the time is spent waiting for them."""
@@ -42,7 +42,7 @@ AT_ONCE = 8
 
 class Servers:
     """Everything that is configured under `[servers]` and can be used; `broken` says what is wrong with the rest,
-    `behind` why a server goes on with its last compile. `changed` is called with a server whose source says that it has changed."""
+    `outdated` why a server goes on with its last compile. `changed` is called with a server whose source says that it has changed."""
 
     def __init__(self, loaded: Loaded, plugins: Plugins, catalog: Catalog, skills: Skills, principals: Principals, state: Path) -> None:
         self._loaded = loaded
@@ -53,12 +53,12 @@ class Servers:
         self._skills = skills
         self._state = state
         self._makers = SourceMaker(loaded, plugins, principals, self._auths, catalog, state)
-        self._sources = Sources(self._make, self._auths.close)
+        self._sources = SourcePool(self._make, self._auths.close)
         self._locks: dict[str, anyio.Lock] = {}
         self._writer = anyio.CapacityLimiter(1)  # of the catalog: SQLite lets those who wait try again, not queue
         self.changed: Callable[[str], None] = lambda name: None
         self.broken: dict[str, DoorwardError] = {}
-        self.behind: dict[str, DoorwardError] = {}
+        self.outdated: dict[str, DoorwardError] = {}
         self.revision = 0
         self.use(loaded)
 
@@ -73,7 +73,7 @@ class Servers:
     async def renew(self, name: str) -> None:
         """Forget what was made of a server's configuration, which is another now or gone. Calls that are made end before."""
         self._makers.forget(name)
-        self.behind.pop(name, None)
+        self.outdated.pop(name, None)
         await self._sources.retire(name)
 
     def usable_by(self, principal: str) -> Mapping[str, str]:
@@ -211,7 +211,7 @@ class Servers:
 
     async def _compile_one(self, name: str, force: bool, dry_run: bool) -> Report | None:
         module, settings = module_name(name), self.fingerprint(name)
-        self.behind.pop(name, None)
+        self.outdated.pop(name, None)
         async with self._locks.setdefault(name, anyio.Lock()):
             before = self._last(module)
             reading = False
@@ -230,7 +230,7 @@ class Servers:
                 if dry_run:
                     return Report(
                         module, len(compiled.functions), [asdict(s) for s in compiled.skipped], compiled.warnings, ms, compiled.description,
-                        closed=compiled.closed, auth=[asdict(s) for s in compiled.auth],
+                        closed=compiled.needing_auth, auth=[asdict(s) for s in compiled.auth],
                     )  # fmt: skip
                 scrub = partial(self._loaded.secrets.scrub, scope=answers_of(module))
                 store = partial(
@@ -244,7 +244,7 @@ class Servers:
                 if before and before.settings == settings and reading:  # what is there cannot be read for the moment
                     self._loaded.secrets.scrub_error(error, answers_of(module))
                     log.warning("compile_failed", server=name, why=str(error), serving="the last compile")
-                    self.behind[name] = error
+                    self.outdated[name] = error
                     return before
                 self.drop(name, error)
             except Exception as error:  # a defect of one source must not stop the others

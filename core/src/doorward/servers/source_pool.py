@@ -15,7 +15,7 @@ from doorward.model.errors import LimitExceeded
 from doorward.model.types import LOCAL
 
 MOST = 200
-"""Sources open at once that are principals' own: each may be a process, or a connection."""
+"""SourcePool open at once that are principals' own: each may be a process, or a connection."""
 
 IDLE = 600.0
 """Seconds after which a principal's own source that is not used is closed."""
@@ -32,7 +32,7 @@ class _Open:
     used: float = field(default=0.0)
 
 
-class Sources:
+class SourcePool:
     """Makes each source when it is first asked for (`make`), and tells whoever else has to close something with it (`closed`, whose
     answer is awaited when the source is closed)."""
 

@@ -1,7 +1,7 @@
 """For auth plugins: what credentials that are fetched need, whatever the protocol by which they are got.
 
-`Home` keeps credentials with their server. `Renewal` has one there when a request needs it, `Backoff` keeps a provider from being
-asked over and over, and `Fetched` is the `httpx2.Auth` of the two. `exchange` sends a request of a login. `Vault.of(context)` keeps
+`CredentialHome` keeps credentials with their server. `Renewal` has one there when a request needs it, `Backoff` keeps a provider from being
+asked over and over, and `FetchedAuth` is the `httpx2.Auth` of the two. `exchange` sends a request of a login. `Vault.of(context)` keeps
 what may be kept, under the name that `entry` gives it.
 """
 
@@ -10,8 +10,8 @@ from __future__ import annotations
 from doorward import is_loopback
 
 from doorward_auth_kit.exchange import PATIENCE, exchange
-from doorward_auth_kit.fetched import Fetched
-from doorward_auth_kit.home import Home, parsed, place
+from doorward_auth_kit.fetched import FetchedAuth
+from doorward_auth_kit.home import CredentialHome, parsed, place
 from doorward_auth_kit.renewal import Backoff, Credential, Renewal, due
 from doorward_auth_kit.vault import Vault, entry
 
@@ -19,8 +19,8 @@ __all__ = [
     "PATIENCE",
     "Backoff",
     "Credential",
-    "Fetched",
-    "Home",
+    "CredentialHome",
+    "FetchedAuth",
     "Renewal",
     "Vault",
     "due",

@@ -10,7 +10,7 @@ import httpx2
 from doorward import ServerError
 
 from doorward_auth_kit.exchange import MOST
-from doorward_auth_kit.home import Home
+from doorward_auth_kit.home import CredentialHome
 from doorward_auth_kit.renewal import C, Renewal
 
 AGAIN_USELESS = 5.0
@@ -21,10 +21,12 @@ MOST_REFUSED, WHILE = 10, 30.0
 us log in with every call, at a provider that locks those who do."""
 
 
-class Fetched(httpx2.Auth, Generic[C]):
+class FetchedAuth(httpx2.Auth, Generic[C]):
     """Puts the credential into each request to its home (`put`), and another one if the server refuses it with 401, once."""
 
-    def __init__(self, server: str, home: Home, renewal: Renewal[C], put: Callable[[httpx2.Request, C], None], *, advice: str = "") -> None:
+    def __init__(
+        self, server: str, home: CredentialHome, renewal: Renewal[C], put: Callable[[httpx2.Request, C], None], *, advice: str = ""
+    ) -> None:
         self._server, self._home, self._renewal, self._put, self._advice = server, home, renewal, put, advice
         self._useless: tuple[C, float] | None = None
         self._refused: list[tuple[C, float]] = []

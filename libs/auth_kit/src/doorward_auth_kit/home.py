@@ -8,7 +8,7 @@ import httpx2
 from doorward import ConfigError, ServerError, is_loopback
 
 
-class Home:
+class CredentialHome:
     """The origin of a server (RFC 6454), and those that its configuration says are its own as well (`origins`): its credentials go
     there, privately, and nowhere else.
 

@@ -48,11 +48,11 @@ class Carrier(Protocol):
         """Bytes that wait for its zygote to read them."""
         ...
 
-    async def kill(self, line: Line) -> None:
+    async def kill(self, line: SandboxConnection) -> None:
         """End a sandbox."""
         ...
 
-    def forget(self, line: Line) -> None:
+    def forget(self, line: SandboxConnection) -> None:
         """A sandbox is gone."""
         ...
 
@@ -61,7 +61,7 @@ class Carrier(Protocol):
         ...
 
 
-class Line:
+class SandboxConnection:
     """One sandbox, as its host sees it. What comes is handed to `heard` and `print`; what is no frame ends the sandbox."""
 
     def __init__(self, jail: Carrier, number: int) -> None:
@@ -160,7 +160,7 @@ class Line:
             self._is_ready.set_result(None)
 
 
-class RelayedLine(Line):
+class RelayedConnection(SandboxConnection):
     """Over the jail's own channel, where no file descriptor can be passed."""
 
     async def open(self) -> None:
@@ -175,7 +175,7 @@ class RelayedLine(Line):
         return self.jail.unread()
 
 
-class LocalLine(Line, asyncio.Protocol):
+class LocalConnection(SandboxConnection, asyncio.Protocol):
     """Over a socket pair and a pipe, whose other ends the sandbox has got."""
 
     def __init__(self, jail: Carrier, number: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from doorward import ExecutorError, Limits, log
 
 from doorward_jail import bootstrap, devices, seccomp
-from doorward_jail.connection import Line, LocalLine, RelayedLine
+from doorward_jail.connection import LocalConnection, RelayedConnection, SandboxConnection
 from doorward_jail.inside.protocol import BadFrame, Frames, encode
 from doorward_jail.isolated import Isolated
 
@@ -70,7 +70,7 @@ class Jail(asyncio.Protocol):
         self.limits = limits
         self.fresh = False
         self.room = isolated.room
-        self.lines: dict[int, Line] = {}
+        self.lines: dict[int, SandboxConnection] = {}
         self.used = False
         self._left = time.monotonic()
         self.dead = asyncio.Event()
@@ -128,12 +128,12 @@ class Jail(asyncio.Protocol):
         """Seconds in which it has had no sandbox; negative if it has one."""
         return -1 if self.lines else time.monotonic() - self._left
 
-    def forget(self, line: Line) -> None:
+    def forget(self, line: SandboxConnection) -> None:
         """A sandbox is gone."""
         self.lines.pop(line.number, None)
         self._left = time.monotonic()
 
-    async def fork(self, seconds: float = 10.0) -> Line:
+    async def fork(self, seconds: float = 10.0) -> SandboxConnection:
         """A new sandbox's line, once the sandbox is ready. Raises: ExecutorError."""
         if self.dead.is_set():
             raise ExecutorError("the jail has ended", hint=self._said() or None)
@@ -141,7 +141,7 @@ class Jail(asyncio.Protocol):
         self.used = True
         number = self._last
         try:
-            line = self.lines[number] = (LocalLine if self._isolated.passes_fds else RelayedLine)(self, number)
+            line = self.lines[number] = (LocalConnection if self._isolated.passes_fds else RelayedConnection)(self, number)
         except OSError as error:
             raise ExecutorError(f"a sandbox did not start: {error}") from None
         try:
@@ -171,7 +171,7 @@ class Jail(asyncio.Protocol):
         """Bytes that wait for the zygote to read them."""
         return self._transport.get_write_buffer_size()
 
-    async def kill(self, line: Line) -> None:
+    async def kill(self, line: SandboxConnection) -> None:
         """End a sandbox, and with it everything in it; the whole jail if that does not work at once."""
         with contextlib.suppress(EOFError):
             self.tell({"kill": line.number})

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from doorward import Busy, DoorwardError, ExecutorError, Limits, log
 
-from doorward_jail.connection import Line
+from doorward_jail.connection import SandboxConnection
 from doorward_jail.jail import Jail
 
 _SOON = 0.25
@@ -38,7 +38,7 @@ class Pool:
         self._slots = asyncio.Semaphore(most)
         self._starting = asyncio.Lock()
         self._jails: list[Jail] = []
-        self._ready: deque[Line] = deque()
+        self._ready: deque[SandboxConnection] = deque()
         self._making = 0
         self._room = 0
         self._tasks: set[asyncio.Future[None]] = set()
@@ -49,7 +49,7 @@ class Pool:
         self._freed = asyncio.Event()
         self._closed = False
 
-    async def take(self, limits: Limits) -> Line:
+    async def take(self, limits: Limits) -> SandboxConnection:
         """A sandbox that nobody has used. Raises: Busy if none gets free in time; ExecutorError if none can be started."""
         try:
             await asyncio.wait_for(self._slots.acquire(), self._wait)
@@ -65,13 +65,13 @@ class Pool:
         self._refill_later(_AFTER if self._ready else 0)
         return line
 
-    async def instead_of(self, dead: Line) -> Line:
+    async def instead_of(self, dead: SandboxConnection) -> SandboxConnection:
         """Another sandbox for the client of one that has died. Raises: ExecutorError."""
         limits = dead.jail.limits
         self._later(dead.end())
         return self._first_ready(limits) or await self._make(limits)
 
-    def _first_ready(self, limits: Limits) -> Line | None:
+    def _first_ready(self, limits: Limits) -> SandboxConnection | None:
         while self._ready:
             line = self._ready.popleft()
             if not line.gone.done() and line.jail.holds(limits):
@@ -79,7 +79,7 @@ class Pool:
             self._later(line.end())
         return None
 
-    async def _make(self, limits: Limits) -> Line:
+    async def _make(self, limits: Limits) -> SandboxConnection:
         """A new sandbox: in a jail that has room, else in a new jail."""
         jail = self._jail_with_room(limits) or await self._jail_soon(limits) or await self._new_jail(limits)
         try:
@@ -119,11 +119,11 @@ class Pool:
         self._jails.append(jail)
         return jail
 
-    def left(self, line: Line, *, at_once: bool) -> asyncio.Future[None]:
+    def left(self, line: SandboxConnection, *, at_once: bool) -> asyncio.Future[None]:
         """A client has gone. Its sandbox goes too: at once, or when the client has had the time to get its answer."""
         return self._later(self._end(line, 0 if at_once else _SHORTLY))
 
-    async def _end(self, line: Line, seconds: float) -> None:
+    async def _end(self, line: SandboxConnection, seconds: float) -> None:
         self._leaving += line.jail.fresh
         try:
             await asyncio.sleep(seconds)

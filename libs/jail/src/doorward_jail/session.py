@@ -16,18 +16,18 @@ from doorward import (
     ARTEFACT_URI,
     Door,
     DoorwardError,
-    Ended,
     File,
     LimitExceeded,
     Limits,
     Program,
+    ProgramResult,
     SandboxDied,
     awaited,
     bind,
     sets_result,
 )
 
-from doorward_jail.connection import Line, first_of
+from doorward_jail.connection import SandboxConnection, first_of
 from doorward_jail.errors import failure, text_in, told
 from doorward_jail.pool import Pool
 
@@ -42,7 +42,7 @@ _NAME = 200
 class JailSandbox:
     """A `Sandbox` in a jail: one line to one sandbox."""
 
-    def __init__(self, line: Line, limits: Limits, pool: Pool) -> None:
+    def __init__(self, line: SandboxConnection, limits: Limits, pool: Pool) -> None:
         self._line = line
         self._limits = limits
         self._pool = pool
@@ -56,7 +56,7 @@ class JailSandbox:
         self._decoder: codecs.IncrementalDecoder
         self._left_to_ask = 0
 
-    async def run(self, program: Program, door: Door) -> Ended:
+    async def run(self, program: Program, door: Door) -> ProgramResult:
         """See `doorward.Sandbox.run`."""
         line, loop = self._line, asyncio.get_running_loop()
         self._door, self._done, self._room = door, loop.create_future(), _FLOOD * self._limits.output_bytes
@@ -84,7 +84,7 @@ class JailSandbox:
             for task in self._asked:
                 task.cancel()
 
-    async def _in_another(self, program: Program, door: Door) -> Ended:
+    async def _in_another(self, program: Program, door: Door) -> ProgramResult:
         """The sandbox was dead before it did anything, as one that waits may be when its engine restarts: run it in a new one."""
         self._untouched = False
         self._line = await self._pool.instead_of(self._line)
@@ -165,7 +165,7 @@ class JailSandbox:
 
     # How it ended
 
-    async def _ended(self, done: Mapping[str, Any]) -> Ended:
+    async def _ended(self, done: Mapping[str, Any]) -> ProgramResult:
         match done:
             case {"error": dict(error)}:
                 failed = failure(error)
@@ -174,12 +174,12 @@ class JailSandbox:
                     raise _too_much_memory(self._limits)
                 if "processes" in reached:
                     failed = replace(failed, hint=f"The limit of {self._limits.processes} processes and threads was reached.")
-                return Ended(error=failed)
+                return ProgramResult(error=failed)
             case {"bytes": int(size)}:
                 hint = "Filter or aggregate in the program, or write a file into ./out."
                 raise LimitExceeded(f"the value has {size} bytes, more than {self._limits.result_bytes}", hint=hint)
             case _:
-                return Ended(value=done.get("value"))
+                return ProgramResult(value=done.get("value"))
 
     async def _died(self, limits: Limits) -> DoorwardError:
         """Why the sandbox ended while the program ran."""

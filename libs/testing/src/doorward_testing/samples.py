@@ -16,12 +16,12 @@ from doorward import (
     Compiled,
     Door,
     DoorwardError,
-    Ended,
     Failure,
     Frame,
     Function,
     PluginContext,
     Program,
+    ProgramResult,
     Reply,
     Secret,
     ServerContext,
@@ -122,7 +122,7 @@ class _Running:
     def __init__(self) -> None:
         self.names: dict[str, Any] = {}
 
-    async def run(self, program: Program, door: Door) -> Ended:
+    async def run(self, program: Program, door: Door) -> ProgramResult:
         if "needs full python" in program.code or (program.description == "probe" and program.code != "1 + 1"):
             raise Unsupported("it is too much", line=1)
         tree = ast.parse(program.code)
@@ -147,10 +147,10 @@ class _Running:
                 await pending
         except DoorwardError as error:
             line = _line(sys.exc_info()[2])
-            return Ended(error=Failure("program", "RuntimeError", error.message, line, (Frame(line or 0, "<module>"),)))
+            return ProgramResult(error=Failure("program", "RuntimeError", error.message, line, (Frame(line or 0, "<module>"),)))
         except Exception as error:
-            return Ended(error=Failure("program", type(error).__name__, str(error), _line(sys.exc_info()[2])))
-        return Ended(names["result"] if "result" in names else names.get("_last"))
+            return ProgramResult(error=Failure("program", type(error).__name__, str(error), _line(sys.exc_info()[2])))
+        return ProgramResult(names["result"] if "result" in names else names.get("_last"))
 
     async def close(self) -> None:
         pass

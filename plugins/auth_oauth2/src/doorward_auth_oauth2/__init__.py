@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import ClassVar
 
     import httpx2
-    from doorward import Person, PluginContext
+    from doorward import LoginPrompt, PluginContext
 
     from doorward_auth_oauth2.kept import Store
 
@@ -39,7 +39,7 @@ class OAuth2:
 
         return Bearer(self._context, self._store(), self._advice())
 
-    async def login(self, person: Person) -> str:
+    async def login(self, person: LoginPrompt) -> str:
         """Log a person in, in a browser. Raises: ConfigError, ServerError."""
         self._require_person()
         from doorward_auth_oauth2.login import log_in
@@ -71,9 +71,9 @@ class OAuth2:
 
     async def check(self) -> str:
         """Whether there is a login, and a place for its tokens. Raises: ConfigError, ServerError."""
-        from doorward_auth_kit import Home
+        from doorward_auth_kit import CredentialHome
 
-        Home(self._context.name, self._context.url, self._context.origins)
+        CredentialHome(self._context.name, self._context.url, self._context.origins)
         if self._context.settings.flow not in PEOPLE:
             return "gets its tokens by itself"
         login = await self._store().load()

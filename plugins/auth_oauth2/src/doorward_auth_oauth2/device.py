@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 import httpx2
-from doorward import ConfigError, Person, PluginContext, ServerError
+from doorward import ConfigError, LoginPrompt, PluginContext, ServerError
 
 from doorward_auth_oauth2 import grants
 from doorward_auth_oauth2.discovery import Found
@@ -25,7 +25,7 @@ PATIENCE = 900.0
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 
 
-async def authorize(context: PluginContext[OAuth2Settings], found: Found, person: Person, wire: Wire) -> Login:
+async def authorize(context: PluginContext[OAuth2Settings], found: Found, person: LoginPrompt, wire: Wire) -> Login:
     """Tokens of the person, once they have entered the code. Raises: ConfigError, LoginRefused, ServerError."""
     settings, endpoint = context.settings, found.provider.device_authorization_endpoint
     grants.require_named(settings, context.url, found)

@@ -70,11 +70,11 @@ class Login:
         lives = life(self.tokens.get("expires_in"))
         return float("inf") if lives is None else self.got + lives
 
-    def conceal(self, conceal: Callable[[str], None]) -> None:
+    def redact(self, redact: Callable[[str], None]) -> None:
         """Tell the scrubber what must not be seen of it."""
         for value in (self.token, self.tokens.get("refresh_token"), self.client.get("client_secret")):
             if value:
-                conceal(str(value))
+                redact(str(value))
 
 
 class Store:

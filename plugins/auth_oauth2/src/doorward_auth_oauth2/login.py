@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import httpx2
-from doorward import Person, PluginContext
-from doorward_auth_kit import Home
+from doorward import LoginPrompt, PluginContext
+from doorward_auth_kit import CredentialHome
 from mcp.shared.auth import AuthorizationCodeResult
 
 from doorward_auth_oauth2 import device, discovery, flows, grants
@@ -14,14 +14,14 @@ from doorward_auth_oauth2.settings import OAuth2Settings
 from doorward_auth_oauth2.wire import Wire
 
 
-async def log_in(context: PluginContext[OAuth2Settings], before: Login | None, person: Person) -> Login:
+async def log_in(context: PluginContext[OAuth2Settings], before: Login | None, person: LoginPrompt) -> Login:
     """Log a person in; `before` is their login of before, if there is one.
 
     Raises: ConfigError, ServerError.
     """
     settings, url = context.settings, context.url
-    Home(context.name, url)
-    async with Wire(context.conceal, settings.urls(url)) as wire:
+    CredentialHome(context.name, url)
+    async with Wire(context.redact, settings.urls(url)) as wire:
         found = await discovery.discover(context, wire)
         if before is not None and before.wanted and not settings.scopes:
             found.scopes = list(dict.fromkeys([*before.scope.split(), *before.wanted.split(), *found.scopes]))
@@ -30,7 +30,7 @@ async def log_in(context: PluginContext[OAuth2Settings], before: Login | None, p
         return await _in_a_browser(context, found, person, wire)
 
 
-async def _in_a_browser(context: PluginContext[OAuth2Settings], found: discovery.Found, person: Person, wire: Wire) -> Login:
+async def _in_a_browser(context: PluginContext[OAuth2Settings], found: discovery.Found, person: LoginPrompt, wire: Wire) -> Login:
     settings, url = context.settings, context.url
     async with Redirect(settings.redirect_port) as redirect:
 
@@ -46,7 +46,7 @@ async def _in_a_browser(context: PluginContext[OAuth2Settings], found: discovery
         async def answer() -> AuthorizationCodeResult:
             pasted = await person.ask("When the browser has ended at an address that starts with http://127.0.0.1, paste that:")
             got = await redirect.answer() if pasted is None else redirect.pasted(pasted)
-            context.conceal(got["code"])
+            context.redact(got["code"])
             return AuthorizationCodeResult(code=got["code"], state=got["state"], iss=got.get("iss"))
 
         return await flows.authorize(settings, url, found, redirect.uri, visit, answer, wire)
@@ -54,6 +54,6 @@ async def _in_a_browser(context: PluginContext[OAuth2Settings], found: discovery
 
 async def log_out(context: PluginContext[OAuth2Settings], login: Login) -> bool:
     """Have the provider forget a login. Returns: whether it can. Raises: ServerError."""
-    login.conceal(context.conceal)
-    async with Wire(context.conceal, context.settings.urls(context.url)) as wire:
+    login.redact(context.redact)
+    async with Wire(context.redact, context.settings.urls(context.url)) as wire:
         return await grants.revoke(context.settings, login, wire)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import httpx2
 from doorward import LOCAL, ConfigError, LoginRefused, PluginContext, ServerError
-from doorward_auth_kit import Backoff, Fetched, Home, Renewal, Vault, due
+from doorward_auth_kit import Backoff, CredentialHome, FetchedAuth, Renewal, Vault, due
 
 from doorward_auth_oauth2.kept import Login, Store
 from doorward_auth_oauth2.settings import PEOPLE, OAuth2Settings
@@ -30,7 +30,7 @@ class _Held(Renewal[Login]):
         return await super().get(refused)
 
 
-class Bearer(Fetched[Login]):
+class Bearer(FetchedAuth[Login]):
     """Puts the token into each request (RFC 6750 section 2.1). It is a person's, got by a login, or one that is got here."""
 
     def __init__(self, context: PluginContext[OAuth2Settings], store: Store, advice: str) -> None:
@@ -38,7 +38,7 @@ class Bearer(Fetched[Login]):
         self._person = self._settings.flow in PEOPLE
         self._keeps = self._person or self._settings.flow == "refresh_token" or Vault.of(context).encrypted
         self._backoff = Backoff(context.name)
-        home = Home(context.name, context.url, context.origins)
+        home = CredentialHome(context.name, context.url, context.origins)
         super().__init__(context.name, home, _Held(self._fetch, store), self._put, advice=advice)
         if self._settings.flow == "token_exchange" and self._settings.subject_token is None and not context.per_principal:
             raise ConfigError(
@@ -48,7 +48,7 @@ class Bearer(Fetched[Login]):
             )
 
     def _put(self, request: httpx2.Request, credential: Login) -> None:
-        self._context.conceal(credential.token)  # again each time: only the latest values are kept in mind
+        self._context.redact(credential.token)  # again each time: only the latest values are kept in mind
         request.headers["Authorization"] = f"Bearer {credential.token}"
 
     async def after(self, response: httpx2.Response, credential: Login) -> Login | None:
@@ -75,7 +75,7 @@ class Bearer(Fetched[Login]):
         async with self._store.lock():
             login = await self._store.load()
             if login is not None and login.token != credential.token:
-                login.conceal(self._context.conceal)
+                login.redact(self._context.redact)
                 self._renewal.held = login
                 return login
             if self._settings.scopes or not scopes:
@@ -94,7 +94,7 @@ class Bearer(Fetched[Login]):
             if kept is not None and kept.by != by:
                 kept = None
             if kept is not None:
-                kept.conceal(self._context.conceal)
+                kept.redact(self._context.redact)
             usable = kept if kept and (refused is None or kept.token != refused.token) and time.time() < kept.ends else None
             if usable and time.time() < due(usable):
                 return usable
@@ -155,7 +155,7 @@ class Bearer(Fetched[Login]):
         """New tokens, unless the provider has just failed to give any for the same. Raises: LoginRefused, ServerError."""
 
         async def asked() -> Login:
-            async with Wire(self._context.conceal, self._settings.urls(self._context.url)) as wire:
+            async with Wire(self._context.redact, self._settings.urls(self._context.url)) as wire:
                 return await work(wire)
 
         return await self._backoff.ask(what, asked)

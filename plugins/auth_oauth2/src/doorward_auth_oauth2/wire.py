@@ -13,7 +13,16 @@ from urllib.parse import parse_qsl
 
 import anyio
 import httpx2
-from doorward import PRIVATE_ADDRESS, GuardedTransport, LoginRefused, ServerError, not_public, not_public_name, quoted, resolved
+from doorward import (
+    PRIVATE_ADDRESS,
+    GuardedTransport,
+    LoginRefused,
+    ServerError,
+    not_public,
+    not_public_name,
+    quoted,
+    resolved,
+)
 from doorward_auth_kit import PATIENCE, exchange, is_loopback, parsed, place
 
 MOST_REDIRECTS = 4
@@ -63,8 +72,8 @@ class Places:
 class Wire:
     """Sends the requests of a flow. `named` are the URLs of the configuration: if one is on loopback, others may be, by plain HTTP."""
 
-    def __init__(self, conceal: Callable[[str], None], named: Iterable[str]) -> None:
-        self._conceal = conceal
+    def __init__(self, redact: Callable[[str], None], named: Iterable[str]) -> None:
+        self._redact = redact
         self._places = Places(named)
         self._client = httpx2.AsyncClient(
             follow_redirects=False, timeout=PATIENCE, headers={"User-Agent": "doorward"}, transport=GuardedTransport(self._places)
@@ -138,11 +147,11 @@ class Wire:
     def _conceal_request(self, request: httpx2.Request) -> None:
         scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
         if scheme and credentials:
-            self._conceal(credentials)
+            self._redact(credentials)
         if request.headers.get("Content-Type", "").startswith("application/x-www-form-urlencoded"):
             for name, value in parse_qsl(request.content.decode()):
                 if SECRET.search(name):
-                    self._conceal(value)
+                    self._redact(value)
 
     def _conceal_answer(self, response: httpx2.Response) -> dict[str, Any]:
         """The answer's JSON object, its secrets concealed; empty if it is none."""
@@ -154,7 +163,7 @@ class Wire:
             return {}
         for name, value in told.items():
             if isinstance(value, str) and SECRET.search(name):
-                self._conceal(value)
+                self._redact(value)
         return told
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import httpx2
     from doorward import PluginContext
 
-    from doorward_auth_session.keeper import Keeper
+    from doorward_auth_session.keeper import SessionAuth
 
 PLUGIN_API = 1
 
@@ -22,13 +22,13 @@ class Session:
 
     def __init__(self, context: PluginContext[SessionSettings]) -> None:
         self._context = context
-        self._made: Keeper | None = None
+        self._made: SessionAuth | None = None
 
     def create_auth(self) -> httpx2.Auth:
         """Raises: ConfigError if there is a URL to which nothing may be sent."""
-        from doorward_auth_session.keeper import Keeper
+        from doorward_auth_session.keeper import SessionAuth
 
-        self._made = Keeper(self._context)
+        self._made = SessionAuth(self._context)
         return self._made
 
     async def check(self) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 import httpx2
 from doorward import ServerError, log
-from doorward_auth_kit import Backoff, Fetched, Renewal, exchange
+from doorward_auth_kit import Backoff, FetchedAuth, Renewal, exchange
 
 from doorward_auth_session import cookies
 from doorward_auth_session.login import Login, fields
@@ -23,7 +23,7 @@ GOODBYE = 5.0
 """Seconds that a logout may take."""
 
 
-class Keeper(Fetched[Opened]):
+class SessionAuth(FetchedAuth[Opened]):
     """Keeps one session for all requests; opens another one when it ends or is refused, once a request."""
 
     def __init__(self, context: PluginContext[SessionSettings]) -> None:

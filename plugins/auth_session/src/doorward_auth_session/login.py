@@ -53,7 +53,7 @@ class Login:
             response = await exchange(client, self._request(client, opened))
             names = opened.take(response)
             again = self._settings.wants_csrf and not opened.csrf.look(response, opened.cookies)
-            opened.conceal()
+            opened.redact()
             self._judge(response)
             self._read(response, opened, names)
             if again and self._places.page != self._places.login:
@@ -72,7 +72,7 @@ class Login:
                 f"{place(str(self._places.page))} has no CSRF token (status {response.status_code})",
                 hint=f"Set csrf_url and csrf_name in the auth of {self._context.name}.",
             )
-        opened.conceal()
+        opened.redact()
 
     def _request(self, client: httpx2.AsyncClient, opened: Opened) -> httpx2.Request:
         if self._settings.content_type == "form":
@@ -103,7 +103,7 @@ class Login:
             if not isinstance(token, str) or not _SENDABLE.fullmatch(token):
                 raise self._refused(f"gave no token at {settings.token_field!r}", response)
             opened.token = token
-            opened.conceal()
+            opened.redact()
             ends.append(answers.ends(response, settings.token_field, token))
         if settings.cookie_name:
             kept = response.status_code in REDIRECTS and opened.cookies.get(settings.cookie_name)

@@ -32,7 +32,7 @@ class Opened:
 
     def put(self, request: httpx2.Request) -> None:
         """Add what says whose request it is. What the program sent under the same names is replaced."""
-        self.conceal()
+        self.redact()
         self.put_cookies(request, only=self._goes)
         if self.token:
             request.headers[self._settings.token_header] = self._settings.token_prefix + self.token
@@ -56,12 +56,12 @@ class Opened:
     def take(self, response: httpx2.Response) -> set[str]:
         """Learn from an answer. Returns: the names of the cookies that it set."""
         names = self.cookies.take(response)
-        self.conceal()
+        self.redact()
         return names
 
-    def conceal(self) -> None:
+    def redact(self) -> None:
         for value in (*self.cookies.values(), *sorted(self.csrf.values(self.cookies)), *([self.token] if self.token else ())):
-            self._context.conceal(value)
+            self._context.redact(value)
 
     def doubt(self) -> None:
         """It was refused although it is new."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx2
 from doorward import ConfigError, PluginContext
-from doorward_auth_kit import Home, parsed
+from doorward_auth_kit import CredentialHome, parsed
 
 from doorward_auth_session.settings import SessionSettings
 
@@ -19,14 +19,14 @@ class Places:
 
     def __init__(self, context: PluginContext[SessionSettings]) -> None:
         settings, name = context.settings, context.name
-        self.home = Home(name, context.url, context.origins)
+        self.home = CredentialHome(name, context.url, context.origins)
         self.server = parsed(context.url)
         base = self.server.copy_with(query=None, fragment=None, userinfo=b"")
         base = base.copy_with(path=base.path.rstrip("/") + "/")
         self.login = base.join(settings.login_url)
         self.page = base.join(settings.csrf_url) if settings.csrf_url else self.login
         self.logout = base.join(settings.logout_url) if settings.logout_url else None
-        login = Home(name, str(self.login))
+        login = CredentialHome(name, str(self.login))
         for key, url in (("csrf_url", self.page), ("logout_url", self.logout)):
             if url is not None and url.origin not in (self.home.origin, login.origin):
                 raise ConfigError(

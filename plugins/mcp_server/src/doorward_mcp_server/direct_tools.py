@@ -10,13 +10,13 @@ import mcp_types as t
 from doorward import Client, Function, Gateway, Outcome, principal_of
 from doorward.serving import as_text, function_tool, tool_arguments
 
-from doorward_mcp_server.suspended_calls import Parked
+from doorward_mcp_server.suspended_calls import SuspendedCalls
 
 
 class DirectTools:
     """Lists and calls the exposed functions. A call takes the same road as one out of a program."""
 
-    def __init__(self, gate: Gateway, parked: Parked) -> None:
+    def __init__(self, gate: Gateway, parked: SuspendedCalls) -> None:
         self._gate, self._parked = gate, parked
         self._made: dict[str, tuple[Function, t.Tool]] = {}
 

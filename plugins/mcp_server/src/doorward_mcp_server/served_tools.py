@@ -14,7 +14,7 @@ from doorward.serving import told
 
 from doorward_mcp_server.direct_tools import DirectTools
 from doorward_mcp_server.plugin_tools import Additions, PluginTools
-from doorward_mcp_server.suspended_calls import Parked
+from doorward_mcp_server.suspended_calls import SuspendedCalls
 from doorward_mcp_server.tool import Caller, OwnTool
 from doorward_mcp_server.tools import TOOLS
 
@@ -36,7 +36,7 @@ class Tools:
 
     def __init__(self, gate: Gateway, additions: Additions) -> None:
         gate.exposed.reserve(tool.name for tool in TOOLS)
-        self.parked = Parked(gate.limits.asking)
+        self.parked = SuspendedCalls(gate.limits.asking)
         self._own = OwnTools(gate, self.parked)
         self._additions = additions
         self._makers: tuple[ToolMaker, ...] = (self._own, DirectTools(gate, self.parked), PluginTools(additions))
@@ -70,7 +70,7 @@ class Tools:
 class OwnTools:
     """Those of `TOOLS` that a gateway has on its surface."""
 
-    def __init__(self, gate: Gateway, parked: Parked) -> None:
+    def __init__(self, gate: Gateway, parked: SuspendedCalls) -> None:
         self._gate, self._parked = gate, parked
         surface = gate.config.surface
         self.tools = {tool.name: (tool, shown) for tool in TOOLS if (shown := tool.on(surface, gate)) is not None}

@@ -97,7 +97,7 @@ class Asking(Progress):
             await asyncio.wait([self.task])
 
 
-class Parked:
+class SuspendedCalls:
     """The runs of a server, and those of them that are parked, each under a token that is good for one request."""
 
     def __init__(self, patience: float) -> None:

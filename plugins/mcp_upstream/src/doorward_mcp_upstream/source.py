@@ -8,7 +8,18 @@ from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from anyio import to_thread
-from doorward import Call, Compiled, Function, ServerContext, ServerError, Settings, aside, in_a_line, log, starts_doorward
+from doorward import (
+    Call,
+    Compiled,
+    Function,
+    ServerContext,
+    ServerError,
+    Settings,
+    aside,
+    in_a_line,
+    log,
+    starts_doorward,
+)
 
 from doorward_mcp_upstream import offers
 from doorward_mcp_upstream.connections.settings import MCPSettings

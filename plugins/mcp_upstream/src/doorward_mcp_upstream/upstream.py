@@ -13,7 +13,17 @@ from dataclasses import replace
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, Literal
 
-from doorward import Call, DoorwardError, LimitExceeded, ServerContext, ServerError, Suggestion, clean_text, error_text, quoted
+from doorward import (
+    Call,
+    DoorwardError,
+    LimitExceeded,
+    ServerContext,
+    ServerError,
+    Suggestion,
+    clean_text,
+    error_text,
+    quoted,
+)
 
 from doorward_mcp_upstream.breaker import Breaker
 from doorward_mcp_upstream.connections.flights import Flights

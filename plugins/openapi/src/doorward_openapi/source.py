@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 import anyio
-from doorward import Call, Compiled, ConfigError, Refused, Reply, Schema, ServerContext, ServerError, Settings, Template, aside
+from doorward import (
+    Call,
+    Compiled,
+    ConfigError,
+    Refused,
+    Reply,
+    Schema,
+    ServerContext,
+    ServerError,
+    Settings,
+    Template,
+    aside,
+)
 from pydantic import Field, JsonValue, PositiveFloat, field_validator
 
 from doorward_openapi.document import servers

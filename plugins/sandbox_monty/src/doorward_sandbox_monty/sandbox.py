@@ -16,12 +16,12 @@ import pydantic_monty as monty
 from doorward import (
     Door,
     DoorwardError,
-    Ended,
     Failure,
     Frame,
     LimitExceeded,
     Limits,
     Program,
+    ProgramResult,
     SandboxDied,
     Unsupported,
     awaited,
@@ -51,7 +51,7 @@ class MontySandbox:
         self._running = False
         self._open = True
 
-    async def run(self, program: Program, door: Door) -> Ended:
+    async def run(self, program: Program, door: Door) -> ProgramResult:
         """See `doorward.Sandbox.run`. The feed runs in a task of its own that is never cancelled: a worker is ended
         by killing it, which the feed then reports; cancelling a feed could abort this process at its exit."""
         self._running = True
@@ -82,7 +82,7 @@ class MontySandbox:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._worker.pid, signal.SIGKILL)
 
-    async def _feed(self, program: Program, door: Door) -> Ended:
+    async def _feed(self, program: Program, door: Door) -> ProgramResult:
         if self._fed == 0 and (line := files.wanted(program.code)) is not None:
             raise _no_files(line)
         code, inputs = bind(program.code, program.params)
@@ -101,7 +101,7 @@ class MontySandbox:
             value = await self._drive(code, inputs, calls, door)
             if sets_result(code):
                 value = await self._drive("result", {}, calls, door, unless=(value,))
-            return Ended(value=value)
+            return ProgramResult(value=value)
         except monty.MontyCrashedError as error:
             self._worker.died()
             if self._worker.ahead and not calls.made and not calls.over:
@@ -256,11 +256,11 @@ _NO_FILE = "Permission denied: '"
 """How a program fails that wants files, where its text does not say so."""
 
 
-def _ended(error: monty.MontyError, code: str, limits: Limits, *, made: bool) -> Ended:
+def _ended(error: monty.MontyError, code: str, limits: Limits, *, made: bool) -> ProgramResult:
     """What a program raised; or `Unsupported`, if it is what Monty cannot run."""
     inner = error.exception()
     if isinstance(error, monty.MontyTypingError):
-        return Ended(
+        return ProgramResult(
             error=Failure(
                 "program",
                 "TypeError",
@@ -294,4 +294,4 @@ def _ended(error: monty.MontyError, code: str, limits: Limits, *, made: bool) ->
             f"the program needed more memory than its limit of {limits.memory_bytes // 2**20} MiB", hint="Work on smaller pieces."
         )
     shown = tuple(Frame(f.line, getattr(f, "function_name", "") or "<module>") for f in frames[-20:])
-    return Ended(error=Failure("program", name, message, line, shown, hint=lacks.instead if lacks else None))
+    return ProgramResult(error=Failure("program", name, message, line, shown, hint=lacks.instead if lacks else None))

@@ -20,13 +20,13 @@ from doorward import (
     Aliases,
     Artefact,
     DoorwardError,
-    Ended,
     Failure,
     File,
     InvalidArguments,
     LimitExceeded,
     Limits,
     Program,
+    ProgramResult,
     UnknownName,
     Unsupported,
 )
@@ -96,7 +96,7 @@ async def _try(executor: Executor, trial: Trial, limits: Limits) -> tuple[bool |
     return True, trial.well
 
 
-async def _run(executor: Executor, program: Program, seconds: float) -> Ended:
+async def _run(executor: Executor, program: Program, seconds: float) -> ProgramResult:
     """One program in a sandbox of its own. Raises: DoorwardError; LimitExceeded at the deadline."""
     program = replace(program, deadline=time.monotonic() + seconds)
     with anyio.move_on_after(seconds):
