@@ -1,9 +1,10 @@
-"""What holds for the tests of all folders, and what several of them use. (Not in `tests/`: `core/tests` is a package of that name.)
+"""What holds for the tests of all folders, and what several of them use. (Not in `tests/`: `core/tests` is a package of
+that name.)
 
 * A test leaves its process as it found it, so that none depends on which ones ran before it.
 * hypothesis has no clock: how long an example takes says how busy the machine is.
-* A test that needs what is absent is skipped with "… is absent: …". `--absent FILE` lists these, for `make peers`; under
-  DOORWARD_PEERS=required, which that sets, they fail.
+* A test that needs what is absent is skipped with "… is absent: …". `--absent FILE` lists these, for `make peers`;
+  under DOORWARD_PEERS=required, which that sets, they fail.
 """
 
 from __future__ import annotations
@@ -39,7 +40,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a 
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--absent", type=Path, metavar="FILE", help="write there which tests were skipped for what is absent, a line each")
+    parser.addoption(
+        "--absent",
+        type=Path,
+        metavar="FILE",
+        help="write there which tests were skipped for what is absent, a line each",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -80,7 +86,8 @@ class Absences:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with most slow tests come first, in whatever order the others are: at the end no worker waits for another one's long file."""
+    """Files with most slow tests come first, in whatever order the others are: at the end no worker waits for another
+    one's long file."""
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     items.sort(key=lambda item: -slow[item.path])
 
@@ -90,14 +97,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def _as_it_was() -> Iterator[None]:
-    """What a test configures to log is as it was after it, and whatever else it changes in its process it has put back itself."""
-    configured, handlers, level, before = _structlog_is_configured(), list(logging.root.handlers), logging.root.level, _process()
+    """What a test configures to log is as it was after it, and whatever else it changes in its process it has put back
+    itself."""
+    configured, handlers, level, before = (
+        _structlog_is_configured(),
+        list(logging.root.handlers),
+        logging.root.level,
+        _process(),
+    )
     yield
-    if not configured and _structlog_is_configured():  # `capture_logs` puts back what was there, but not that it was the default
+    if (
+        not configured and _structlog_is_configured()
+    ):  # `capture_logs` puts back what was there, but not that it was the default
         sys.modules["structlog"].reset_defaults()
     logging.root.handlers[:], logging.root.level = handlers, level
     after = _process()
-    assert {name: (before.get(name), after.get(name)) for name in before | after if before.get(name) != after.get(name)} == {}
+    assert {
+        name: (before.get(name), after.get(name)) for name in before | after if before.get(name) != after.get(name)
+    } == {}
 
 
 def _structlog_is_configured() -> bool:

@@ -1,4 +1,5 @@
-"""The least that an MCP server of the SDK can be: one tool that does nothing. `python bare_server.py sdk|ours` names the transport."""
+"""The least that an MCP server of the SDK can be: one tool that does nothing. `python bare_server.py sdk|ours` names
+the transport."""
 
 from __future__ import annotations
 
@@ -9,7 +10,11 @@ import anyio
 import mcp_types as t
 from mcp.server.lowlevel import Server
 
-TOOL = t.Tool(name="empty", description="Does nothing.", input_schema={"type": "object", "properties": {"code": {"type": "string"}}})
+TOOL = t.Tool(
+    name="empty",
+    description="Does nothing.",
+    input_schema={"type": "object", "properties": {"code": {"type": "string"}}},
+)
 
 
 async def list_tools(ctx: Any, params: Any) -> t.ListToolsResult:

@@ -62,9 +62,11 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     print(flush=True)
 
 
-async def interleaved(sides: Mapping[str, Callable[[], Awaitable[Any]]], rounds: int, warm: int = 20) -> dict[str, list[float]]:
-    """Seconds of each side, measured in turns, so that what else the machine does hits all of them. Each round starts with
-    another side. A side that answers a number says itself how long it took."""
+async def interleaved(
+    sides: Mapping[str, Callable[[], Awaitable[Any]]], rounds: int, warm: int = 20
+) -> dict[str, list[float]]:
+    """Seconds of each side, measured in turns, so that what else the machine does hits all of them. Each round starts
+    with another side. A side that answers a number says itself how long it took."""
     took: dict[str, list[float]] = {name: [] for name in sides}
     names = list(sides)
     for number in range(-warm, rounds):
@@ -91,7 +93,9 @@ class Project:
 
     def compile(self) -> Any:
         done = subprocess.run(
-            [PYTHON, "-m", "doorward.cli", "compile", "--json", "--config", str(self.config)], capture_output=True, text=True
+            [PYTHON, "-m", "doorward.cli", "compile", "--json", "--config", str(self.config)],
+            capture_output=True,
+            text=True,
         )
         return json.loads(done.stdout)["servers"]
 
@@ -139,7 +143,10 @@ class Wire:
         self._process.stdin.flush()
 
     def connect(self) -> Wire:
-        self.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}})
+        self.ask(
+            "initialize",
+            {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}},
+        )
         self._tell({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return self
 

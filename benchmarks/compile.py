@@ -1,6 +1,7 @@
 """Documents to searchable functions, against only parsing them with the fastest loader, and FastMCP's `from_openapi`.
 
-Every measurement is a process of its own, which imports first: `compile.py SIDE FILE FOLDER` (FILE uncompressed) prints what it took.
+Every measurement is a process of its own, which imports first: `compile.py SIDE FILE FOLDER` (FILE uncompressed) prints
+what it took.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ async def run(folder: Path, rounds: int = 7) -> None:
 
     print("## Compile, CPU seconds (times of only parsing; MB more than after the imports)")
     specs = Path(os.environ.get("DOORWARD_SPECS", "-"))
-    found = {name: _unpacked(specs / file, folder / name) for name, file in DOCUMENTS.items() if (specs / file).is_file()}
+    found = {
+        name: _unpacked(specs / file, folder / name) for name, file in DOCUMENTS.items() if (specs / file).is_file()
+    }
     if not found:
         print("\nLeft out: set DOORWARD_SPECS to a folder with the documents.\n")
         return
@@ -42,7 +45,9 @@ async def run(folder: Path, rounds: int = 7) -> None:
         took: dict[str, list[Mapping[str, Any]]] = {"parse": [], "doorward": []}
         for number in range(rounds):
             for side, measured in took.items():
-                measured.append(_measured([sys.executable, __file__, side, str(file), str(folder / f"{name}-{number}")]))
+                measured.append(
+                    _measured([sys.executable, __file__, side, str(file), str(folder / f"{name}-{number}")])
+                )
         floor = median([m["seconds"] for m in took["parse"]])
         floor_mb = median([m["mb"] for m in took["parse"]])
 
@@ -53,7 +58,18 @@ async def run(folder: Path, rounds: int = 7) -> None:
         mb = median([m["mb"] for m in took["doorward"]])
         count = took["doorward"][0]["functions"]
         memory = [f"{floor_mb:.0f}", f"{mb:.0f} ({mb / floor_mb:.1f} ×)"]
-        rows.append([name, count, f"{floor:.3f}", cell("compiled"), cell("stored"), cell("searched"), *memory, _theirs(peer, file)])
+        rows.append(
+            [
+                name,
+                count,
+                f"{floor:.3f}",
+                cell("compiled"),
+                cell("stored"),
+                cell("searched"),
+                *memory,
+                _theirs(peer, file),
+            ]
+        )
     columns = [
         "document",
         "functions",
@@ -124,7 +140,11 @@ def _parse(path: Path, folder: Path) -> dict[str, Any]:
         started = time.process_time()
         for file in path.rglob("*.y*ml") if path.is_dir() else [path]:
             raw = file.read_bytes()
-            kept.append(msgspec.json.decode(raw) if raw.lstrip()[:1] == b"{" else yaml_rs.loads(raw.decode(), parse_datetime=False))
+            kept.append(
+                msgspec.json.decode(raw)
+                if raw.lstrip()[:1] == b"{"
+                else yaml_rs.loads(raw.decode(), parse_datetime=False)
+            )
         return {"seconds": time.process_time() - started}
 
     kept: list[Any] = []
@@ -187,7 +207,9 @@ def _peak() -> float:
     """MB. On Linux, `ru_maxrss` is that of the process that started this one, if that was larger."""
     status = Path("/proc/self/status")
     if status.exists():
-        return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 2**10
+        return (
+            next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 2**10
+        )
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 

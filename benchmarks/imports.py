@@ -44,10 +44,18 @@ async def run(folder: Path, rounds: int = 20) -> None:
     by_package: Counter[str] = Counter()
     for name, us in more.items():
         by_package[name.partition(".")[0]] += us
-    print(f"`serve` imports {len(more)} modules that the bare server does not ({sum(more.values()) / 1000:.0f} ms under -X importtime):")
+    print(
+        f"`serve` imports {len(more)} modules that the bare server does not ({sum(more.values()) / 1000:.0f} ms under "
+        f"-X importtime):"
+    )
     print(", ".join(f"{name} {us / 1000:.1f} ms" for name, us in by_package.most_common(12)))
-    unused = [n for n in ours if n in NOT_NEEDED] + [n for n in least if n.startswith(("doorward_guard", "doorward_audit"))]
-    print(f"\nImported and not used by the configuration: {', '.join(f'{n} ({ours[n] / 1000:.1f} ms)' for n in unused) or 'nothing'}\n")
+    unused = [n for n in ours if n in NOT_NEEDED] + [
+        n for n in least if n.startswith(("doorward_guard", "doorward_audit"))
+    ]
+    print(
+        f"\nImported and not used by the configuration: "
+        f"{', '.join(f'{n} ({ours[n] / 1000:.1f} ms)' for n in unused) or 'nothing'}\n"
+    )
 
 
 def _modules(command: Sequence[str], folder: Path) -> dict[str, int]:
@@ -56,5 +64,9 @@ def _modules(command: Sequence[str], folder: Path) -> dict[str, int]:
     wire = Wire([command[0], "-X", "importtime", *command[1:]], stderr=log)
     wire.connect().ask("tools/list")
     wire.close()
-    rows = [line.removeprefix("import time:").split("|") for line in log.read_text().splitlines() if line.startswith("import time:")]
+    rows = [
+        line.removeprefix("import time:").split("|")
+        for line in log.read_text().splitlines()
+        if line.startswith("import time:")
+    ]
     return {name.strip(): int(own) for own, _, name in rows if own.strip().isdigit()}

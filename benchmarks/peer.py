@@ -46,7 +46,9 @@ async def run(folder: Path) -> None:
             for name, (code, their_code, rounds) in programs.items():
                 sides = {"doorward": lambda c=code: doorward(c), "fastmcp": lambda c=their_code: fastmcp(c)}
                 took = await interleaved(sides, rounds, warm=3)
-                rows.append([name, ms(took["doorward"]), ms(took["fastmcp"]), f"**{ratio(took['doorward'], took['fastmcp'])}**"])
+                rows.append(
+                    [name, ms(took["doorward"]), ms(took["fastmcp"]), f"**{ratio(took['doorward'], took['fastmcp'])}**"]
+                )
     table(["program", "doorward", f"fastmcp {version}", "ratio"], rows)
 
 
@@ -57,6 +59,14 @@ def _install() -> tuple[Path, str]:
         venv.create(ENVIRONMENT, with_pip=True)
     asked = [str(python), "-c", "import fastmcp, pydantic_monty; print(fastmcp.__version__)"]
     if subprocess.run(asked, capture_output=True).returncode:
-        wanted = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "fastmcp[code-mode]>=4,<5"]
+        wanted = [
+            str(python),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "fastmcp[code-mode]>=4,<5",
+        ]
         subprocess.run(wanted, check=True, timeout=240, capture_output=True)
     return python, subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()

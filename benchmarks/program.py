@@ -23,7 +23,9 @@ AT_ONCE = "import asyncio\nfrom loop import slow\nlen(await asyncio.gather(*[slo
 @contextlib.contextmanager
 def api(folder: Path) -> Iterator[tuple[str, Path]]:
     """The API in a process of its own: its address, and its document in a file."""
-    process = subprocess.Popen([PYTHON, str(HERE / "loopback_api.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [PYTHON, str(HERE / "loopback_api.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     assert process.stdin
     assert process.stdout
     try:
@@ -43,7 +45,10 @@ async def run(folder: Path) -> None:
     rows = []
     with api(folder / "api") as (url, spec):
         server = f'[servers.loop]\nsource = "openapi"\nspec = "{spec}"\nbase_url = "{url}"\n'
-        async with connected(Project(folder / "program", server).serve) as client, httpx2.AsyncClient(base_url=url) as direct:
+        async with (
+            connected(Project(folder / "program", server).serve) as client,
+            httpx2.AsyncClient(base_url=url) as direct,
+        ):
 
             async def through(code: str) -> None:
                 answer = await client.call_tool("execute_code", {"code": code})
@@ -63,7 +68,19 @@ async def run(folder: Path) -> None:
                 ours, theirs = took["doorward"], took["httpx2"]
                 each = f"{median(ours) / count * 1000:.2f}", f"{median(theirs) / count * 1000:.2f}"
                 rows.append([f"{count}, one by one", ms(ours), ms(theirs), *each, f"**{ratio(ours, theirs)}**"])
-            sides = {"doorward": lambda: through(AT_ONCE), "httpx2": lambda: asyncio.gather(*(get("/slow", n) for n in range(50)))}
+            sides = {
+                "doorward": lambda: through(AT_ONCE),
+                "httpx2": lambda: asyncio.gather(*(get("/slow", n) for n in range(50))),
+            }
             took = await interleaved(sides, 10, warm=2)
-            rows.append(["50 × 100 ms at once", ms(took["doorward"]), ms(took["httpx2"]), "", "", f"**{ratio(*took.values())}**"])
+            rows.append(
+                [
+                    "50 × 100 ms at once",
+                    ms(took["doorward"]),
+                    ms(took["httpx2"]),
+                    "",
+                    "",
+                    f"**{ratio(*took.values())}**",
+                ]
+            )
     table(["calls", "doorward, ms", "httpx2, ms", "ms per call", "httpx2 per call", "ratio"], rows)

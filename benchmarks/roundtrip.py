@@ -16,7 +16,11 @@ async def run(folder: Path, rounds: int = 400) -> None:
     serve = Project(folder / "roundtrip").serve
     rows = []
     for era, mode in ERAS.items():
-        async with connected(serve, mode) as ours, connected(BARE["sdk"], mode) as sdk, connected(BARE["ours"], mode) as bare:
+        async with (
+            connected(serve, mode) as ours,
+            connected(BARE["sdk"], mode) as sdk,
+            connected(BARE["ours"], mode) as bare,
+        ):
             answer = await ours.call_tool("execute_code", {"code": "1+1"})
             assert answer.structured_content["value"] == 2, answer
             sides = {
@@ -33,10 +37,15 @@ async def run(folder: Path, rounds: int = 400) -> None:
         rows.append(_row("raw client, 2025-11-25", await interleaved(raw, rounds)))
         rows.append(_row("raw client, back to back", await _blocks(raw, rounds)))
     print("## execute_code('1+1') over stdio, ms (median / p95)")
-    table(["client", "doorward", "bare SDK", "bare SDK on our transport", "ratio to bare SDK", "to it on our transport"], rows)
+    table(
+        ["client", "doorward", "bare SDK", "bare SDK on our transport", "ratio to bare SDK", "to it on our transport"],
+        rows,
+    )
 
 
-async def _blocks(sides: Mapping[str, Callable[[], Awaitable[Any]]], rounds: int, block: int = 40) -> dict[str, list[float]]:
+async def _blocks(
+    sides: Mapping[str, Callable[[], Awaitable[Any]]], rounds: int, block: int = 40
+) -> dict[str, list[float]]:
     """In turns of many calls: in turns of one, a server can tidy up unseen while the others are asked."""
 
     async def several(side: Callable[[], Awaitable[Any]]) -> float:
@@ -45,7 +54,9 @@ async def _blocks(sides: Mapping[str, Callable[[], Awaitable[Any]]], rounds: int
             await side()
         return (time.perf_counter() - started) / block
 
-    return await interleaved({name: partial(several, side) for name, side in sides.items()}, max(10, rounds // block), warm=1)
+    return await interleaved(
+        {name: partial(several, side) for name, side in sides.items()}, max(10, rounds // block), warm=1
+    )
 
 
 def _row(name: str, took: dict[str, list[float]]) -> list[str]:

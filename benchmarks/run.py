@@ -1,4 +1,5 @@
-"""Measures Doorward side by side with its peers and prints Markdown: `python benchmarks/run.py [PART …]`; see README.md."""
+"""Measures Doorward side by side with its peers and prints Markdown: `python benchmarks/run.py [PART …]`; see
+README.md."""
 
 from __future__ import annotations
 
@@ -34,7 +35,10 @@ def main(chosen: list[str]) -> int:
         print(f"There is no part {', '.join(sorted(unknown))}; there are: {', '.join(PARTS)}.", file=sys.stderr)
         return 2
     print(f"# Doorward {version('doorward')} beside mcp {version('mcp')}\n")
-    print(f"{time.strftime('%Y-%m-%d %H:%M')}, Python {platform.python_version()}, {os.cpu_count()} processors, load {_load()}\n")
+    print(
+        f"{time.strftime('%Y-%m-%d %H:%M')}, Python {platform.python_version()}, {os.cpu_count()} processors, load "
+        f"{_load()}\n"
+    )
     with tempfile.TemporaryDirectory(prefix="doorward-bench-") as folder:
         for part in chosen or PARTS:
             anyio.run(importlib.import_module(part).run, Path(folder))

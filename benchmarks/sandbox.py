@@ -1,4 +1,5 @@
-"""Executors beside FastMCP's code mode and a bare `python -c`: starting, warm, with pandas, in a session, many calls, many clients."""
+"""Executors beside FastMCP's code mode and a bare `python -c`: starting, warm, with pandas, in a session, many calls,
+many clients."""
 
 from __future__ import annotations
 
@@ -55,17 +56,23 @@ async def run(folder: Path) -> None:
 
 def _nsjail(folder: Path) -> Iterator[Side]:
     """With the standard library, and with pandas loaded ahead."""
-    with_pandas = Side("nsjail, pandas", "nsjail", {"packages": ["pandas"], "preload": ["pandas"], "most": 32}, pandas=True)
+    with_pandas = Side(
+        "nsjail, pandas", "nsjail", {"packages": ["pandas"], "preload": ["pandas"], "most": 32}, pandas=True
+    )
     project = with_pandas.project(folder / "build")
     built = subprocess.run(
-        [*project.serve[:3], "sandbox", "build", "nsjail", "--config", str(project.config)], capture_output=True, text=True
+        [*project.serve[:3], "sandbox", "build", "nsjail", "--config", str(project.config)],
+        capture_output=True,
+        text=True,
     )
     if built.returncode:
         print(f"\nLeft out: nsjail ({(built.stderr or built.stdout).strip()[-300:]})\n")
         return
     yield Side("nsjail", "nsjail", {"most": 32}, pandas=False)
     site = next((folder / "build/state").rglob("site-packages"))
-    yield Side("nsjail, pandas", "nsjail", {"venv": str(_venv_of(site)), "preload": ["pandas"], "most": 32}, pandas=True)
+    yield Side(
+        "nsjail, pandas", "nsjail", {"venv": str(_venv_of(site)), "preload": ["pandas"], "most": 32}, pandas=True
+    )
 
 
 def _venv_of(site: Path) -> Path:
@@ -112,7 +119,10 @@ async def _starting(folder: Path, sides: list[Side]) -> None:
                 await _execute(client, PANDAS if side.pandas else "1 + 1")
                 took.append(time.perf_counter() - started)
         rows.append([side.name, ms(took)])
-    for name, code in {"python -c, 1 + 1": "print(1 + 1)", "python -c, import json, asyncio": "import json, asyncio; print(1 + 1)"}.items():
+    for name, code in {
+        "python -c, 1 + 1": "print(1 + 1)",
+        "python -c, import json, asyncio": "import json, asyncio; print(1 + 1)",
+    }.items():
         took = []
         for _ in range(20):
             started = time.perf_counter()
@@ -124,7 +134,8 @@ async def _starting(folder: Path, sides: list[Side]) -> None:
 
 
 async def _warm(folder: Path, sides: list[Side]) -> None:
-    """One program each, with a pause between them and without, beside an empty tool of the bare SDK and FastMCP's code mode."""
+    """One program each, with a pause between them and without, beside an empty tool of the bare SDK and FastMCP's code
+    mode."""
     rows = []
     async with contextlib.AsyncExitStack() as stack:
         bare = await stack.enter_async_context(connected(BARE["sdk"]))
@@ -153,7 +164,10 @@ async def _warm(folder: Path, sides: list[Side]) -> None:
             each = (time.perf_counter() - started) / ROUNDS
             over = (median(paused[name]) - median(paused["floor"])) * 1000
             rows.append([name, ms(paused[name]), f"**{over:+.2f}**", f"{each * 1000:.2f}"])
-    print(f"## A warm run over stdio, ms: after a pause of {PAUSE * 1000:.0f} ms (median / p95), over the floor, back to back (mean)")
+    print(
+        f"## A warm run over stdio, ms: after a pause of {PAUSE * 1000:.0f} ms (median / p95), over the floor, back "
+        f"to back (mean)"
+    )
     table(["executor", "warm run", "over an empty tool of the bare SDK", "back to back"], rows)
 
 
@@ -285,6 +299,8 @@ def _is_python(pid: int) -> bool:
 
 def _pss(pid: int) -> int:
     with contextlib.suppress(OSError, StopIteration):
-        line = next(line for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines() if line.startswith("Pss:"))
+        line = next(
+            line for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines() if line.startswith("Pss:")
+        )
         return int(line.split()[1]) * 1024
     return 0

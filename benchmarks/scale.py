@@ -1,4 +1,5 @@
-"""What many servers, principals and patterns cost: the same work for 1, 10, 100 and 500 servers of 40 functions each."""
+"""What many servers, principals and patterns cost: the same work for 1, 10, 100 and 500 servers of 40 functions
+each."""
 
 from __future__ import annotations
 
@@ -15,9 +16,13 @@ from doorward.gateway import Gateway
 SIZES = (1, 10, 100, 500)
 FUNCTIONS = 40
 PRINCIPALS = 100
-"""One for each server, up to so many. The half of all servers is theirs, each by its name, and what they may call is said of each."""
+"""One for each server, up to so many. The half of all servers is theirs, each by its name, and what they may call is
+said of each."""
 
-VERBS, NOUNS = ("get", "list", "create", "update", "delete"), ("issue", "customer", "channel", "pod", "file", "payment", "team", "note")
+VERBS, NOUNS = (
+    ("get", "list", "create", "update", "delete"),
+    ("issue", "customer", "channel", "pod", "file", "payment", "team", "note"),
+)
 METHODS = {"create": "post", "update": "patch", "delete": "delete"}
 
 Took = dict[str, float]
@@ -26,13 +31,20 @@ Took = dict[str, float]
 
 async def run(folder: Path) -> None:
     found = {size: await _measured(folder / f"scale-{size}", size) for size in SIZES}
-    print(f"## Scale: servers of {FUNCTIONS} functions, and as many principals (at most {PRINCIPALS}); in brackets × of one server")
+    print(
+        f"## Scale: servers of {FUNCTIONS} functions, and as many principals (at most {PRINCIPALS}); in brackets × of "
+        f"one server"
+    )
     rows = [[what, *(_cell(found[size][what], found[SIZES[0]][what]) for size in SIZES)] for what in found[SIZES[0]]]
     table(["CPU ms, or tokens", *(f"{size} server{'s' * (size > 1)}" for size in SIZES)], rows)
 
 
 def _cell(value: float, one: float) -> str:
-    return f"{value:,.0f}" + (f" ({value / one:.1f})" if one else "") if value >= 100 else f"{value:.2f} ({value / one:.1f})"
+    return (
+        f"{value:,.0f}" + (f" ({value / one:.1f})" if one else "")
+        if value >= 100
+        else f"{value:.2f} ({value / one:.1f})"
+    )
 
 
 async def _measured(folder: Path, size: int) -> Took:
@@ -76,11 +88,19 @@ def _documents(folder: Path, size: int) -> dict[str, str]:
         paths = {}
         for n in range(FUNCTIONS):
             verb, noun = VERBS[n % len(VERBS)], NOUNS[n % len(NOUNS)]
-            operation = {"operationId": f"{verb}_{noun}_{n}", "summary": f"{verb.title()} {noun} {n} of the API {number}"}
-            operation |= {"parameters": [{"name": "id", "in": "query", "schema": {"type": "string"}}], "responses": {"200": {}}}
+            operation = {
+                "operationId": f"{verb}_{noun}_{n}",
+                "summary": f"{verb.title()} {noun} {n} of the API {number}",
+            }
+            operation |= {
+                "parameters": [{"name": "id", "in": "query", "schema": {"type": "string"}}],
+                "responses": {"200": {}},
+            }
             paths[f"/{noun}s/{n}"] = {METHODS.get(verb, "get"): operation}
         file = below / f"api-{number}.json"
-        file.write_text(json.dumps({"openapi": "3.1.0", "info": {"title": f"API {number}", "version": "1"}, "paths": paths}))
+        file.write_text(
+            json.dumps({"openapi": "3.1.0", "info": {"title": f"API {number}", "version": "1"}, "paths": paths})
+        )
         found[f"api-{number}"] = str(file)
     return found
 

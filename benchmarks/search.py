@@ -32,7 +32,9 @@ async def run(folder: Path) -> None:
         functions = [_function(n) for n in range(count)]
         catalog.store("many", Compiled(functions), fingerprint="", settings="", ms=0)
         catalog.close()
-        rows.append([f"open a catalog of {count}", ms(_times(lambda path=path: Catalog(SqliteCatalog(path)).close(), 100))])
+        rows.append(
+            [f"open a catalog of {count}", ms(_times(lambda path=path: Catalog(SqliteCatalog(path)).close(), 100))]
+        )
         catalog = Catalog(SqliteCatalog(path))
         took = [t for query in QUERIES for t in _times(lambda c=catalog, q=query: c.search(q, servers=["many"]), 10)]
         rows.append([f"search among {count} made up", ms(took)])
@@ -51,7 +53,9 @@ async def _specifications(folder: Path, rows: list[list[Any]]) -> None:
     started = time.perf_counter()
     reports = project.compile()
     count = sum(r.get("functions", 0) for r in reports.values())
-    rows.append([f"compile {len(reports)} specifications, {count} functions", f"{(time.perf_counter() - started) * 1000:.0f}"])
+    rows.append(
+        [f"compile {len(reports)} specifications, {count} functions", f"{(time.perf_counter() - started) * 1000:.0f}"]
+    )
     took = []
     for _ in range(5):
         started = time.perf_counter()
@@ -85,5 +89,13 @@ def _times(work: Callable[[], Any], rounds: int) -> list[float]:
 
 
 def _function(n: int) -> Function:
-    verb, noun = ("list", "create", "delete", "update", "get")[n % 5], ("issue", "customer", "channel", "pod", "file", "payment")[n % 6]
-    return Function("many", f"{verb}_{noun}_{n}", summary=f"{verb.title()} the {noun}s of project {n}", parameters={"type": "object"})
+    verb, noun = (
+        ("list", "create", "delete", "update", "get")[n % 5],
+        ("issue", "customer", "channel", "pod", "file", "payment")[n % 6],
+    )
+    return Function(
+        "many",
+        f"{verb}_{noun}_{n}",
+        summary=f"{verb.title()} the {noun}s of project {n}",
+        parameters={"type": "object"},
+    )

@@ -1,7 +1,7 @@
 """How often the right function is found: natural questions, within one server and over all specifications at hand.
 
-`questions.tsv`: half, question, right functions (the first one's server is asked alone). What belongs to which half is in README.md.
-The baseline is BM25 of FTS5 over the raw text of the same functions.
+`questions.tsv`: half, question, right functions (the first one's server is asked alone). What belongs to which half is
+in README.md. The baseline is BM25 of FTS5 over the raw text of the same functions.
 """
 
 from __future__ import annotations
@@ -46,9 +46,19 @@ async def run(folder: Path) -> None:
         for everywhere in (False, True):
             for name, search in sides.items():
                 where = "all servers" if everywhere else "one server"
-                rows.append([f"{half} ({len(chosen)})", where, name, *_measured(search, chosen, servers if everywhere else None)])
+                rows.append(
+                    [
+                        f"{half} ({len(chosen)})",
+                        where,
+                        name,
+                        *_measured(search, chosen, servers if everywhere else None),
+                    ]
+                )
     count = sum(report.functions for report in catalog.reports().values())
-    print(f"## Quality of search: {len(questions)} questions, {count} functions of {len(servers)} servers; ms of processor, median / p95")
+    print(
+        f"## Quality of search: {len(questions)} questions, {count} functions of {len(servers)} servers; ms of "
+        f"processor, median / p95"
+    )
     table(["questions", "asked", "search", "recall@1", "@5", "@10", "MRR", "ms"], rows)
     catalog.close()
 
@@ -63,7 +73,9 @@ def _named(files: Sequence[Path]) -> dict[str, str]:
     return found
 
 
-def _measured(search: Search, questions: Sequence[tuple[str, Sequence[str]]], servers: Sequence[str] | None) -> list[str]:
+def _measured(
+    search: Search, questions: Sequence[tuple[str, Sequence[str]]], servers: Sequence[str] | None
+) -> list[str]:
     ranks, took = [], []
     for query, right in questions:
         asked = servers or [right[0].partition(".")[0]]
@@ -73,11 +85,16 @@ def _measured(search: Search, questions: Sequence[tuple[str, Sequence[str]]], se
         ranks.append(next((place for place, name in enumerate(found, 1) if name in right), None))
     hits = [rank for rank in ranks if rank]
     recall = [f"{sum(rank <= k for rank in hits) / len(ranks):.3f}" for k in (1, 5, 10)]
-    return [*recall, f"{sum(1 / rank for rank in hits) / len(ranks):.3f}", f"{median(took) * 1000:.1f} / {at(took, 0.95) * 1000:.1f}"]
+    return [
+        *recall,
+        f"{sum(1 / rank for rank in hits) / len(ranks):.3f}",
+        f"{median(took) * 1000:.1f} / {at(took, 0.95) * 1000:.1f}",
+    ]
 
 
 def _plain(catalog: Catalog, servers: Sequence[str]) -> Search:
-    """BM25 over everything that a function says, as it stands; each server has its own index, as all of them together have."""
+    """BM25 over everything that a function says, as it stands; each server has its own index, as all of them together
+    have."""
     db = sqlite3.connect(":memory:")
     names: list[str] = []
     for table_ in ("everything", *servers):
@@ -100,6 +117,14 @@ def _plain(catalog: Catalog, servers: Sequence[str]) -> Search:
 
 def _raw(function: Any) -> str:
     parameters = function.parameters.get("properties", {})
-    said = [function.server, function.name, function.id, function.summary, function.description, function.route, *function.tags]
+    said = [
+        function.server,
+        function.name,
+        function.id,
+        function.summary,
+        function.description,
+        function.route,
+        *function.tags,
+    ]
     described = [str(schema.get("description", "")) for schema in parameters.values() if isinstance(schema, dict)]
     return " ".join([*said, *parameters, *described])

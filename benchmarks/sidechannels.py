@@ -1,5 +1,5 @@
-"""What a program could learn or disturb by large texts: the time of the search for secrets by what is in the text, and the longest
-pause of the event loop by the value of a run, an answer, an argument."""
+"""What a program could learn or disturb by large texts: the time of the search for secrets by what is in the text, and
+the longest pause of the event loop by the value of a run, an answer, an argument."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ ROUNDS = 40
 VALUES: dict[str, tuple[str, Callable[[], Any]]] = {
     "40 MiB of one letter": ("'3' * (40 * 2**20)", lambda: "3" * (40 * MEBI)),
     "20 MiB that are no ASCII": ("'é' * (10 * 2**20)", lambda: "é" * (10 * MEBI)),
-    "200,000 texts": ("['text number ' + str(i) for i in range(200_000)]", lambda: [f"text number {i}" for i in range(200_000)]),
+    "200,000 texts": (
+        "['text number ' + str(i) for i in range(200_000)]",
+        lambda: [f"text number {i}" for i in range(200_000)],
+    ),
     "450,000 numbers": ("[i for i in range(450_000)]", lambda: list(range(450_000))),
     "150,000 objects": ("[{'a': i} for i in range(150_000)]", lambda: [{"a": i} for i in range(150_000)]),
     "36 MB of bytes": ("b'x' * 36_000_000", lambda: b"x" * 36_000_000),
@@ -54,7 +57,10 @@ def _search_times() -> None:
     texts |= {f"its last {n} letters": _repeated(SECRET[-n:]) for n in (4, 8, 12, 15)}
     for name, write in ESCAPES.items():
         texts |= {f"its last {n} letters as {name}": _repeated("".join(map(write, SECRET[-n:]))) for n in (3, 8)}
-    texts |= {f"{n} letters that are not in it": _repeated("".join(random.choices(string.ascii_letters, k=n))) for n in (4, 8, 15)}
+    texts |= {
+        f"{n} letters that are not in it": _repeated("".join(random.choices(string.ascii_letters, k=n)))
+        for n in (4, 8, 15)
+    }
     took: dict[str, list[float]] = {name: [] for name in texts}
     for _ in range(ROUNDS):
         for name in random.sample(sorted(texts), len(texts)):
@@ -104,7 +110,9 @@ async def _pauses(folder: Path, executor: str) -> None:
     host.install("source", "large", Large)
     host.install_real(executor)
     rows = []
-    async with host.gateway(f'executor = "{executor}"\n[limits]\nrate = 100000\n[servers.s]\nsource = "large"\n') as gate:
+    async with host.gateway(
+        f'executor = "{executor}"\n[limits]\nrate = 100000\n[servers.s]\nsource = "large"\n'
+    ) as gate:
         for _ in range(8):
             gate.secrets.remember(tokens.token_urlsafe(24))
         if not (await gate.execute("import s\ns.take(x=1)")).ok:

@@ -1,4 +1,5 @@
-"""MCP servers behind Doorward: what their tools would cost a model, and what a call costs over one by the SDK's own client."""
+"""MCP servers behind Doorward: what their tools would cost a model, and what a call costs over one by the SDK's own
+client."""
 
 from __future__ import annotations
 
@@ -46,7 +47,10 @@ async def _schemas(folder: Path) -> None:
         print("\n`.ci/peers` installs them: left out.\n")
         return
     sizes = await asyncio.gather(*(_listed(command, env, folder) for command, env in servers.values()))
-    rows = [[name, tools, f"{size // 4:,}"] for name, (tools, size) in sorted(zip(servers, sizes, strict=True), key=lambda one: -one[1][1])]
+    rows = [
+        [name, tools, f"{size // 4:,}"]
+        for name, (tools, size) in sorted(zip(servers, sizes, strict=True), key=lambda one: -one[1][1])
+    ]
     tools, size = sum(tools for tools, _ in sizes), sum(size for _, size in sizes)
     tables = "".join(_table(name, command, env) for name, (command, env) in servers.items())
     project = Project(folder / "project", tables)
@@ -79,7 +83,9 @@ def _real(folder: Path) -> dict[str, tuple[list[str], dict[str, str]]]:
 
 
 async def _listed(command: Sequence[str], env: Mapping[str, str], folder: Path) -> tuple[int, int]:
-    parameters = StdioServerParameters(command=command[0], args=list(command[1:]), env={"PATH": os.environ["PATH"], **env}, cwd=folder)
+    parameters = StdioServerParameters(
+        command=command[0], args=list(command[1:]), env={"PATH": os.environ["PATH"], **env}, cwd=folder
+    )
     with open(os.devnull, "w") as null:
         async with Client(stdio_client(parameters, errlog=null), read_timeout_seconds=120) as client:
             return _size((await client.list_tools()).tools)
@@ -101,7 +107,8 @@ def _table(name: str, command: Sequence[str], env: Mapping[str, str]) -> str:
 
 @contextlib.asynccontextmanager
 async def _both(folder: Path, command: Sequence[str]) -> AsyncIterator[tuple[Gateway, Client]]:
-    """A gateway with audit log, guard and cache in this process, and the SDK's client; each with an upstream process of its own."""
+    """A gateway with audit log, guard and cache in this process, and the SDK's client; each with an upstream process of
+    its own."""
     project = Project(folder, _table("up", command, {}))
     async with Gateway.open(project.config, compile=False) as gate, connected(command) as client:
         assert (await gate.compile())["up"].functions
@@ -131,7 +138,9 @@ async def _calls(folder: Path, name: str, side: tuple[Sequence[str], str, Mappin
 
         each = await interleaved({"doorward": ours, "sdk": theirs}, 1000, warm=50)
         blocks = await interleaved({"doorward": partial(_several, ours), "sdk": partial(_several, theirs)}, 20, warm=2)
-        at_once = await interleaved({"doorward": partial(_gathered, ours), "sdk": partial(_gathered, theirs)}, 30, warm=3)
+        at_once = await interleaved(
+            {"doorward": partial(_gathered, ours), "sdk": partial(_gathered, theirs)}, 30, warm=3
+        )
         inside = await interleaved({"doorward": partial(program, False), "sdk": partial(_several, theirs)}, 20, warm=2)
         both = await interleaved({"doorward": partial(program, True), "sdk": partial(_gathered, theirs)}, 20, warm=2)
     took = {
@@ -141,7 +150,10 @@ async def _calls(folder: Path, name: str, side: tuple[Sequence[str], str, Mappin
         f"from a program: {IN_PROGRAM} one by one, its start included": inside,
         f"from a program: {IN_PROGRAM} gathered, its start included": both,
     }
-    return [[name, what, ms(t["doorward"]), ms(t["sdk"]), f"**{ratio(t['doorward'], t['sdk'])}**"] for what, t in took.items()]
+    return [
+        [name, what, ms(t["doorward"]), ms(t["sdk"]), f"**{ratio(t['doorward'], t['sdk'])}**"]
+        for what, t in took.items()
+    ]
 
 
 async def _several(call: Callable[[], Awaitable[Any]]) -> float:
@@ -168,7 +180,9 @@ async def _large(folder: Path) -> None:
             async def theirs(size: int = size) -> None:
                 assert len((await client.call_tool("text", {"n": size})).content[0].text) == size
 
-            took = await interleaved({"doorward": ours, "sdk": theirs}, 2 if size > 10**7 else 15, warm=0 if size > 10**7 else 1)
+            took = await interleaved(
+                {"doorward": ours, "sdk": theirs}, 2 if size > 10**7 else 15, warm=0 if size > 10**7 else 1
+            )
             rows.append([name, ms(took["doorward"]), ms(took["sdk"]), f"**{ratio(took['doorward'], took['sdk'])}**"])
     print("## A large result over stdio, ms (median / p95)")
     table(["text", "Doorward", "SDK client", "ratio"], rows)

@@ -1,4 +1,5 @@
-"""An MCP server of the SDK's low-level kind, for what stands behind Doorward: an item by number, and as much text as is asked for."""
+"""An MCP server of the SDK's low-level kind, for what stands behind Doorward: an item by number, and as much text as is
+asked for."""
 
 from __future__ import annotations
 
@@ -11,7 +12,11 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 0}}, "required": ["n"]}
-ITEM = {"type": "object", "properties": {"id": {"type": "integer"}, "name": {"type": "string"}}, "required": ["id", "name"]}
+ITEM = {
+    "type": "object",
+    "properties": {"id": {"type": "integer"}, "name": {"type": "string"}},
+    "required": ["id", "name"],
+}
 READS = t.ToolAnnotations(read_only_hint=True)
 TOOLS = [
     t.Tool(name="item", description="An item.", input_schema=NUMBER, output_schema=ITEM, annotations=READS),

@@ -47,8 +47,13 @@ class Row(NamedTuple):
 
 
 def page() -> list[Row]:
-    found = [match.groups() for line in PAGE.read_text(encoding="utf-8").splitlines() if (match := _LINE.fullmatch(line))]
-    return [Row(number, feature, state, tuple(re.findall(r"`([^`]+::\w+)`", tests))) for number, feature, state, tests in found]
+    found = [
+        match.groups() for line in PAGE.read_text(encoding="utf-8").splitlines() if (match := _LINE.fullmatch(line))
+    ]
+    return [
+        Row(number, feature, state, tuple(re.findall(r"`([^`]+::\w+)`", tests)))
+        for number, feature, state, tests in found
+    ]
 
 
 def rows() -> list[str]:
@@ -74,7 +79,14 @@ def claims() -> dict[str, list[str]]:
 
 
 def _test_files() -> Iterator[Path]:
-    for place in ("core/tests", "libs/*/tests", "plugins/*/tests", "examples/*/tests", "distributions/*/tests", "tests"):
+    for place in (
+        "core/tests",
+        "libs/*/tests",
+        "plugins/*/tests",
+        "examples/*/tests",
+        "distributions/*/tests",
+        "tests",
+    ):
         for folder in ROOT.glob(place):
             yield from folder.rglob("test_*.py")
 
@@ -97,11 +109,14 @@ def test_only_rows_of_the_contract_are_claimed() -> None:
 
 @pytest.mark.parametrize("row", page(), ids=lambda row: row.number)
 def test_the_page_says_what_the_tests_prove(row: Row) -> None:
-    """A named test exists and claims the row; what is done has one that goes through an interface; what is claimed is on the page."""
+    """A named test exists and claims the row; what is done has one that goes through an interface; what is claimed is
+    on the page."""
     claimed = claims().get(row.number, [])
     assert set(row.tests) <= set(claimed), f"{row.number}: run `python tests/test_contract.py`, or change its state"
     if row.state.startswith("done"):
-        assert any(test.startswith(THROUGH) for test in row.tests), f"{row.number} is called done: no test through an interface claims it"
+        assert any(test.startswith(THROUGH) for test in row.tests), (
+            f"{row.number} is called done: no test through an interface claims it"
+        )
     if any(test.startswith(THROUGH) for test in claimed):
         assert row.tests, f"{row.number} is claimed by {claimed[0]}: run `python tests/test_contract.py`"
 
@@ -114,7 +129,9 @@ def write() -> None:
         if match := _LINE.fullmatch(line):
             row, claimed = known[match[1]], claims().get(match[1], [])
             named = [test for test in row.tests if test in claimed and test.startswith(THROUGH)] or claimed[:1]
-            lines[at] = f"| {row.number} | {row.feature} | {row.state} | {' '.join(f'`{test}`' for test in named) or '–'} |"
+            lines[at] = (
+                f"| {row.number} | {row.feature} | {row.state} | {' '.join(f'`{test}`' for test in named) or '–'} |"
+            )
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -35,7 +35,15 @@ from pydantic import ByteSize
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(
     file
-    for pattern in ("*.md", "docs/*.md", "core/*.md", "libs/*/README.md", "plugins/*/README.md", "examples/**/*.md", "benchmarks/*.md")
+    for pattern in (
+        "*.md",
+        "docs/*.md",
+        "core/*.md",
+        "libs/*/README.md",
+        "plugins/*/README.md",
+        "examples/**/*.md",
+        "benchmarks/*.md",
+    )
     for file in ROOT.glob(pattern)
     if ".venv" not in file.parts
 )
@@ -57,7 +65,9 @@ class Snippet(NamedTuple):
 def snippets(*languages: str) -> list[Snippet]:
     found = []
     for page in PAGES:
-        for language, text in re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+        for language, text in re.findall(
+            r"^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        ):
             found += [Snippet(str(page.relative_to(ROOT)), language, text)] if language in languages else []
     return found
 
@@ -70,7 +80,11 @@ def rows(page: str, heading: str) -> dict[str, list[str]]:
     """The tables below a heading of a page: first cell without backticks → the other cells (of the first such row)."""
     part = re.split(r"^##+ ", text_of(page).partition(f"\n{heading}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
     lines = part.splitlines()
-    told = [line for line, below in zip(lines, [*lines[1:], ""], strict=True) if line.startswith("|") and not below.startswith("|-")]
+    told = [
+        line
+        for line, below in zip(lines, [*lines[1:], ""], strict=True)
+        if line.startswith("|") and not below.startswith("|-")
+    ]
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in told]
     return {first.strip("`"): rest for first, *rest in reversed(cells)}
 
@@ -79,13 +93,23 @@ def test_the_layout_has_every_part() -> None:
     """CONTRIBUTING.md says where to look: it names each distribution and each module at the top of core."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     modules = [file.name for file in (ROOT / "core/src/doorward").glob("[!_]*.py")]
-    plugins = [f"{kind}/{file.parent.name}/" for kind in ("libs", "plugins") for file in (ROOT / kind).glob("*/pyproject.toml")]
+    plugins = [
+        f"{kind}/{file.parent.name}/" for kind in ("libs", "plugins") for file in (ROOT / kind).glob("*/pyproject.toml")
+    ]
     assert [part for part in (*modules, *plugins) if f"`{part}`" not in text] == []
 
 
 def test_the_pages_are_there() -> None:
     """What a project is expected to say of itself is said. CONTRACT: TST-05, SEC-12."""
-    for page in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "LICENSE", "docs/contract.md", "docs/configuration.md"):
+    for page in (
+        "README.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "CHANGELOG.md",
+        "LICENSE",
+        "docs/contract.md",
+        "docs/configuration.md",
+    ):
         assert (ROOT / page).stat().st_size > 500, page
     security = text_of("SECURITY.md")
     assert all(part in security for part in ("## Who is trusted", "## What each part promises", "## Reporting a hole"))
@@ -119,7 +143,9 @@ def test_links_lead_somewhere() -> None:
             assert file.exists(), f"{page}: {target}"
             if anchor:
                 headings = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
-                assert anchor in {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}, f"{page}: {target}"
+                assert anchor in {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}, (
+                    f"{page}: {target}"
+                )
 
 
 @pytest.mark.parametrize("snippet", snippets("toml"), ids=str)
@@ -129,7 +155,9 @@ def test_toml_snippets_are_configurations(snippet: Snippet, tmp_path: Path) -> N
     if "project" in data:
         assert set(data["project"]["entry-points"]) <= set(GROUPS.values())
         return
-    (tmp_path / "doorward.toml").write_text(f'state = "state"\n{snippet.text}' if "state" not in data else snippet.text, encoding="utf-8")
+    (tmp_path / "doorward.toml").write_text(
+        f'state = "state"\n{snippet.text}' if "state" not in data else snippet.text, encoding="utf-8"
+    )
     loaded = config.load(tmp_path / "doorward.toml", environ={})
     assert loaded.broken == {}
     from doorward.config.distribution import find_index
@@ -142,12 +170,20 @@ def test_toml_snippets_are_configurations(snippet: Snippet, tmp_path: Path) -> N
             config.validate(plugins.driver(kind, name).Settings, options, secrets=loaded.secrets, place=name)
     for server in loaded.servers.values():
         config.validate(
-            plugins.driver("source", server.settings.source).Settings, dict(server.options), secrets=loaded.secrets, place=server.place
+            plugins.driver("source", server.settings.source).Settings,
+            dict(server.options),
+            secrets=loaded.secrets,
+            place=server.place,
         )
         auth = server.settings.auth or []
         for table in auth if isinstance(auth, list) else [auth]:
             options = dict(table)
-            config.validate(plugins.driver("auth", options.pop("type")).Settings, options, secrets=loaded.secrets, place=server.place)
+            config.validate(
+                plugins.driver("auth", options.pop("type")).Settings,
+                options,
+                secrets=loaded.secrets,
+                place=server.place,
+            )
 
 
 @pytest.mark.parametrize("snippet", snippets("python"), ids=str)
@@ -170,9 +206,12 @@ def test_the_20_lines_are_the_example() -> None:
     entry = next(s.text for s in snippets("toml") if s.page == "README.md" and "entry-points" in s.text)
     assert (
         entry.split()
-        == [word for line in example.splitlines() if line.startswith("    [project") or "Notes" in line for word in line.split()][
-            : len(entry.split())
-        ]
+        == [
+            word
+            for line in example.splitlines()
+            if line.startswith("    [project") or "Notes" in line
+            for word in line.split()
+        ][: len(entry.split())]
     )
 
 
@@ -209,7 +248,11 @@ def test_the_page_has_each_tool_with_its_arguments() -> None:
     told: list[tuple[str, str, str, str]] = []
     for name, argument, kind, default, _ in lines:
         told.append((name or told[-1][0], argument, kind, default))
-    wanted = [(tool.name, argument, tool, schema) for tool in TOOLS for argument, schema in tool.input_schema["properties"].items()]
+    wanted = [
+        (tool.name, argument, tool, schema)
+        for tool in TOOLS
+        for argument, schema in tool.input_schema["properties"].items()
+    ]
     assert [(name, argument) for name, argument, _, _ in told] == [(name, argument) for name, argument, _, _ in wanted]
     for (_, argument, kind, default), (name, _, tool, schema) in zip(told, wanted, strict=True):
         assert re.match(rf"{schema['type']}\b", kind), (name, argument)
@@ -230,7 +273,8 @@ SECTIONS = {
 
 @pytest.mark.parametrize("heading", SECTIONS)
 def test_every_key_is_documented(heading: str) -> None:
-    """docs/configuration.md has each key with its default and its variable, and no key that there is not. CONTRACT: CLI-11."""
+    """docs/configuration.md has each key with its default and its variable, and no key that there is not. CONTRACT:
+    CLI-11."""
     model, prefix = SECTIONS[heading]
     shown = rows("docs/configuration.md", heading)
     fields = {key: field for key, field in model.model_fields.items() if not _is_table(field.annotation)}
@@ -241,7 +285,13 @@ def test_every_key_is_documented(heading: str) -> None:
         assert len(meaning) > 10
         assert variable.strip("`") == ("DOORWARD_STATE_DIR" if key == "state" else f"{prefix}{key.upper()}")
         if key != "state":
-            value = core[key] if model is models.Config and key in core else None if field.is_required() else field.get_default()
+            value = (
+                core[key]
+                if model is models.Config and key in core
+                else None
+                if field.is_required()
+                else field.get_default()
+            )
             assert default == ("–" if value is None else f"`{_written(value)}`"), key
     if model is models.Config:
         tables = model.model_fields.keys() - fields.keys()
@@ -259,7 +309,9 @@ def test_the_answer_that_is_shown_is_one() -> None:
 def _is_table(annotation: Any) -> bool:
     """Whether a key has a section of its own."""
     parts = get_args(annotation)  # of tables by their names, or of one that may be missing
-    return parts[1:] == (dict[str, Any],) or any(isinstance(p, type) and issubclass(p, models.Settings) for p in (annotation, *parts))
+    return parts[1:] == (dict[str, Any],) or any(
+        isinstance(p, type) and issubclass(p, models.Settings) for p in (annotation, *parts)
+    )
 
 
 def _written(value: Any) -> str:
@@ -277,7 +329,8 @@ def test_variables_that_are_no_keys_are_documented() -> None:
 
 
 def test_every_hook_is_documented() -> None:
-    """docs/plugins.md has each hook with its exact arguments, and no hook that there is not; which answers count is said."""
+    """docs/plugins.md has each hook with its exact arguments, and no hook that there is not; which answers count is
+    said."""
     shown = dict(re.findall(r"^### (\w+)\((.*)\)$", text_of("docs/plugins.md"), re.MULTILINE))
     specs = {name: spec for group in hookspecs.SPECS for name, spec in vars(group).items() if not name.startswith("_")}
     assert shown == {name: ", ".join(list(inspect.signature(spec).parameters)[1:]) for name, spec in specs.items()}
@@ -290,14 +343,22 @@ def test_every_hook_is_documented() -> None:
 @pytest.mark.parametrize("name", ["Source", "Auth", "Cache", "Executor", "Sandbox", "Door"])
 def test_every_driver_method_is_documented(name: str) -> None:
     """docs/plugins.md has each method of each protocol with its exact signature."""
-    shown = text_of("docs/plugins.md").partition(f"\n### {name}\n")[2].partition("```python\n")[2].partition("```")[0].splitlines()
+    shown = (
+        text_of("docs/plugins.md")
+        .partition(f"\n### {name}\n")[2]
+        .partition("```python\n")[2]
+        .partition("```")[0]
+        .splitlines()
+    )
     protocol = ast.parse(inspect.getsource(getattr(drivers, name))).body[0]
     assert isinstance(protocol, ast.ClassDef)
     methods = []
     for node in protocol.body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             node.body = [ast.Expr(ast.Constant(...))]
-            methods.append(re.sub(r"(: bool|: str)=", r"\1 = ", ast.unparse(node).replace("\n   ", "")).replace("''", '""'))
+            methods.append(
+                re.sub(r"(: bool|: str)=", r"\1 = ", ast.unparse(node).replace("\n   ", "")).replace("''", '""')
+            )
     assert shown == methods
 
 
@@ -325,7 +386,9 @@ def greeter() -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            body = json.dumps({"hello": self.path.rpartition("/")[2], "authorization": self.headers["Authorization"]}).encode()
+            body = json.dumps(
+                {"hello": self.path.rpartition("/")[2], "authorization": self.headers["Authorization"]}
+            ).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
@@ -350,13 +413,15 @@ HELLO = {
 
 @pytest.mark.slow
 def test_the_quick_start_works(tmp_path: Path) -> None:
-    """`init`, `add`, `compile`, `search`, `show`, `call` in this order; a server without `auth` sends none, one that is disabled is not
-    there. CONTRACT: AUT-08, MCP-05, CLI-01."""
+    """`init`, `add`, `compile`, `search`, `show`, `call` in this order; a server without `auth` sends none, one that is
+    disabled is not there. CONTRACT: AUT-08, MCP-05, CLI-01."""
     (tmp_path / "hello.json").write_text(json.dumps(HELLO))
     environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "DOORWARD_STATE_DIR": str(tmp_path / "state")}
 
     def doorward(*words: str, **more: str) -> str:
-        done = subprocess.run([*DOORWARD, *words], cwd=tmp_path, env=environment | more, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [*DOORWARD, *words], cwd=tmp_path, env=environment | more, capture_output=True, text=True, timeout=60
+        )
         assert done.returncode == 0, done
         return done.stdout
 
@@ -387,7 +452,8 @@ server.run()
 
 @pytest.mark.slow
 def test_the_quick_start_of_mcp_servers_works(tmp_path: Path) -> None:
-    """`add mcp NAME -- COMMAND`, then its tools are functions like any other; `import` takes over another client's server.
+    """`add mcp NAME -- COMMAND`, then its tools are functions like any other; `import` takes over another client's
+    server.
     CONTRACT: MCP-01, MCP-14, MCP-16."""
     (tmp_path / "clock.py").write_text(CLOCK)
     entry = {"mcpServers": {"timer": {"command": sys.executable, "args": [str(tmp_path / "clock.py")]}}}
@@ -395,7 +461,9 @@ def test_the_quick_start_of_mcp_servers_works(tmp_path: Path) -> None:
     environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "DOORWARD_STATE_DIR": str(tmp_path / "state")}
 
     def doorward(*words: str) -> str:
-        done = subprocess.run([*DOORWARD, *words], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [*DOORWARD, *words], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+        )
         assert done.returncode == 0, done
         return done.stdout
 
@@ -405,14 +473,20 @@ def test_the_quick_start_of_mcp_servers_works(tmp_path: Path) -> None:
     assert json.loads(doorward("call", "clock.hours", "minutes=90")) == 1.5
     doorward("import", "theirs.json", "--yes")
     doorward("compile")
-    (tmp_path / "program.py").write_text("import clock, timer\nresult = clock.hours(minutes=30) + timer.hours(minutes=60)")
+    (tmp_path / "program.py").write_text(
+        "import clock, timer\nresult = clock.hours(minutes=30) + timer.hours(minutes=60)"
+    )
     assert json.loads(doorward("run", "program.py", "--json"))["value"] == 1.5
 
 
-def test_the_library_snippet_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_library_snippet_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The README's program that uses Doorward as a library runs as it is printed. CONTRACT: EXE-18, CAC-02."""
     (tmp_path / "hello.json").write_text(json.dumps(HELLO))
-    (tmp_path / "doorward.toml").write_text('state = "state"\n[servers.greeter]\nsource = "openapi"\nspec = "hello.json"\n')
+    (tmp_path / "doorward.toml").write_text(
+        'state = "state"\n[servers.greeter]\nsource = "openapi"\nspec = "hello.json"\n'
+    )
     monkeypatch.chdir(tmp_path)
     snippet = next(s.text for s in snippets("python") if s.page == "README.md" and "Gateway.open" in s.text)
     exec(compile(snippet, "README.md", "exec"), {"__name__": "readme"})
@@ -420,7 +494,8 @@ def test_the_library_snippet_works(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_programs_of_the_docs_do_what_they_say(tmp_path: Path) -> None:
-    """What docs/programs.md says of values, parameters, cut results and errors holds. CONTRACT: EXE-03, OUT-04, CAC-02."""
+    """What docs/programs.md says of values, parameters, cut results and errors holds. CONTRACT: EXE-03, OUT-04,
+    CAC-02."""
 
     async def check() -> None:
         (tmp_path / "doorward.toml").write_text('state = "state"\n')
@@ -435,7 +510,11 @@ def test_the_programs_of_the_docs_do_what_they_say(tmp_path: Path) -> None:
             for code, value in values.items():
                 assert (await gate.execute(code)).value == value, code
             kept = await gate.execute('city = "Oslo"\ndays = 1.5\nnone = None\nresult = [city, days, none]')
-            assert (await gate.run_cached(kept.cache_id, {"days": 2, "none": {}, "city": "a\"'\n"})).value == ["a\"'\n", 2, {}]
+            assert (await gate.run_cached(kept.cache_id, {"days": 2, "none": {}, "city": "a\"'\n"})).value == [
+                "a\"'\n",
+                2,
+                {},
+            ]
             for wrong in ({"town": "Rome"}, {"city": 1}, {"result": []}):
                 assert not (await gate.run_cached(kept.cache_id, wrong)).ok
             assert (await gate.execute("x = 1\nx + y", params={"y": 2})).value == 3
@@ -457,7 +536,12 @@ def test_what_monty_runs_is_what_its_readme_says(tmp_path: Path) -> None:
     able = re.findall(r"`([\w.]+)`", readme["modules"][0])
     assert set(LIBRARY.split(", ")) == set(able) - {"os", "sys"}
     unable = re.findall(r"`([\w.]+)`", readme["does not run"][0].rpartition("modules such as")[2])
-    refused = ["def f():\n    yield 1", "class A(Exception): pass", "class A:\n    @property\n    def x(self): return 1", "x = 1\ndel x"]
+    refused = [
+        "def f():\n    yield 1",
+        "class A(Exception): pass",
+        "class A:\n    @property\n    def x(self): return 1",
+        "x = 1\ndel x",
+    ]
 
     async def check() -> None:
         (tmp_path / "doorward.toml").write_text('state = "state"\ncache = "none"\nplugins = []\n')

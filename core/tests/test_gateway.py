@@ -23,7 +23,8 @@ CALL = "result = await weather.get_forecast(city='Oslo')"
 
 
 async def test_discover_and_run(doorward_host: Any) -> None:
-    """List, search, get, execute: the main job in one place. CONTRACT: DIS-01, DIS-02, DIS-03, DIS-08, EXE-01, EXE-04."""
+    """List, search, get, execute: the main job in one place. CONTRACT: DIS-01, DIS-02, DIS-03, DIS-08, EXE-01,
+    EXE-04."""
     async with doorward_host.gateway(CONFIG) as gate:
         servers = await gate.list_servers()
         assert servers["servers"][0]["name"] == "weather"
@@ -55,7 +56,8 @@ async def test_the_environment_may_be_given(tmp_path: Path, monkeypatch: pytest.
 
 
 async def test_one_broken_server_never_stops_the_others(doorward_host: Any) -> None:
-    """Unknown key, missing variable, missing plugin, same name twice: each is told, and the rest serves. CONTRACT: OBS-03, OUT-05."""
+    """Unknown key, missing variable, missing plugin, same name twice: each is told, and the rest serves. CONTRACT:
+    OBS-03, OUT-05."""
     config = CONFIG + (
         '[servers.a]\nsource = "fake"\nverion = 2\n'
         '[servers.b]\nsource = "fake"\nurl = "${NOT_SET}"\n'
@@ -89,7 +91,8 @@ async def test_arguments_are_checked_before_the_call(doorward_host: Any) -> None
 
 
 async def test_errors_of_an_upstream(doorward_host: Any) -> None:
-    """An API's error is an exception in the program; uncaught it ends the run as the server's fault. CONTRACT: EXE-19."""
+    """An API's error is an exception in the program; uncaught it ends the run as the server's fault. CONTRACT:
+    EXE-19."""
     async with doorward_host.gateway(CONFIG) as gate:
         outcome = await gate.execute("print('before')\nawait weather.fail()")
         assert outcome.error is not None
@@ -102,7 +105,8 @@ async def test_errors_of_an_upstream(doorward_host: Any) -> None:
 
 
 async def test_secrets_do_not_come_back(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an API echoes of a credential is removed from values, keys, errors, bytes and printed text. CONTRACT: AUT-12, AUT-17."""
+    """What an API echoes of a credential is removed from values, keys, errors, bytes and printed text. CONTRACT:
+    AUT-12, AUT-17."""
     monkeypatch.setenv("TOKEN", "canary-" + "4711-s3cr3t")
     async with doorward_host.gateway(CONFIG + 'token = "${TOKEN}"\n') as gate:
         outcomes = [
@@ -117,13 +121,19 @@ async def test_secrets_do_not_come_back(doorward_host: Any, monkeypatch: pytest.
         assert b"4711" not in page.content
 
 
-async def test_what_a_source_knows_of_bytes_stands_in_their_handle(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_a_source_knows_of_bytes_stands_in_their_handle(
+    doorward_host: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A Reply's media type and (scrubbed) file name; plain bytes have neither."""
     monkeypatch.setenv("TOKEN", "canary-4711")
     async with doorward_host.gateway(CONFIG + 'token = "${TOKEN}"\n') as gate:
         outcome = await gate.execute("a = await weather.raw(map=True)\nb = await weather.raw()\nresult = [a, b]")
         image, raw = outcome.value
-        assert (image["type"], image["bytes"], image["name"]) == ("image/png", len(b"\x00\x01[secret]"), "map-[secret].png")
+        assert (image["type"], image["bytes"], image["name"]) == (
+            "image/png",
+            len(b"\x00\x01[secret]"),
+            "map-[secret].png",
+        )
         assert (raw["type"], "name" in raw) == ("application/octet-stream", False)
         assert gate.result(image["artefact"]).type == "image/png"
 
@@ -173,7 +183,8 @@ async def test_server_narrows_its_functions(doorward_host: Any, setting: str, na
 
 
 async def test_compile_is_incremental(doorward_host: Any) -> None:
-    """Nothing changed, nothing compiled; a changed document or setting is seen, `force` always compiles. CONTRACT: SRC-12, SRC-13."""
+    """Nothing changed, nothing compiled; a changed document or setting is seen, `force` always compiles. CONTRACT:
+    SRC-12, SRC-13."""
     Weather.compiles = 0
     for config, compiles in [(CONFIG, 1), (CONFIG, 1), (CONFIG + "read_only = true", 2), (CONFIG + "version = 2", 3)]:
         async with doorward_host.gateway(config) as gate:
@@ -188,15 +199,20 @@ async def test_compile_is_incremental(doorward_host: Any) -> None:
 
 
 async def test_run_again_with_other_parameters(doorward_host: Any) -> None:
-    """run_cached_code takes new values as data, by name and type, and keeps one id. CONTRACT: CAC-01, CAC-02, EXE-22."""
+    """run_cached_code takes new values as data, by name and type, and keeps one id. CONTRACT: CAC-01, CAC-02,
+    EXE-22."""
     doorward_host.install("cache", "memory", MemoryCache)
     config = CONFIG.replace('"none"', '"memory"')
     async with doorward_host.gateway(config) as gate:
-        first = await gate.execute('city: str = "Oslo"\nresult = await weather.get_forecast(city=city)', description="forecast by city")
+        first = await gate.execute(
+            'city: str = "Oslo"\nresult = await weather.get_forecast(city=city)', description="forecast by city"
+        )
         assert json.dumps({"city": "Oslo"}) in first.next
         again = await gate.run_cached(first.cache_id, {"city": "C:\\new\n\"'"})
         assert again.value["city"] == "C:\\new\n\"'"
-        assert again.next == f"run_cached_code({json.dumps(first.cache_id)}, {json.dumps({'city': again.value['city']})})"
+        assert (
+            again.next == f"run_cached_code({json.dumps(first.cache_id)}, {json.dumps({'city': again.value['city']})})"
+        )
         for params, said in [
             ({"citty": "x"}, "did you mean 'city'"),
             ({"city": 3}, "is of type string, got integer"),
@@ -321,7 +337,9 @@ async def test_moves_on_to_the_next_executor(doorward_host: Any) -> None:
         bound = (await gate.execute("'needs full python'", session_id=session)).error
         assert 'Open a new session (session_id="new") whose first program needs this: full may take it.' in bound.hint
         assert "not configured" not in bound.hint
-        late = (await gate.execute("await doorward.servers()\nraise ModuleNotFoundError(\"No module named 'csv2'\")")).error
+        late = (
+            await gate.execute("await doorward.servers()\nraise ModuleNotFoundError(\"No module named 'csv2'\")")
+        ).error
         assert "as an import at the top does, full takes the program" in late.hint
 
 
@@ -329,7 +347,11 @@ async def test_moves_on_to_the_next_executor(doorward_host: Any) -> None:
     ("text", "environ", "said"),
     [
         ("[executors.inproces]\npool = 1\n", {}, ["doorward.toml [executors.inproces]", "did you mean 'inprocess'"]),
-        ("", {"DOORWARD_EXECUTORS__INPROCES__POOL": "1"}, ["DOORWARD_EXECUTORS__INPROCES__POOL", "did you mean 'inprocess'"]),
+        (
+            "",
+            {"DOORWARD_EXECUTORS__INPROCES__POOL": "1"},
+            ["DOORWARD_EXECUTORS__INPROCES__POOL", "did you mean 'inprocess'"],
+        ),
         ("[executors.docker]\n", {}, ["known: inprocess", "pip install doorward-sandbox-docker"]),
     ],
 )
@@ -363,16 +385,24 @@ async def test_discovery_inside_the_sandbox(doorward_host: Any) -> None:
     """`import doorward` lists, searches, describes and calls. CONTRACT: DIS-07, DIS-09, DIS-12, DIS-15, EXE-08."""
     async with doorward_host.gateway(CONFIG) as gate:
         code = (
-            "s = await doorward.servers()\nf = await doorward.search('forecast')\nd = await doorward.describe('weather.get_forecast')\n"
+            "s = await doorward.servers()\nf = await doorward.search('forecast')\nd = await "
+            "doorward.describe('weather.get_forecast')\n"
             "c = await doorward.call('weather.get_forecast', {'city': 'Oslo'})\nt = await doorward.capabilities()\n"
             "result = [s[0]['name'], f['total'] > 0, 'def get_forecast' in d, c['high'], 'weather' in t]"
         )
         outcome = await gate.execute(code)
         assert outcome.value == ["weather", True, True, 20.5, True]
         assert outcome.calls[0]["function"] == "weather.get_forecast"
-        assert "Near: weather.get_forecast" in (await gate.execute("await doorward.call('weather.get_forcast')")).error.hint
-        caught = "try:\n    await doorward.call('weather.get_forcast')\nexcept Exception as error:\n    result = str(error)"
-        assert (await gate.execute(caught)).value == "there is no function 'weather.get_forcast'; did you mean 'weather.get_forecast'?"
+        assert (
+            "Near: weather.get_forecast"
+            in (await gate.execute("await doorward.call('weather.get_forcast')")).error.hint
+        )
+        caught = (
+            "try:\n    await doorward.call('weather.get_forcast')\nexcept Exception as error:\n    result = str(error)"
+        )
+        assert (
+            await gate.execute(caught)
+        ).value == "there is no function 'weather.get_forcast'; did you mean 'weather.get_forecast'?"
 
 
 class Spy:
@@ -411,7 +441,12 @@ async def test_guards_and_observers(doorward_host: Any) -> None:
     doorward_host.install("plugin", "spy", Spy)
     async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["spy"]')) as gate:
         refused = (await gate.execute("evil")).error
-        assert (refused.kind, refused.message, refused.line, refused.hint) == ("guard", "evil is not allowed", 1, "Be good.")
+        assert (refused.kind, refused.message, refused.line, refused.hint) == (
+            "guard",
+            "evil is not allowed",
+            1,
+            "Be good.",
+        )
         assert "not this city" in (await gate.execute("await weather.get_forecast(city='Atlantis')")).error.message
         assert "too secret" in (await gate.execute("await weather.raw()")).error.message
         assert (await gate.execute(f"'doubt'\n{CALL}")).notes == ("line 1: hm.",)
@@ -444,7 +479,10 @@ async def test_calls_are_told_by_function(doorward_host: Any) -> None:
     async with doorward_host.gateway(CONFIG) as gate:
         text = as_text(await gate.execute(code))
         told = re.sub(r" \([\d.]+ ms\)", "", next(line for line in text.splitlines() if line.startswith("calls: ")))
-        assert told == "calls: weather.get_forecast ×3, 1 failed; weather.fail ×2, all failed; weather.crash ×1, failed; weather.big ×1"
+        assert (
+            told == "calls: weather.get_forecast ×3, 1 failed; weather.fail ×2, all failed; weather.crash ×1, failed; "
+            "weather.big ×1"
+        )
 
 
 @pytest.mark.parametrize("thing", [ImportError("no module named x"), type("Bad", (), {"PLUGIN_API": 99})])
@@ -505,4 +543,8 @@ async def test_a_value_that_cannot_be_kept_is_an_outcome(doorward_host: Any) -> 
         outcome = await gate.execute("result = 'x' * 300_000")
         assert outcome.error is not None
         assert (outcome.error.kind, outcome.error.type) == ("limit", "LimitExceeded")
-        assert (await gate.execute("result = {10 ** 5000: 1, 7: 2, True: 3}")).value == {"an integer of 16610 bits": 1, "7": 2, "True": 3}
+        assert (await gate.execute("result = {10 ** 5000: 1, 7: 2, True: 3}")).value == {
+            "an integer of 16610 bits": 1,
+            "7": 2,
+            "True": 3,
+        }

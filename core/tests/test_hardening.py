@@ -49,18 +49,27 @@ class Telling(Weather):
 
     async def compile(self) -> Compiled:
         schema = {"type": "object", "properties": {"x": {"type": "string", "description": self.token}}}
-        return Compiled([Function(self.name, "f", "f", f"Summary {self.token}", parameters=schema)], {"D": {"title": self.token}})
+        return Compiled(
+            [Function(self.name, "f", "f", f"Summary {self.token}", parameters=schema)], {"D": {"title": self.token}}
+        )
 
 
 @pytest.mark.parametrize("url", ["", "fail", "crash"])
-async def test_compiling_reveals_nothing(doorward_host: Any, monkeypatch: pytest.MonkeyPatch, capfd: Any, url: str) -> None:
-    """A secret in a document, or in the error of fetching it, reaches neither agent, catalog file nor log. CONTRACT: AUT-12, AUT-18."""
+async def test_compiling_reveals_nothing(
+    doorward_host: Any, monkeypatch: pytest.MonkeyPatch, capfd: Any, url: str
+) -> None:
+    """A secret in a document, or in the error of fetching it, reaches neither agent, catalog file nor log. CONTRACT:
+    AUT-12, AUT-18."""
     monkeypatch.setenv("TOKEN", CANARY)
     doorward_host.install("source", "telling", Telling)
     config = CONFIG.replace('"fake"', '"telling"') + f'token = "${{TOKEN}}"\nurl = "{url}"\n'
     async with doorward_host.gateway(config) as gate:
-        seen = json.dumps([await gate.list_servers(), await gate.get_functions(["weather.f"]), await gate.search_functions("summary")])
-    files = b"".join(f.read_bytes() for f in doorward_host.folder.rglob("*") if f.is_file() and f.name != "doorward.toml")
+        seen = json.dumps(
+            [await gate.list_servers(), await gate.get_functions(["weather.f"]), await gate.search_functions("summary")]
+        )
+    files = b"".join(
+        f.read_bytes() for f in doorward_host.folder.rglob("*") if f.is_file() and f.name != "doorward.toml"
+    )
     out, err = capfd.readouterr()
     assert CANARY not in seen + out + err
     assert CANARY.encode() not in files
@@ -71,7 +80,10 @@ def test_processes_that_start_together_share_a_catalog(tmp_path: Path) -> None:
     """Six first starts at once make one catalog, which all of them see."""
     code = "import sys, pathlib, doorward.catalog.sqlite_store as s\npath = pathlib.Path(sys.argv[1])\n"
     code += "s.SqliteCatalog(path).made()\nprint(path.stat().st_ino)"
-    running = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "catalog.db")], stdout=subprocess.PIPE) for _ in range(6)]
+    running = [
+        subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "catalog.db")], stdout=subprocess.PIPE)
+        for _ in range(6)
+    ]
     made = [process.communicate()[0] for process in running]
     assert all(process.returncode == 0 for process in running)
     assert len(set(made)) == 1
@@ -79,7 +91,8 @@ def test_processes_that_start_together_share_a_catalog(tmp_path: Path) -> None:
 
 
 async def test_only_json_literals_are_parameters(doorward_host: Any) -> None:
-    """Tuples and keys that are no text are left as they stand: kept and run again they would have changed. CONTRACT: CAC-02."""
+    """Tuples and keys that are no text are left as they stand: kept and run again they would have changed. CONTRACT:
+    CAC-02."""
     assert parameters("a = (1, 2)\nb = {1: 'x'}\nc = [1]") == {"c": [1]}
     doorward_host.install("cache", "memory", MemoryCache)
     async with doorward_host.gateway(CONFIG.replace('"none"', '"memory"')) as gate:
@@ -87,11 +100,15 @@ async def test_only_json_literals_are_parameters(doorward_host: Any) -> None:
         assert (await gate.run_cached(kept.cache_id)).value == [[1, 2, 3], "a"]
 
 
-@pytest.mark.parametrize("call", ["search('x', limit='many')", "search('x', foo=1)", "describe(5)", "search('x', server=5)", "call()"])
+@pytest.mark.parametrize(
+    "call", ["search('x', limit='many')", "search('x', foo=1)", "describe(5)", "search('x', server=5)", "call()"]
+)
 async def test_wrong_arguments_of_helpers_can_be_caught(doorward_host: Any, call: str) -> None:
     """A mistake in `doorward.…()` is an error in the program, not the end of the executor. CONTRACT: DIS-07."""
     async with doorward_host.gateway(CONFIG) as gate:
-        outcome = await gate.execute(f"try:\n    await doorward.{call}\nexcept Exception as error:\n    result = str(error)")
+        outcome = await gate.execute(
+            f"try:\n    await doorward.{call}\nexcept Exception as error:\n    result = str(error)"
+        )
         assert outcome.ok
         assert outcome.value
 
@@ -133,7 +150,11 @@ async def test_positional_order_is_that_of_the_signature(doorward_host: Any) -> 
 
     class Sorted(Weather):
         async def compile(self) -> Compiled:
-            schema = {"type": "object", "properties": {"limit": {"type": "integer"}, "city": {"type": "string"}}, "required": ["city"]}
+            schema = {
+                "type": "object",
+                "properties": {"limit": {"type": "integer"}, "city": {"type": "string"}},
+                "required": ["city"],
+            }
             return Compiled([Function(self.name, "get", "get", parameters=schema), Function(self.name, "other", "")])
 
     doorward_host.install("source", "sorted", Sorted)
@@ -162,7 +183,9 @@ async def test_a_session_moves_on_to_the_next_executor(doorward_host: Any) -> No
         assert (await gate.execute("x", session_id=first.session_id)).value == 1
 
 
-async def test_waiting_for_a_slow_server_is_not_charged(doorward_host: Any, later: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_waiting_for_a_slow_server_is_not_charged(
+    doorward_host: Any, later: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A run's time begins with the run, not with another server's first compile."""
     monkeypatch.setattr("doorward.gateway.PATIENCE", float("inf"))
 
@@ -185,7 +208,12 @@ async def test_a_changed_definition_is_a_change(doorward_host: Any) -> None:
             return json.dumps(issue)
 
         async def compile(self) -> Compiled:
-            get = Function(self.name, "get_forecast", "g", parameters={"type": "object", "properties": {"city": {"$ref": "#/$defs/I"}}})
+            get = Function(
+                self.name,
+                "get_forecast",
+                "g",
+                parameters={"type": "object", "properties": {"city": {"$ref": "#/$defs/I"}}},
+            )
             return Compiled([get], {"I": dict(issue)})
 
     doorward_host.install("source", "referring", Referring)
@@ -206,7 +234,8 @@ async def test_printed_output_of_a_failure_is_cut_too(doorward_host: Any) -> Non
 
 
 async def test_observers_cannot_undo_what_happened(doorward_host: Any) -> None:
-    """A failing observer is logged; call and run have happened, and each run is told once, refused and cancelled ones included."""
+    """A failing observer is logged; call and run have happened, and each run is told once, refused and cancelled ones
+    included."""
     seen: list[str] = []
     times: list[float] = []
 
@@ -249,8 +278,14 @@ async def test_alternatives_that_refer_to_one_another_do_not_stop_the_host(doorw
 
     class Deep(Weather):
         async def compile(self) -> Compiled:
-            schema = {"type": "object", "properties": {"f": {"$ref": "#/$defs/F"}, "a": {"$ref": "#/$defs/A0"}, "city": {"type": "string"}}}
-            return Compiled([Function(self.name, "get", "get", parameters=schema)], {"F": recursive, **dag, "A12": {"type": "string"}})
+            schema = {
+                "type": "object",
+                "properties": {"f": {"$ref": "#/$defs/F"}, "a": {"$ref": "#/$defs/A0"}, "city": {"type": "string"}},
+            }
+            return Compiled(
+                [Function(self.name, "get", "get", parameters=schema)],
+                {"F": recursive, **dag, "A12": {"type": "string"}},
+            )
 
     doorward_host.install("source", "deep", Deep)
     async with doorward_host.gateway(CONFIG.replace('"fake"', '"deep"')) as gate:
@@ -272,7 +307,9 @@ async def test_values_that_hold_themselves_many_times_are_refused(doorward_host:
             assert outcome.error.kind in ("limit", "program")
 
 
-@pytest.mark.parametrize("denied", ["[a-n]*.add_*", "my-api", "my-api.add_*", "mcp__my-api__add_station", "my_api.addStation"])
+@pytest.mark.parametrize(
+    "denied", ["[a-n]*.add_*", "my-api", "my-api.add_*", "mcp__my-api__add_station", "my_api.addStation"]
+)
 async def test_deny_knows_a_server_by_any_of_its_names(doorward_host: Any, denied: str) -> None:
     """A server that is configured with a dash is denied by that name too. CONTRACT: SEC-06."""
     config = CONFIG.replace("[servers.weather]", f'[policy]\ndeny = ["{denied}"]\n[servers.my-api]')
@@ -282,7 +319,8 @@ async def test_deny_knows_a_server_by_any_of_its_names(doorward_host: Any, denie
 
 
 async def test_one_pattern_is_not_its_letters(doorward_host: Any) -> None:
-    """`functions="weather.get_*"` narrows to that, and not to its characters, one of which is a star. CONTRACT: SEC-06."""
+    """`functions="weather.get_*"` narrows to that, and not to its characters, one of which is a star. CONTRACT:
+    SEC-06."""
     async with doorward_host.gateway(CONFIG) as gate:
         assert not (await gate.execute("await weather.add_station('x')", functions="weather.get_*")).ok
 
@@ -337,7 +375,8 @@ def test_library_logs_show_no_variables(capfd: Any) -> None:
 
 
 async def test_numbers_and_more_encodings_are_scrubbed(doorward_host: Any) -> None:
-    """A numeric key echoed as a number, upper case, wrapped base64, entities and latin-1 do not come through. CONTRACT: AUT-12."""
+    """A numeric key echoed as a number, upper case, wrapped base64, entities and latin-1 do not come through. CONTRACT:
+    AUT-12."""
     from base64 import encodebytes
 
     from doorward.secrets.store import Secrets
@@ -347,7 +386,12 @@ async def test_numbers_and_more_encodings_are_scrubbed(doorward_host: Any) -> No
         secrets.remember(value)
     assert secrets.scrub_value({"n": 1234567890, "ok": 12}) == {"n": "[secret]", "ok": 12}
     long = "pässword-" + "x" * 80
-    for text in (long.upper(), encodebytes(long.encode()).decode(), "".join(f"&#{ord(c)};" for c in long), long.encode().decode("latin-1")):
+    for text in (
+        long.upper(),
+        encodebytes(long.encode()).decode(),
+        "".join(f"&#{ord(c)};" for c in long),
+        long.encode().decode("latin-1"),
+    ):
         assert "[secret]" in secrets.scrub(text)
 
 
@@ -361,7 +405,8 @@ class Verbose(Weather):
 
 
 async def test_a_body_is_cut_behind_what_was_removed(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The body of an error is cut once credentials are gone from it, so that no half of one is left. CONTRACT: AUT-12."""
+    """The body of an error is cut once credentials are gone from it, so that no half of one is left. CONTRACT:
+    AUT-12."""
     monkeypatch.setenv("TOKEN", CANARY)
     doorward_host.install("source", "verbose", Verbose)
     async with doorward_host.gateway(CONFIG.replace('"fake"', '"verbose"') + 'token = "${TOKEN}"\n') as gate:
@@ -392,7 +437,8 @@ class _Redirecting(http.server.BaseHTTPRequestHandler):
 
 @pytest.mark.parametrize("path", ["elsewhere", "metadata", "circle", "odd", "moved"])
 async def test_a_guide_is_not_followed_to_another_host(doorward_host: Any, path: str) -> None:
-    """Agents read what a guide says: who keeps it cannot make Doorward read what is in its own network. CONTRACT: SEC-05."""
+    """Agents read what a guide says: who keeps it cannot make Doorward read what is in its own network. CONTRACT:
+    SEC-05."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Redirecting) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         config = CONFIG + f'skills = "http://127.0.0.1:{server.server_port}/{path}"\n'
@@ -407,7 +453,9 @@ async def test_a_guide_is_not_followed_to_another_host(doorward_host: Any, path:
 async def test_a_program_of_wrong_names_does_not_keep_the_host_busy(doorward_host: Any) -> None:
     """To find near names takes up to a second: a run that only guesses is told them a few times."""
     code = "seen = []\nfor i in range(60):\n    try:\n        await doorward.call(f'weather.get_forecas{i}')\n"
-    code += "    except Exception as e:\n        seen.append(e.hint)\nresult = sum('get_forecast' in hint for hint in seen)"
+    code += (
+        "    except Exception as e:\n        seen.append(e.hint)\nresult = sum('get_forecast' in hint for hint in seen)"
+    )
     async with doorward_host.gateway(CONFIG) as gate:
         outcome = await gate.execute(code)
     assert outcome.ok, outcome.error

@@ -44,7 +44,12 @@ class Rows:
 
     async def compile(self) -> Compiled:
         nouns = ("issue", "payment", "team", "channel")
-        return Compiled([Function(self.name, f"get_{nouns[n % 4]}_{n}", f"{n}", f"Get {nouns[n % 4]} {n}") for n in range(FUNCTIONS)])
+        return Compiled(
+            [
+                Function(self.name, f"get_{nouns[n % 4]}_{n}", f"{n}", f"Get {nouns[n % 4]} {n}")
+                for n in range(FUNCTIONS)
+            ]
+        )
 
     async def call(self, call: Any) -> Any:
         return 1
@@ -53,7 +58,8 @@ class Rows:
 
 
 def configured(size: int, principals: int = 20) -> str:
-    """So many servers; the half of them is each principal's, every one by its name, and said again what may be called."""
+    """So many servers; the half of them is each principal's, every one by its name, and said again what may be
+    called."""
     text = 'executor = "inprocess"\nplugins = []\ncache = "none"\n[limits]\nrate = 100000\n'
     text += "".join(f'[servers.rows-{n}]\nsource = "rows"\n' for n in range(size))
     for number in range(principals):
@@ -63,7 +69,8 @@ def configured(size: int, principals: int = 20) -> str:
 
 
 class Counted:
-    """What was asked: statements of SQLite (not those that its full-text index makes of one), and names held against patterns."""
+    """What was asked: statements of SQLite (not those that its full-text index makes of one), and names held against
+    patterns."""
 
     def __init__(self) -> None:
         self.statements: list[str] = []
@@ -146,8 +153,8 @@ async def test_a_search_asks_nothing_of_each_server(place: Any, counted: Counted
 
 
 async def test_what_is_found_is_theirs_however_many_they_have(place: Any) -> None:
-    """A principal of many servers finds what a view of few would show: theirs alone, with the right count. Ids that mean another server's
-    function meanwhile show nothing."""
+    """A principal of many servers finds what a view of few would show: theirs alone, with the right count. Ids that
+    mean another server's function meanwhile show nothing."""
 
     async def look(gate: Gateway) -> None:
         theirs = set(gate.servers.names("p3"))
@@ -171,7 +178,8 @@ async def test_what_is_found_is_theirs_however_many_they_have(place: Any) -> Non
 
 
 async def test_a_start_holds_no_name_against_a_pattern(place: Any, counted: Counted) -> None:
-    """Patterns are read when their principal first asks; a gateway that is opened asks the catalog as much whatever there is."""
+    """Patterns are read when their principal first asks; a gateway that is opened asks the catalog as much whatever
+    there is."""
 
     async def made(gate: Gateway) -> None: ...
 
@@ -216,11 +224,15 @@ async def test_a_compile_in_which_nothing_has_changed_looks_at_each_server_once(
 
 
 async def test_a_small_catalog_is_listed_as_ever(doorward_host: Any) -> None:
-    """Of few servers ten names each, no total, no cursor; what is wrong with one behind the others, on its own page too."""
+    """Of few servers ten names each, no total, no cursor; what is wrong with one behind the others, on its own page
+    too."""
     text = 'executor = "inprocess"\nplugins = []\n[servers.weather]\nsource = "fake"\n[servers.odd]\nsource = "none-such"\n'
     async with doorward_host.gateway(text) as gate:
         whole = await gate.list_servers()
-        assert [list(server) for server in whole["servers"]] == [["name", "functions", "first", "about"], ["name", "functions", "broken"]]
+        assert [list(server) for server in whole["servers"]] == [
+            ["name", "functions", "first", "about"],
+            ["name", "functions", "broken"],
+        ]
         assert whole.keys() == {"servers", "executors"}
         assert len(whole["servers"][0]["first"]) == 8
         one = await gate.list_servers(limit=1)
@@ -234,7 +246,8 @@ async def test_an_error_names_only_some_of_many_servers(place: Any) -> None:
 
     async def told(gate: Gateway) -> list[int]:
         texts = [
-            str((await gate.execute(code)).error) for code in ("import xyzzy", "await doorward.server('xyzzy')", "raise NameError('x')")
+            str((await gate.execute(code)).error)
+            for code in ("import xyzzy", "await doorward.server('xyzzy')", "raise NameError('x')")
         ]
         texts += [gate.capabilities(), str(await gate.get_functions(["xyzzy.f", "rows_1.get_isue_0"]))]
         assert len((await gate.execute("result = await doorward.servers()")).value) > 0
@@ -290,7 +303,8 @@ NAMES = st.text("ab_-.*?[]!x", min_size=1, max_size=6)
 @settings(deadline=None)
 @given(written=st.lists(NAMES, max_size=5), name=NAMES, function=NAMES, id=NAMES)
 def test_patterns_read_once_mean_what_each_of_them_means(written: list[str], name: str, function: str, id: str) -> None:
-    """A set and one expression decide as the patterns one by one do, wildcards, brackets and names of whole servers included."""
+    """A set and one expression decide as the patterns one by one do, wildcards, brackets and names of whole servers
+    included."""
     from fnmatch import fnmatchcase
 
     from doorward.model.names import qualified
@@ -319,7 +333,8 @@ def test_pages_are_the_whole(whole: list[int], limit: int) -> None:
 
 
 async def test_misspelt_patterns_are_logged_beside_the_start(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A gateway that serves says which patterns fit no server; one that is opened for a single question does not look."""
+    """A gateway that serves says which patterns fit no server; one that is opened for a single question does not
+    look."""
     import anyio
     from doorward.access import principals
 

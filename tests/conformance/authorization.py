@@ -1,4 +1,5 @@
-"""The scenarios of the conformance suite in which a server wants a login: what Doorward says that a person should do, is done here."""
+"""The scenarios of the conformance suite in which a server wants a login: what Doorward says that a person should do,
+is done here."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ class LoginPrompt:
 async def settings(name: str, url: str, context: Mapping[str, Any]) -> dict[str, Any]:
     """The `auth` that somebody who knows the context of a scenario writes."""
     auth: dict[str, Any] = {"type": "oauth2", "store": "file"}
-    auth |= {key: context[key] for key in ("client_id", "client_secret", "signing_algorithm", "issuer") if key in context}
+    auth |= {
+        key: context[key] for key in ("client_id", "client_secret", "signing_algorithm", "issuer") if key in context
+    }
     if "private_key_pem" in context:
         auth["private_key"] = context["private_key_pem"]
     if name == "auth/basic-cimd":
@@ -62,7 +65,9 @@ async def scenario(name: str, url: str, context: Mapping[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "doorward.toml"
         server = {"source": "mcp", "url": url, "auth": await settings(name, url, context)}
-        file.write_text(tomli_w.dumps({"state": "state", "executor": "monty", "plugins": [], "servers": {"upstream": server}}))
+        file.write_text(
+            tomli_w.dumps({"state": "state", "executor": "monty", "plugins": [], "servers": {"upstream": server}})
+        )
         async with Gateway.open(load(file), compile=False) as gate:
             for _ in range(LOGINS + 1):
                 said = await _all(gate)

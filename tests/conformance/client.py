@@ -1,7 +1,8 @@
-"""Doorward as the client of the MCP conformance suite: `python client.py SOCKET` listens there, for `forward.py` hands each scenario on.
+"""Doorward as the client of the MCP conformance suite: `python client.py SOCKET` listens there, for `forward.py` hands
+each scenario on.
 
-It does what a person would: writes a configuration with that one server, compiles it, and runs programs that call its functions.
-MCP_CONFORMANCE_SCENARIO names the scenario, MCP_CONFORMANCE_CONTEXT has what it says of itself, as JSON."""
+It does what a person would: writes a configuration with that one server, compiles it, and runs programs that call its
+functions. MCP_CONFORMANCE_SCENARIO names the scenario, MCP_CONFORMANCE_CONTEXT has what it says of itself, as JSON."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ class Agent:
         self.functions = {function.id: function for function in gate.catalog.functions("upstream")}
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> Any:
-        """The value of a program with this one call, of a tool or another function; `None` if it failed, which is told."""
+        """The value of a program with this one call, of a tool or another function; `None` if it failed, which is
+        told."""
         params = {"name": f"upstream.{name}", "arguments": dict(arguments or {})}
         outcome = await self.gate.execute(CALL, params=params, client=LoginPrompt())
         print(f"{name}: {outcome.value if outcome.ok else outcome.error}")
@@ -69,7 +71,9 @@ async def gateway(url: str, settings: Mapping[str, Any]) -> AsyncIterator[Agent]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "doorward.toml"
         server = {"source": "mcp", "url": url, **settings}
-        file.write_text(tomli_w.dumps({"state": "state", "executor": "monty", "plugins": [], "servers": {"upstream": server}}))
+        file.write_text(
+            tomli_w.dumps({"state": "state", "executor": "monty", "plugins": [], "servers": {"upstream": server}})
+        )
         async with Gateway.open(load(file), compile=False) as gate:
             report = (await gate.compile())["upstream"]
             print(f"compiled: {report}")
@@ -80,7 +84,9 @@ async def plain(name: str, url: str, context: Mapping[str, Any]) -> None:
     async with gateway(url, {}) as agent:
         if calls := context.get("toolCalls"):
             for call in calls:  # what is null is not given
-                await agent.call(call["name"], {key: value for key, value in call["arguments"].items() if value is not None})
+                await agent.call(
+                    call["name"], {key: value for key, value in call["arguments"].items() if value is not None}
+                )
             return
         await agent.call_all()
         if name == "http-standard-headers":
@@ -91,7 +97,8 @@ async def plain(name: str, url: str, context: Mapping[str, Any]) -> None:
 
 
 AT_ONCE = 4
-"""Scenarios: the suite starts all of a revision at once, and a handshake that waits for a CPU is taken for one without an answer."""
+"""Scenarios: the suite starts all of a revision at once, and a handshake that waits for a CPU is taken for one without
+an answer."""
 
 
 async def serve(path: str) -> None:

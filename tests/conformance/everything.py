@@ -1,5 +1,5 @@
-"""A hook plugin with every tool, prompt, resource and handler that the scenarios of the MCP conformance suite call, made by the
-public hooks alone. `doorward serve` runs it; nothing of the tests' own is imported here."""
+"""A hook plugin with every tool, prompt, resource and handler that the scenarios of the MCP conformance suite call,
+made by the public hooks alone. `doorward serve` runs it; nothing of the tests' own is imported here."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ def sample(prompt: str, most: int = 100) -> t.CreateMessageRequest:
 def tool(name: str, schema: Mapping[str, Any] | None = None, /, **properties: Any) -> Callable[[Any], Any]:
     def add(call: Callable[[Any, Mapping[str, Any]], Awaitable[Any]]) -> Any:
         given = schema or {"type": "object", "properties": properties, "required": list(properties)}
-        tools[name] = RawTool(t.Tool(name=name, description=f"For the scenario that calls {name}", input_schema=given), call)
+        tools[name] = RawTool(
+            t.Tool(name=name, description=f"For the scenario that calls {name}", input_schema=given), call
+        )
         return call
 
     return add
@@ -62,14 +64,18 @@ def tool(name: str, schema: Mapping[str, Any] | None = None, /, **properties: An
 def prompt(name: str, *arguments: str) -> Callable[[Any], Any]:
     def add(get: Callable[[Any, Mapping[str, str]], Awaitable[Any]]) -> Any:
         takes = [t.PromptArgument(name=a, description=a, required=True) for a in arguments]
-        prompts[name] = RawPrompt(t.Prompt(name=name, description=f"For the scenario that gets {name}", arguments=takes), get)
+        prompts[name] = RawPrompt(
+            t.Prompt(name=name, description=f"For the scenario that gets {name}", arguments=takes), get
+        )
         return get
 
     return add
 
 
 def messages(*content: Any) -> t.GetPromptResult:
-    return t.GetPromptResult(messages=[t.PromptMessage(role="user", content=text(c) if isinstance(c, str) else c) for c in content])
+    return t.GetPromptResult(
+        messages=[t.PromptMessage(role="user", content=text(c) if isinstance(c, str) else c) for c in content]
+    )
 
 
 def declares(ctx: Any, capability: str) -> bool:
@@ -81,7 +87,9 @@ def declares(ctx: Any, capability: str) -> bool:
 
 async def ask(ctx: Any, request: Any, kind: Any) -> Any:
     """Ask a client of the older era."""
-    return await ctx.session.send_request(request, kind, metadata=ServerMessageMetadata(related_request_id=ctx.request_id))
+    return await ctx.session.send_request(
+        request, kind, metadata=ServerMessageMetadata(related_request_id=ctx.request_id)
+    )
 
 
 def fixed(name: str, *content: Any) -> None:
@@ -121,7 +129,9 @@ async def with_logging(ctx: Any, arguments: Any) -> Any:
     return answer("done")
 
 
-tools["test_logging_tool"] = RawTool(tools["test_tool_with_logging"].tool.model_copy(update={"name": "test_logging_tool"}), with_logging)
+tools["test_logging_tool"] = RawTool(
+    tools["test_tool_with_logging"].tool.model_copy(update={"name": "test_logging_tool"}), with_logging
+)
 
 
 @tool("test_tool_with_progress")
@@ -143,7 +153,10 @@ async def sampling(ctx: Any, arguments: Any) -> Any:
 
 @tool("test_elicitation", message={"type": "string"})
 async def elicitation(ctx: Any, arguments: Any) -> Any:
-    user = {"username": {"type": "string", "description": "User's response"}, "email": {"type": "string", "description": "User's email"}}
+    user = {
+        "username": {"type": "string", "description": "User's response"},
+        "email": {"type": "string", "description": "User's email"},
+    }
     result = await ask(ctx, form(arguments["message"], **user), t.ElicitResult)
     return answer(f"User response: action={result.action}, content={result.content}")
 
@@ -172,7 +185,11 @@ asking(
     "test_elicitation_sep1330_enums",
     untitledSingle={"type": "string", "enum": THREE},
     titledSingle={"type": "string", "oneOf": choices("value1", "value2", "value3")},
-    legacyEnum={"type": "string", "enum": ["opt1", "opt2", "opt3"], "enumNames": ["Option One", "Option Two", "Option Three"]},
+    legacyEnum={
+        "type": "string",
+        "enum": ["opt1", "opt2", "opt3"],
+        "enumNames": ["Option One", "Option Two", "Option Three"],
+    },
     untitledMulti={"type": "array", "items": {"type": "string", "enum": THREE}},
     titledMulti={"type": "array", "items": {"anyOf": choices("value1", "value2", "value3")}},
 )
@@ -227,7 +244,12 @@ def with_state(name: str, /, **requests: Any) -> None:
 CONFIRM = form("Please confirm", ok={"type": "boolean"})
 with_state("test_input_required_result_request_state", confirm=CONFIRM)
 with_state("test_input_required_result_tampered_state", confirm=CONFIRM)
-with_state("test_input_required_result_multiple_inputs", user_name=NAME, greeting=sample("Generate a greeting", 50), client_roots=ROOTS)
+with_state(
+    "test_input_required_result_multiple_inputs",
+    user_name=NAME,
+    greeting=sample("Generate a greeting", 50),
+    client_roots=ROOTS,
+)
 
 
 @tool("test_input_required_result_multi_round")
@@ -312,10 +334,14 @@ async def prompt_with_image(ctx: Any, arguments: Any) -> Any:
 def resource(uri: str, type: str, content: str, *, blob: bool = False) -> None:
     async def read(ctx: Any, asked: str) -> t.ReadResourceResult:
         about: dict[str, Any] = {"uri": asked, "mime_type": type}
-        contents = t.BlobResourceContents(**about, blob=content) if blob else t.TextResourceContents(**about, text=content)
+        contents = (
+            t.BlobResourceContents(**about, blob=content) if blob else t.TextResourceContents(**about, text=content)
+        )
         return t.ReadResourceResult(contents=[contents])
 
-    described = t.Resource(name=uri.removeprefix("test://"), uri=uri, mime_type=type, description=f"For the scenarios that read {uri}")
+    described = t.Resource(
+        name=uri.removeprefix("test://"), uri=uri, mime_type=type, description=f"For the scenarios that read {uri}"
+    )
     resources.append(RawResource(described, read))
 
 
@@ -333,7 +359,10 @@ async def read_template(ctx: Any, uri: str) -> t.ReadResourceResult:
 resources.append(
     RawResource(
         t.ResourceTemplate(
-            name="template", uri_template="test://template/{id}/data", mime_type="application/json", description="By number"
+            name="template",
+            uri_template="test://template/{id}/data",
+            mime_type="application/json",
+            description="By number",
         ),
         read_template,
     )

@@ -1,5 +1,5 @@
-"""What the suite starts once a scenario: `python forward.py SOCKET URL` hands it on to `client.py`, which is there already, and ends as it
-says. That saves the seconds that each start of Doorward takes.
+"""What the suite starts once a scenario: `python forward.py SOCKET URL` hands it on to `client.py`, which is there
+already, and ends as it says. That saves the seconds that each start of Doorward takes.
 """
 
 import json

@@ -24,10 +24,14 @@ def command() -> list[str]:
     pytest.skip("the MCP conformance suite with its Node is absent: .ci/peers installs it")
 
 
-def run(words: Sequence[str], folder: Path, env: Mapping[str, str] | None = None, seconds: float = 300) -> tuple[int, str]:
+def run(
+    words: Sequence[str], folder: Path, env: Mapping[str, str] | None = None, seconds: float = 300
+) -> tuple[int, str]:
     """The exit code, which counts what the revision requires, and what the suite printed."""
     environment = {**os.environ, **(env or {})}
-    ran = subprocess.run([*command(), *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
+    ran = subprocess.run(
+        [*command(), *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=seconds, check=False
+    )
     return ran.returncode, re.sub(r"\x1b\[[0-9;]*m", "", ran.stdout + ran.stderr)
 
 

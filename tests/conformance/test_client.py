@@ -1,4 +1,5 @@
-"""Doorward as a client of MCP servers, against the client scenarios of the MCP conformance suite, in both revisions of the protocol."""
+"""Doorward as a client of MCP servers, against the client scenarios of the MCP conformance suite, in both revisions of
+the protocol."""
 
 from __future__ import annotations
 

@@ -18,7 +18,8 @@ from .suite import REVISIONS, command, failing, run
 METADATA = "Metadata-Version: 2.1\nName: everything\nVersion: 1.0\n"
 POINTS = "[doorward.plugins]\neverything = everything\n"
 NOT_SERVED = ("tasks-", "server-sse-polling")
-"""What begins so is not required, and not served: the extension Tasks, and events after a broken connection (removed in 2026-07-28)."""
+"""What begins so is not required, and not served: the extension Tasks, and events after a broken connection (removed in
+2026-07-28)."""
 CONFIG = 'state = "state"\nplugins = ["everything"]\n'
 
 
@@ -33,10 +34,16 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     (about / "entry_points.txt").write_text(POINTS)
     (folder / "doorward.toml").write_text(CONFIG)
     log = folder / "log"
-    environment = {**os.environ, "HOME": str(folder), "PYTHONPATH": f"{about.parent}{os.pathsep}{Path(__file__).parent}"}
+    environment = {
+        **os.environ,
+        "HOME": str(folder),
+        "PYTHONPATH": f"{about.parent}{os.pathsep}{Path(__file__).parent}",
+    }
     words = ["serve", "--transport", "http", "--port", "0", "--config", str(folder / "doorward.toml")]
     with log.open("w") as said:
-        serving = subprocess.Popen([sys.executable, "-m", "doorward.cli", *words], env=environment, cwd=folder, stdout=said, stderr=said)
+        serving = subprocess.Popen(
+            [sys.executable, "-m", "doorward.cli", *words], env=environment, cwd=folder, stdout=said, stderr=said
+        )
     try:
         end = time.monotonic() + 100
         while "Serving MCP at" not in log.read_text():

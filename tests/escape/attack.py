@@ -1,7 +1,7 @@
 """What an attack is: a program, what must come of it, and what the next client's program must not find.
 
-A second suite of attacks, which nobody here has seen, is kept and run by others. So an attack stands for its kind: it is written
-broadly, tries the variants too, and is not fitted to what one executor happens to do.
+A second suite of attacks, which nobody here has seen, is kept and run by others. So an attack stands for its kind: it
+is written broadly, tries the variants too, and is not fitted to what one executor happens to do.
 """
 
 from __future__ import annotations
@@ -50,7 +50,11 @@ def failed(*types: str) -> Must:
     """The program failed by an error of its own (of these types)."""
 
     def must(outcome: Outcome) -> str:
-        right = outcome.error and outcome.error.kind in ("program", "limit", "executor") and (not types or outcome.error.type in types)
+        right = (
+            outcome.error
+            and outcome.error.kind in ("program", "limit", "executor")
+            and (not types or outcome.error.type in types)
+        )
         return "" if right else f"it did not fail as it should: {outcome.ok} {outcome.value!r:.300} {outcome.error}"
 
     return must
@@ -68,12 +72,16 @@ def stopped(*words: str) -> Must:
 
 
 def either(*musts: Must) -> Must:
-    return lambda outcome: "" if any(not must(outcome) for must in musts) else " and ".join(must(outcome) for must in musts)
+    return lambda outcome: (
+        "" if any(not must(outcome) for must in musts) else " and ".join(must(outcome) for must in musts)
+    )
 
 
 def valued(value: object) -> Must:
     """The program did what it may, and its value is this."""
-    return lambda outcome: "" if outcome.ok and outcome.value == value else f"not {value!r}: {outcome.value!r:.300} {outcome.error}"
+    return lambda outcome: (
+        "" if outcome.ok and outcome.value == value else f"not {value!r}: {outcome.value!r:.300} {outcome.error}"
+    )
 
 
 def contained(outcome: Outcome) -> str:
@@ -92,9 +100,10 @@ def _kind(outcome: Outcome) -> str:
 
 @dataclass(frozen=True)
 class Attack:
-    """`code` sets `result` to what it reached, as a list of text. `must` judges the outcome; on an executor whose language has no
-    words for the attempt, a failure is right as well. `then` is what another client runs afterwards: its value must be nothing.
-    `control`: without isolation it reaches something, which a test proves. `timeout` in seconds.
+    """`code` sets `result` to what it reached, as a list of text. `must` judges the outcome; on an executor whose
+    language has no words for the attempt, a failure is right as well. `then` is what another client runs afterwards:
+    its value must be nothing. `control`: without isolation it reaches something, which a test proves. `timeout` in
+    seconds.
     """
 
     name: str

@@ -55,8 +55,11 @@ def docker_settings(docker_engine: Any) -> Iterator[dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def gates(host: Host, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Callable[..., Gate]]:
-    """Makes, and keeps, the gateway of an executor, with these hook plugins and settings. An executor that cannot run here is absent."""
+def gates(
+    host: Host, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Gate]]:
+    """Makes, and keeps, the gateway of an executor, with these hook plugins and settings. An executor that cannot run
+    here is absent."""
     made: dict[str, Gate | str] = {}
     with contextlib.ExitStack() as opened:
         portal = opened.enter_context(start_blocking_portal())
@@ -73,7 +76,12 @@ def gates(host: Host, tmp_path_factory: pytest.TempPathFactory, request: pytest.
 
 
 def _open(
-    executor: str, plugins: tuple[str, ...], settings: dict[str, Any], folder: Path, portal: BlockingPortal, opened: contextlib.ExitStack
+    executor: str,
+    plugins: tuple[str, ...],
+    settings: dict[str, Any],
+    folder: Path,
+    portal: BlockingPortal,
+    opened: contextlib.ExitStack,
 ) -> Gate | str:
     environment = Environment(folder)
     environment.install("source", "vault", Vault)

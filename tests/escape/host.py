@@ -25,9 +25,7 @@ EVERYBODYS = "/usr/bin/python3"
 """A Python that every user may run."""
 
 SURVIVOR = "dw-survivor"
-VICTIM = (
-    "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *a: sys.exit(3))\nprint('up', flush=True)\nwhile True: time.sleep(1)"
-)
+VICTIM = "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *a: sys.exit(3))\nprint('up', flush=True)\nwhile True: time.sleep(1)"
 
 
 class Vault:
@@ -60,7 +58,8 @@ class Vault:
 
 
 class Host:
-    """Everything is readable, writable and reachable for everybody on this machine, so that only isolation keeps a program away."""
+    """Everything is readable, writable and reachable for everybody on this machine, so that only isolation keeps a
+    program away."""
 
     def __init__(self) -> None:
         self._opened = contextlib.ExitStack()
@@ -103,7 +102,11 @@ class Host:
             "canaries": [str(path) for path in self.canaries],
             "drop": str(self.drop),
             "folder": str(self.folder),
-            "ports": {name: s.getsockname()[1] for name, s in self._listeners.items() if s.family in (socket.AF_INET, socket.AF_INET6)},
+            "ports": {
+                name: s.getsockname()[1]
+                for name, s in self._listeners.items()
+                if s.family in (socket.AF_INET, socket.AF_INET6)
+            },
             "abstract": self.folder.name,
             "pids": [victim.pid for victim in self.victims],
             "gateway": os.getpid(),
@@ -117,7 +120,9 @@ class Host:
         """What an attack did to the host, in sentences; none, if it is contained."""
         wrong = [f"a connection reached {name}" for name, listener in self._listeners.items() if _reached(listener)]
         wrong += [f"a process of the host ended by {v.poll()}" for v in self.victims if v.poll() is not None]
-        wrong += ["a process of the host was stopped" for v in self.victims if v.poll() is None and _state(v.pid) in "Tt"]
+        wrong += [
+            "a process of the host was stopped" for v in self.victims if v.poll() is None and _state(v.pid) in "Tt"
+        ]
         wrong += [f"{path} was changed" for path in self.canaries if path.read_text() != self.token]
         wrong += [f"{path} was written" for path in self.drop.iterdir()]
         wrong += [f"{path} was made" for path in self.folder.iterdir() if path.name not in ("canary", "drop", "socket")]
@@ -155,7 +160,8 @@ class Host:
         self._listeners[name] = listener
 
     def _victim(self, user: int | None) -> subprocess.Popen[bytes]:
-        """A process of the host with canaries in its environment, its arguments and its memory; of the user, else ours."""
+        """A process of the host with canaries in its environment, its arguments and its memory; of the user, else
+        ours."""
         words = [EVERYBODYS if user else sys.executable, "-I", "-S", "-c", VICTIM, self.token]
         victim = subprocess.Popen(words, env={"TOKEN": self.token}, stdout=subprocess.PIPE, user=user, cwd="/")
         assert victim.stdout
@@ -180,8 +186,8 @@ class Host:
 
 
 def survivors() -> list[int]:
-    """The processes on the host that attacks have marked, by name, or by what they wait for if they run another program by now;
-    those in sandboxes included. Zombies are none."""
+    """The processes on the host that attacks have marked, by name, or by what they wait for if they run another program
+    by now; those in sandboxes included. Zombies are none."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):

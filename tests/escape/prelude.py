@@ -35,7 +35,10 @@ def syscall(name, *args):
     ctypes.set_errno(0)
     got = libc.syscall(
         ctypes.c_long(number),
-        *(arg if isinstance(arg, (bytes, ctypes.Array)) else ctypes.c_long(arg) if isinstance(arg, int) else arg for arg in args),
+        *(
+            arg if isinstance(arg, (bytes, ctypes.Array)) else ctypes.c_long(arg) if isinstance(arg, int) else arg
+            for arg in args
+        ),
     )
     return got, ctypes.get_errno()
 

@@ -104,14 +104,18 @@ def test_others_are_served_meanwhile(gates: Callable[..., Gate], host: Host, exe
     assert max(outcome.ms for outcome in served) < 20_000
 
 
-@pytest.mark.parametrize("attack", [attack for attack in [*(attack for _, attack in ALL), *GUARDED] if attack.control], ids=named)
+@pytest.mark.parametrize(
+    "attack", [attack for attack in [*(attack for _, attack in ALL), *GUARDED] if attack.control], ids=named
+)
 def test_attack_is_real(host: Host, attack: Attack) -> None:
     """Control: without isolation the attack reaches what it aims at, so one that reaches nothing has been held back."""
     told = repr(host.facts)
     after = attack.then and text(attack.then, told, plain=attack.plain)
     program = f"{attack.program(told)}\n\n{after}\nprint('=', result)"
     command, inherited = [sys.executable, "-c", program], [host.facts["inherited"]]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=host.drop, pass_fds=inherited)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, cwd=host.drop, pass_fds=inherited
+    )
     for path in host.drop.iterdir():
         path.unlink()
     touched = host.touched(attack, Outcome(False))

@@ -1,4 +1,5 @@
-"""One client takes what it can get of an executor: runs that wait, sessions that are left open. The others are served all the same."""
+"""One client takes what it can get of an executor: runs that wait, sessions that are left open. The others are served
+all the same."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ def served(gate: Gate, *principals: str) -> list[Any]:
 
 
 def test_a_flood_of_sleeps(gate: Gate) -> None:
-    """Others are served, one after the other and at once, while three times as many runs as there is room for wait or sleep."""
+    """Others are served, one after the other and at once, while three times as many runs as there is room for wait or
+    sleep."""
     with flood(gate, 3 * MOST) as runs:
         assert served(gate, "alice", "bob", "carol") == [2, 2, 2]
         assert not all(run.done() for run in runs)

@@ -1,4 +1,5 @@
-"""What sandboxes share: the process that they are forked from, and the gateway, whose memory and time all clients need."""
+"""What sandboxes share: the process that they are forked from, and the gateway, whose memory and time all clients
+need."""
 
 from __future__ import annotations
 
@@ -60,7 +61,8 @@ result = [ssl.RAND_bytes(16).hex(), next(tempfile._get_candidate_names()), os.ge
 
 @executors
 def test_memory_holds_nothing_of_earlier_runs(gates: Callable[..., Gate], host: Host, executor: str) -> None:
-    """Neither a program nor its parameters, its calls or its output are in the memory that later programs get. CONTRACT: SBX-01"""
+    """Neither a program nor its parameters, its calls or its output are in the memory that later programs get.
+    CONTRACT: SBX-01"""
     gate = gates(executor)
     words = [f"dw-memory-{secrets.token_hex(8).upper()}" for _ in range(2)]
     for word in words:

@@ -1,5 +1,5 @@
-"""The server that the generators of AutoRest are tested against, from npm: it counts which of its scenarios were met. It looks at requests
-closely, and counts no scenario whose request is wrong.
+"""The server that the generators of AutoRest are tested against, from npm: it counts which of its scenarios were met.
+It looks at requests closely, and counts no scenario whose request is wrong.
 
 Its documents are Swagger 2.0. Each is a server of one gateway here, which runs one program for each.
 """
@@ -39,8 +39,8 @@ for function, arguments in calls:
     answers.append([function, answer(function, arguments)])
 result = answers
 """
-"""A program that makes calls one after another and says what came of each. Where a name stands in place of arguments, they are what that
-function answered: as `body`, or by their names."""
+"""A program that makes calls one after another and says what came of each. Where a name stands in place of arguments,
+they are what that function answered: as `body`, or by their names."""
 
 Calls = list[tuple[str, Any]]
 """Functions, each with its arguments or the name of another one."""
@@ -76,9 +76,14 @@ class AutoRest:
 
 
 def _value(body: bytes) -> Any:
-    """JSON, text, or how many bytes there are. Whole numbers of more than 64 bits are text, as in the value of a program."""
+    """JSON, text, or how many bytes there are. Whole numbers of more than 64 bits are text, as in the value of a
+    program."""
     try:
-        return json.loads(body, parse_int=lambda digits: int(digits) if abs(int(digits)) < 2**63 else digits) if body else None
+        return (
+            json.loads(body, parse_int=lambda digits: int(digits) if abs(int(digits)) < 2**63 else digits)
+            if body
+            else None
+        )
     except UnicodeDecodeError:
         return {"bytes": len(body)}
     except ValueError:
@@ -116,7 +121,13 @@ async def documents(names: Sequence[str], server: AutoRest, folder: Path, **sett
     servers = {name: {**common, "spec": spec, **settings.get(name, {})} for name, spec in specs.items()}
     file = folder / "doorward.toml"
     file.write_text(
-        tomli_w.dumps({"limits": {"rate": 100_000, "inline": 2**20, "timeout": 100}, "servers": servers, "state": str(folder / "state")})
+        tomli_w.dumps(
+            {
+                "limits": {"rate": 100_000, "inline": 2**20, "timeout": 100},
+                "servers": servers,
+                "state": str(folder / "state"),
+            }
+        )
     )
     async with Gateway.open(load(file), compile=False) as gate:
         reports = await gate.compile()
@@ -129,8 +140,8 @@ def module(document: str) -> str:
 
 
 def planned(functions: Sequence[Function], table: Mapping[str, Any]) -> Calls:
-    """The calls of a document: first the functions that can be called without arguments, then what the table says of the others, and those
-    that put what another one gets."""
+    """The calls of a document: first the functions that can be called without arguments, then what the table says of
+    the others, and those that put what another one gets."""
     free = [f for f in functions if f.name not in table and not f.parameters.get("required")]
     getters = {f.name for f in free if f.route.startswith("GET")}
     later: Calls = []

@@ -1,5 +1,6 @@
-"""What AutoRest's test server wants its functions to be called with: by document and function, the arguments, or a list of several; see
-`autorest.planned` for the functions that are not here. A name in place of arguments is that of the function whose answer they are."""
+"""What AutoRest's test server wants its functions to be called with: by document and function, the arguments, or a list
+of several; see `autorest.planned` for the functions that are not here. A name in place of arguments is that of the
+function whose answer they are."""
 
 from __future__ import annotations
 
@@ -23,7 +24,11 @@ def _flat(name: str, location: str) -> dict[str, Any]:
 _TAGS = {"tags": {"tag1": "value1", "tag2": "value3"}}
 _RESOURCES = {"Resource1": {**_flat("Product1", "West US"), **_TAGS}, "Resource2": _flat("Product2", "Building 44")}
 _PRODUCT = {"base_product_id": "123", "base_product_description": "product description"}
-_DETAILS = {"max_product_display_name": "max name", "max_product_capacity": "Large", "max_product_image": {"@odata.value": "http://foo"}}
+_DETAILS = {
+    "max_product_display_name": "max name",
+    "max_product_capacity": "Large",
+    "max_product_image": {"@odata.value": "http://foo"},
+}
 _PUPPY = {"id": 1, "name": "Puppy", "birthdate": "2017-12-13T02:29:51Z", "complexProperty": {"color": "Red"}}
 _SIZES = {"height": 5.61, "weight": 599, "footsize": 11.5}
 _PATH = {f"{of}StringPath": f"{of}StringPath" for of in ("global", "pathItem", "local")}
@@ -63,7 +68,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "body-byte": {},
     "body-complex": {
         "basic_put_valid": {"id": 2, "name": "abc", "color": "Magenta"},
-        "primitive_put_date_time_rfc1123": {"field": "Mon, 01 Jan 0001 00:00:00 GMT", "now": "Mon, 18 May 2015 11:38:00 GMT"},
+        "primitive_put_date_time_rfc1123": {"field": "Mon, 01 Jan 0001 00:00:00 GMT", "now": "Mon, 18 May 2015 "
+                                                                                             "11:38:00 GMT"},
         "polymorphism_put_missing_discriminator": "body_complex.polymorphism_get_valid",
         "readonlyproperty_put_valid": {"size": 2},
     },
@@ -116,7 +122,8 @@ CALLS: dict[str, dict[str, Any]] = {
         "header_param_string": _scenarios(valid="The quick brown fox jumps over the lazy dog", null=None, empty=""),
         "header_param_date": _scenarios(valid="2010-01-01", min="0001-01-01"),
         "header_param_datetime": _scenarios(valid="2010-01-01T12:34:56Z", min="0001-01-01T00:00:00Z"),
-        "header_param_datetime_rfc1123": _scenarios(valid="Fri, 01 Jan 2010 12:34:56 GMT", min="Mon, 01 Jan 0001 00:00:00 GMT"),
+        "header_param_datetime_rfc1123": _scenarios(valid="Fri, 01 Jan 2010 12:34:56 GMT", min="Mon, 01 Jan 0001 "
+                                                                                               "00:00:00 GMT"),
         "header_param_duration": _scenarios(valid="P123DT22H14M12.011S"),
         "header_param_byte": _scenarios(valid=_BYTES),
         "header_param_enum": _scenarios(valid="GREY", null=None),
@@ -137,7 +144,8 @@ CALLS: dict[str, dict[str, Any]] = {
         "binary_body_with_three_content_types": {"body": _CONTENT},
         "body_three_types": {"body": {"hello": "world"}},
     },
-    "merge-patch": {"patch_single": {"body": {"food": "bar"}}},  # The server counts the bytes of `{"foo": "bar"}`, with its blank.
+    # The server counts the bytes of `{"foo": "bar"}`, with its blank.
+    "merge-patch": {"patch_single": {"body": {"food": "bar"}}},
     "model-flattening": {
         "put_array": {"body": [{"location": "West US", **_TAGS}, {"location": "Building 44"}]},
         "put_wrapped_array": [],  # the server never answers

@@ -1,10 +1,11 @@
-"""A person with a browser, as a program: visits a page in Chromium, logs in, agrees to what is asked, and ends where that leads.
+"""A person with a browser, as a program: visits a page in Chromium, logs in, agrees to what is asked, and ends where
+that leads.
 
     python browse.py URL USER PASSWORD [TEXT]
 
-It ends with 0 at the `redirect_uri` of the URL, or on a page that has the TEXT; else with 1, and says what the last page was. As
-`BROWSER="python browse.py %s USER PASSWORD"` it is the browser of `doorward login`. It knows the pages of Keycloak and of oidc-provider.
-Chromium is driven by its DevTools protocol, through a pipe.
+It ends with 0 at the `redirect_uri` of the URL, or on a page that has the TEXT; else with 1, and says what the last
+page was. As `BROWSER="python browse.py %s USER PASSWORD"` it is the browser of `doorward login`. It knows the pages of
+Keycloak and of oidc-provider. Chromium is driven by its DevTools protocol, through a pipe.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from urllib.parse import parse_qs, urlsplit
 
 PATIENCE = 60.0
 OPTIONS = (
-    "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --disable-background-networking --disable-extensions "
+    "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --disable-background-networking "
+    "--disable-extensions "
     "--disable-sync --disable-component-update --remote-debugging-pipe"
 )
 HOSTS = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
@@ -45,7 +47,8 @@ STEP = """
   return [location.href, document.body ? document.body.innerText : "", did];
 })(%s)
 """
-"""What a person does on a page, once: fill in the form if it asks for a password, and press its button. Its value: address, text, deed."""
+"""What a person does on a page, once: fill in the form if it asks for a password, and press its button. Its value:
+address, text, deed."""
 
 
 class Browser:
@@ -56,7 +59,9 @@ class Browser:
         # It reads from 3 and writes to 4: our ends are those of its standard streams.
         shell = ["sh", "-c", 'exec "$0" "$@" 3<&0 4>&1 0< /dev/null 1> /dev/null 2>&1']
         words = [*shell, program, *OPTIONS.split(), HOSTS, f"--user-data-dir={folder}"]
-        self._process = subprocess.Popen(words, bufsize=0, start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._process = subprocess.Popen(
+            words, bufsize=0, start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
         self._buffer, self._id, self._session = b"", 0, {}
         page = self.ask("Target.createTarget", url="about:blank")["targetId"]
         self._session = {"sessionId": self.ask("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]}
@@ -66,7 +71,9 @@ class Browser:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._id += 1
-        self._process.stdin.write(json.dumps({"id": self._id, "method": method, "params": params, **self._session}).encode() + b"\0")
+        self._process.stdin.write(
+            json.dumps({"id": self._id, "method": method, "params": params, **self._session}).encode() + b"\0"
+        )
         while True:
             message, found, rest = self._buffer.partition(b"\0")
             if found:
@@ -102,13 +109,16 @@ def visit(browser: Browser, url: str, user: str, password: str, text: str) -> st
 
 
 def browser(user: str, password: str, *text: str) -> dict[str, str]:
-    """The environment in which `doorward login` has this browser, and this person at it, who may look for a text on the last page.
-    Without a Chromium the test is skipped."""
+    """The environment in which `doorward login` has this browser, and this person at it, who may look for a text on the
+    last page. Without a Chromium the test is skipped."""
     from .peer import program
 
     program("chromium")
     none = "keyring.backends.fail.Keyring"  # no test writes to the keyring of whoever runs it
-    return {"BROWSER": shlex.join([sys.executable, __file__, "%s", user, password, *text]), "PYTHON_KEYRING_BACKEND": none}
+    return {
+        "BROWSER": shlex.join([sys.executable, __file__, "%s", user, password, *text]),
+        "PYTHON_KEYRING_BACKEND": none,
+    }
 
 
 def main(url: str, user: str, password: str, text: str = "") -> int:

@@ -95,7 +95,9 @@ class Generator:
             if spare:
                 made[name] = self.value(schema["properties"][name := spare.pop(0)], depth + 1)
             else:
-                made[f"key{len(made)}"] = self.value(extra if isinstance(extra, dict) else {"type": "string"}, depth + 1)
+                made[f"key{len(made)}"] = self.value(
+                    extra if isinstance(extra, dict) else {"type": "string"}, depth + 1
+                )
         if not made and self._full and isinstance(extra, dict) and depth < 3:
             made["key"] = self.value(extra, depth + 1)
         return made
@@ -208,7 +210,12 @@ def _matching(pattern: str, least: int, most: int) -> str:
     from hypothesis.strategies import from_regex
 
     plain = settings(
-        derandomize=True, database=None, deadline=None, max_examples=500, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+        derandomize=True,
+        database=None,
+        deadline=None,
+        max_examples=500,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
     )
 
     def right(text: str) -> bool:

@@ -1,4 +1,5 @@
-"""An API on loopback that a provider's access tokens protect: it verifies them by the provider's keys, as a resource server does."""
+"""An API on loopback that a provider's access tokens protect: it verifies them by the provider's keys, as a resource
+server does."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ AUDIENCE = "https://tools.example"
 
 
 def key_pair() -> tuple[str, dict[str, Any]]:
-    """A key for ES256 with which a client signs its assertions, as PEM, and its public half as a JWK for the provider."""
+    """A key for ES256 with which a client signs its assertions, as PEM, and its public half as a JWK for the
+    provider."""
     private = ec.generate_private_key(ec.SECP256R1())
     public = jwt.algorithms.ECAlgorithm.to_jwk(private.public_key(), as_dict=True)
     pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
@@ -28,7 +30,8 @@ def key_pair() -> tuple[str, dict[str, Any]]:
 
 
 class Guarded:
-    """Its `url`, the OpenAPI document in `spec`, the claims of all tokens that it has accepted, and why it refused others."""
+    """Its `url`, the OpenAPI document in `spec`, the claims of all tokens that it has accepted, and why it refused
+    others."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -80,7 +83,12 @@ def guarded(issuer: str, jwks_url: str, audience: str = AUDIENCE) -> Iterator[Gu
             try:
                 key = keys.get_signing_key_from_jwt(token)
                 claims = jwt.decode(
-                    token, key, ["RS256", "ES256"], audience=audience, issuer=issuer, options={"require": ["exp", "aud", "iss"]}
+                    token,
+                    key,
+                    ["RS256", "ES256"],
+                    audience=audience,
+                    issuer=issuer,
+                    options={"require": ["exp", "aud", "iss"]},
                 )
             except jwt.PyJWTError as error:
                 api.refused += [f"{type(error).__name__}: {error}"] if token else []  # none: it is asked what it wants

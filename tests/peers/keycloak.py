@@ -1,7 +1,8 @@
 """Keycloak, an identity provider: started on loopback with a realm of its own, and what its administrator can do to it.
 
-The realm `doorward` has a client for each way to get a token, and the users `alice` and `bob`; `CLIENTS` and `PASSWORDS` are what they
-log in with. Tests use the fixture `keycloak`: it has the realm as it was made, whatever the test before did to it.
+The realm `doorward` has a client for each way to get a token, and the users `alice` and `bob`; `CLIENTS` and
+`PASSWORDS` are what they log in with. Tests use the fixture `keycloak`: it has the realm as it was made, whatever the
+test before did to it.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ CLIENTS: dict[str, dict[str, Any]] = {
     "exchange": {"serviceAccountsEnabled": True, "attributes": {"standard.token.exchange.enabled": "true"}},
     "target": {},
 }
-"""By client id, what is special about it. Tokens of all clients may be given to `exchange`, whose own may be for `target`."""
+"""By client id, what is special about it. Tokens of all clients may be given to `exchange`, whose own may be for
+`target`."""
 
 _EVENTS = ["CLIENT_LOGIN", "CODE_TO_TOKEN", "LOGIN", "LOGOUT", "REFRESH_TOKEN", "REVOKE_GRANT", "TOKEN_EXCHANGE"]
 _EVENTS += ["OAUTH2_DEVICE_AUTH", "OAUTH2_DEVICE_CODE_TO_TOKEN"]
@@ -156,7 +158,8 @@ class Keycloak:
             self.admin("POST", "/clients", _client(name))
 
     def reset(self) -> None:
-        """The realm as it was made: nobody is logged in, there are no events, and what was changed by the methods below is undone."""
+        """The realm as it was made: nobody is logged in, there are no events, and what was changed by the methods below
+        is undone."""
         for name in self._changed:
             self.admin("DELETE", f"/clients/{self._client(name)['id']}")
             self.admin("POST", "/clients", _client(name))
@@ -176,7 +179,8 @@ class Keycloak:
         self.admin("PUT", "", {"accessTokenLifespan": seconds})
 
     def change(self, client: str, **values: Any) -> None:
-        """Change a client, as `CLIENTS` describes it: `enabled=False` turns it off, `secret="…"` gives it another secret."""
+        """Change a client, as `CLIENTS` describes it: `enabled=False` turns it off, `secret="…"` gives it another
+        secret."""
         known = self._client(client)
         self.admin("PUT", f"/clients/{known['id']}", {**known, **values})
         self._changed.add(client)
@@ -195,7 +199,8 @@ class Keycloak:
         self.admin("POST", f"/users/{known['id']}/logout")
 
     def events(self, *types: str) -> list[dict[str, Any]]:
-        """What happened since `reset`, the newest first: `CLIENT_LOGIN`, `CODE_TO_TOKEN`, `REFRESH_TOKEN`, `LOGIN_ERROR` …"""
+        """What happened since `reset`, the newest first: `CLIENT_LOGIN`, `CODE_TO_TOKEN`, `REFRESH_TOKEN`,
+        `LOGIN_ERROR` …"""
         return list(self.admin("GET", "/events", type=types, max=10_000))
 
     # What a client does, without Doorward
@@ -203,7 +208,9 @@ class Keycloak:
     def grant(self, client: str, grant_type: str, **data: str) -> Any:
         """The answer of the token endpoint, whatever it is."""
         secret = {} if CLIENTS[client].get("publicClient") else {"client_secret": SECRET}
-        return self._http.post(self.token_url, data={"grant_type": grant_type, "client_id": client, **secret, **data}).json()
+        return self._http.post(
+            self.token_url, data={"grant_type": grant_type, "client_id": client, **secret, **data}
+        ).json()
 
 
 def _user(name: str, password: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Real MCP servers, from npm and PyPI: how each starts, a program that calls it, and what that is worth.
 
-`.ci/peers` installs what `.ci/mcp-servers-npm.txt` and `.ci/mcp-servers-pypi.txt` say. Some want the network for every call: they are
-only listed.
+`.ci/peers` installs what `.ci/mcp-servers-npm.txt` and `.ci/mcp-servers-pypi.txt` say. Some want the network for every
+call: they are only listed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class Real:
 
     name: str
     words: tuple[str, ...]
-    """What follows the interpreter of its own environment: a command of PyPI's, or a file below npm's `node_modules`."""
+    """What follows the interpreter of its own environment: a command of PyPI's, or a file below npm's
+    `node_modules`."""
     env: dict[str, str] = field(default_factory=dict)
     code: str = ""
     """A program that calls it; none: it is only listed."""
@@ -42,9 +43,12 @@ class Real:
         """Its entry in a configuration of Doorward."""
         words = [self._filled(word, folder, web) for word in self.words]
         env = {key: self._filled(value, folder, web) for key, value in self.env.items()}
-        return {"source": "mcp", "command": [*self._program(words[0]), *words[1:]], "cwd": str(folder), "start_timeout": 120} | (
-            {"env": env} if env else {}
-        )
+        return {
+            "source": "mcp",
+            "command": [*self._program(words[0]), *words[1:]],
+            "cwd": str(folder),
+            "start_timeout": 120,
+        } | ({"env": env} if env else {})
 
     def program(self, folder: Path, web: str) -> str:
         return self._filled(f"import {self.name}\n{self.code}", folder, web)
@@ -86,10 +90,16 @@ memory.search_nodes(query="Ada")["entities"]""",
     Real(
         "thinking",
         ("@modelcontextprotocol/server-sequential-thinking/dist/index.js",),
-        code='thinking.sequentialthinking(thought="so", nextThoughtNeeded=False, thoughtNumber=2, totalThoughts=2)["nextThoughtNeeded"]',
+        code='thinking.sequentialthinking(thought="so", nextThoughtNeeded=False, thoughtNumber=2, '
+        'totalThoughts=2)["nextThoughtNeeded"]',
         value=False,
     ),
-    Real("commands", ("mcp-server-commands/build/index.js",), code='commands.run_command(command="echo 42")', value="42\n"),
+    Real(
+        "commands",
+        ("mcp-server-commands/build/index.js",),
+        code='commands.run_command(command="echo 42")',
+        value="42\n",
+    ),
     Real(
         "eslint",
         ("@eslint/mcp/src/mcp-cli.js",),
@@ -112,13 +122,15 @@ memory.search_nodes(query="Ada")["entities"]""",
     Real(
         "git",
         ("mcp-server-git", "--repository", "{folder}/repo"),
-        code='[line for line in git.git_log(repo_path="{folder}/repo").splitlines() if line.startswith(("Author", "Message"))]',
+        code='[line for line in git.git_log(repo_path="{folder}/repo").splitlines() if line.startswith(("Author", '
+        '"Message"))]',
         value=["Author: Ada", "Message: first"],
     ),
     Real(
         "clock",
         ("mcp-server-time", "--local-timezone", "UTC"),
-        code='clock.convert_time(source_timezone="UTC", time="12:00", target_timezone="Asia/Tokyo")["target"]["datetime"][10:]',
+        code='clock.convert_time(source_timezone="UTC", time="12:00", '
+        'target_timezone="Asia/Tokyo")["target"]["datetime"][10:]',
         value="T21:00:00+09:00",
     ),
     Real(
@@ -167,7 +179,12 @@ word.get_document_text(filename=file)""",
         'alchemy.execute_query(query="SELECT 6 * 7 AS a")',
         "1. row\na: 42\n\nResult: 1 rows",
     ),
-    Real("arxiv", ("arxiv-mcp-server", "--storage-path", "{folder}/arxiv"), code='arxiv.list_papers()["total_papers"]', value=0),
+    Real(
+        "arxiv",
+        ("arxiv-mcp-server", "--storage-path", "{folder}/arxiv"),
+        code='arxiv.list_papers()["total_papers"]',
+        value=0,
+    ),
     Real(
         "atlassian",
         ("mcp-atlassian",),
@@ -179,7 +196,11 @@ word.get_document_text(filename=file)""",
     Real("context7", ("@upstash/context7-mcp/dist/index.js",)),
     Real("github", ("@modelcontextprotocol/server-github/dist/index.js",), {"GITHUB_PERSONAL_ACCESS_TOKEN": "none"}),
     Real("notion", ("@notionhq/notion-mcp-server/bin/cli.mjs",), {"NOTION_TOKEN": "none"}),
-    Real("slack", ("@modelcontextprotocol/server-slack/dist/index.js",), {"SLACK_BOT_TOKEN": "none", "SLACK_TEAM_ID": "none"}),
+    Real(
+        "slack",
+        ("@modelcontextprotocol/server-slack/dist/index.js",),
+        {"SLACK_BOT_TOKEN": "none", "SLACK_TEAM_ID": "none"},
+    ),
 ]
 CALLED = [server for server in SERVERS if server.code]
 
@@ -192,7 +213,9 @@ def prepare(folder: Path) -> None:
     git = shutil.which("git") or absent("git", "install it")
     who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
     subprocess.run([git, "init", "--quiet", "repo"], cwd=folder, check=True)
-    subprocess.run([git, *who, "commit", "--quiet", "--allow-empty", "--message", "first"], cwd=folder / "repo", check=True)
+    subprocess.run(
+        [git, *who, "commit", "--quiet", "--allow-empty", "--message", "first"], cwd=folder / "repo", check=True
+    )
 
 
 class Web(http.server.BaseHTTPRequestHandler):

@@ -1,7 +1,8 @@
-"""oidc-provider, a certified authorization server for Node: started on loopback, with a client for each way to get a token.
+"""oidc-provider, a certified authorization server for Node: started on loopback, with a client for each way to get a
+token.
 
-What it does is in `oidc_provider.mjs`. Its own pages take any password: the subject of a token is what was typed as the login. It keeps all
-in memory: after `down` nobody is logged in, and its keys are others.
+What it does is in `oidc_provider.mjs`. Its own pages take any password: the subject of a token is what was typed as the
+login. It keeps all in memory: after `down` nobody is logged in, and its keys are others.
 """
 
 from __future__ import annotations
@@ -96,7 +97,8 @@ class OidcProvider:
         return list(self._http.get("/-/refused").json())
 
     def ask(self, endpoint: str, client: str, **data: str) -> httpx2.Response:
-        """What an endpoint (`token`, `device/auth`, `token/introspection`, `token/revocation`) answers a client, without Doorward."""
+        """What an endpoint (`token`, `device/auth`, `token/introspection`, `token/revocation`) answers a client,
+        without Doorward."""
         auth = (client, SECRET) if "client_secret" in CLIENTS[client] else None
         return self._http.post(f"/{endpoint}", data={**data, **({} if auth else {"client_id": client})}, auth=auth)
 

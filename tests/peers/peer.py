@@ -62,12 +62,20 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def running(command: Sequence[str], folder: Path, ready: Callable[[], bool], *, seconds: float = 60, **environ: str) -> Iterator[Path]:
+def running(
+    command: Sequence[str], folder: Path, ready: Callable[[], bool], *, seconds: float = 60, **environ: str
+) -> Iterator[Path]:
     """A peer, until the end of the block: its whole process group ends with it. Yields its log."""
     log = folder / f"{Path(command[0]).name}.log"
     with log.open("wb") as out:
         process = subprocess.Popen(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env={**os.environ, **environ}, start_new_session=True
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            env={**os.environ, **environ},
+            start_new_session=True,
         )
     try:
         patience = time.monotonic() + seconds
@@ -124,7 +132,11 @@ async def gateway(folder: Path, **settings: Any) -> AsyncIterator[Gateway]:
     import tomli_w
 
     limits = {"rate": 100_000, "calls": 100_000}
-    configured = {"limits": limits, "servers": {"api": {"source": "openapi", **settings}}, "state": str(folder / "state")}
+    configured = {
+        "limits": limits,
+        "servers": {"api": {"source": "openapi", **settings}},
+        "state": str(folder / "state"),
+    }
     file = folder / "doorward.toml"
     file.write_text(tomli_w.dumps(configured))
     async with Gateway.open(load(file), compile=False) as gate:

@@ -22,8 +22,8 @@ STARTED = 120.0
 """Seconds that Prism gets to read a large document."""
 
 _ANSWERED = ("Cannot find serializer", "Cannot serialise", "without saying where to go")
-"""What is wrong with an answer that Prism made up (it holds requests against the document first): media types that it cannot write,
-redirects to nowhere."""
+"""What is wrong with an answer that Prism made up (it holds requests against the document first): media types that it
+cannot write, redirects to nowhere."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,16 @@ async def mocked(name: str, folder: Path, **settings: Any) -> AsyncIterator[tupl
     mock.write_bytes(_staying(plain) if plain.suffix == ".json" else plain.read_bytes())
     command = [prism, "mock", "--multiprocess", "false", "--verboseLevel", "fatal", "--port", str(port), str(mock)]
     with running(command, folder, answers(f"http://127.0.0.1:{port}/"), seconds=STARTED):
-        async with tapped(port) as tap, gateway(folder, spec=str(plain), base_url=tap.url, timeout=20, **settings) as gate:
+        async with (
+            tapped(port) as tap,
+            gateway(folder, spec=str(plain), base_url=tap.url, timeout=20, **settings) as gate,
+        ):
             yield gate, tap
 
 
 def _staying(document: Path) -> bytes:
-    """A document that leads nowhere: examples of `Location` are places in the world, and Prism would send callbacks there."""
+    """A document that leads nowhere: examples of `Location` are places in the world, and Prism would send callbacks
+    there."""
 
     def without(node: dict[str, Any]) -> dict[str, Any]:
         if isinstance(headers := node.get("headers"), dict):
@@ -82,8 +86,8 @@ async def both(gate: Gateway, tap: Tap, function: Function) -> list[Call]:
 
 
 async def called(gate: Gateway, tap: Tap, function: Function, *, full: bool) -> Call:
-    """Call a function with generated arguments. Where a value fits several of the document's alternatives and Prism wants it to fit one
-    alone (a function knows `oneOf` as `anyOf`), the next alternative is tried."""
+    """Call a function with generated arguments. Where a value fits several of the document's alternatives and Prism
+    wants it to fit one alone (a function knows `oneOf` as `anyOf`), the next alternative is tried."""
     for choice in range(6):
         call = await _call(gate, tap, function, full=full, choice=choice)
         if "oneOf" not in call.codes:
@@ -95,8 +99,11 @@ async def _call(gate: Gateway, tap: Tap, function: Function, *, full: bool, choi
     def definition(name: str) -> Any:
         return gate.catalog.definition(function.server, name)
 
-    # In a thread: a long search for a text that has a pattern must not keep the tap from seeing that a connection was closed.
-    arguments = await anyio.to_thread.run_sync(partial(generate.arguments, function.parameters, definition, full=full, choice=choice))
+    # In a thread: a long search for a text that has a pattern must not keep the tap from seeing that a connection was
+    # closed.
+    arguments = await anyio.to_thread.run_sync(
+        partial(generate.arguments, function.parameters, definition, full=full, choice=choice)
+    )
     error = ""
     try:
         await gate.call(function.qualified, arguments)
@@ -109,8 +116,8 @@ async def _call(gate: Gateway, tap: Tap, function: Function, *, full: bool, choi
 
 
 def _violations(received: bytes) -> Iterator[dict[str, Any]]:
-    """The violations of the request in an answer: in the header `sl-violations`, where they may be cut, or where the document has no
-    answer for them, as `validation` of a problem."""
+    """The violations of the request in an answer: in the header `sl-violations`, where they may be cut, or where the
+    document has no answer for them, as `validation` of a problem."""
     head, _, body = received.decode("latin-1").partition("\r\n\r\n")
     listed = re.search(r"^sl-violations: (.*)$", head, re.MULTILINE)
     if listed is None and '"validation":[' in body:

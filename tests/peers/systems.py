@@ -1,7 +1,8 @@
-"""Real systems that an agent works with: applications with documents, started here, and MCP servers, in one configuration of Doorward.
+"""Real systems that an agent works with: applications with documents, started here, and MCP servers, in one
+configuration of Doorward.
 
-Directus is there if DOORWARD_DIRECTUS names a folder in which `npm install directus@12.4.0 sqlite3@6` was run (700 MB, with a compiler):
-`.ci/peers` does not install it.
+Directus is there if DOORWARD_DIRECTUS names a folder in which `npm install directus@12.4.0 sqlite3@6` was run (700 MB,
+with a compiler): `.ci/peers` does not install it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,14 @@ from .peer import CACHE, answers, document, free_port, program, running
 KEY = {"X-API-Key": "key of the test"}
 DIRECTUS = os.environ.get("DOORWARD_DIRECTUS", "")
 _TOKEN = "token-of-the-administrator-7f3a"
-_MCP = {"files": "filesystem", "sqlite": "sqlite", "excel": "excel", "git": "git", "word": "word", "calculator": "calculator"}
+_MCP = {
+    "files": "filesystem",
+    "sqlite": "sqlite",
+    "excel": "excel",
+    "git": "git",
+    "word": "word",
+    "calculator": "calculator",
+}
 """MCP servers by the names that they have here: one has that of a common word."""
 
 
@@ -57,9 +65,19 @@ def powerdns(folder: Path) -> Iterator[Application]:
     database.executescript(Path("/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql").read_text())
     database.close()
     app = Application(free_port())
-    options = {"launch": "gsqlite3", "gsqlite3-database": folder / "pdns.db", "socket-dir": folder, "config-dir": folder}
+    options = {
+        "launch": "gsqlite3",
+        "gsqlite3-database": folder / "pdns.db",
+        "socket-dir": folder,
+        "config-dir": folder,
+    }
     options |= {"daemon": "no", "guardian": "no", "local-address": "127.0.0.1", "local-port": free_port()}
-    options |= {"webserver": "yes", "webserver-address": "127.0.0.1", "webserver-port": app.port, "webserver-allow-from": "127.0.0.1"}
+    options |= {
+        "webserver": "yes",
+        "webserver-address": "127.0.0.1",
+        "webserver-port": app.port,
+        "webserver-allow-from": "127.0.0.1",
+    }
     options |= {"api": "yes", "api-key": KEY["X-API-Key"]}
     with running([server, *(f"--{name}={value}" for name, value in options.items())], folder, answers(app.url)):
         yield app
@@ -69,7 +87,12 @@ def powerdns(folder: Path) -> Iterator[Application]:
 def prefect(folder: Path) -> Iterator[Application]:
     """Prefect with one deployment, `nightly` of the flow `harbour`."""
     command, app = program("prefect", CACHE / "prefect/bin"), Application(free_port())
-    environ = {"HOME": str(folder), "PREFECT_HOME": str(folder), "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1"}
+    environ = {
+        "HOME": str(folder),
+        "PREFECT_HOME": str(folder),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+    }
     words = [command, "server", "start", "--host", "127.0.0.1", "--port", str(app.port), "--no-services", "--no-ui"]
     with running(words, folder, answers(f"{app.url}/api/health"), seconds=180, **environ):
         flow = app.json("/api/flows/", {"name": "harbour"})
@@ -82,27 +105,58 @@ def directus(folder: Path) -> Iterator[Application]:
     """Directus with an empty collection, `berths`: its document has functions for the collections that there are."""
     cli, app = Path(DIRECTUS) / "node_modules/directus/cli.js", Application(free_port())
     node = program("node", CACHE / "node/bin")
-    environ = {"DB_CLIENT": "sqlite3", "DB_FILENAME": str(folder / "data.db"), "SECRET": "a secret of the test", "HOST": "127.0.0.1"}
-    environ |= {"PORT": str(app.port), "PUBLIC_URL": app.url, "ADMIN_EMAIL": "ada@example.org", "ADMIN_PASSWORD": "harbour-of-ada"}
-    environ |= {"ADMIN_TOKEN": _TOKEN, "STORAGE_LOCAL_ROOT": str(folder / "uploads"), "TELEMETRY": "false", "SERVE_APP": "false"}
-    subprocess.run([node, str(cli), "bootstrap"], cwd=folder, env={**os.environ, **environ}, check=True, capture_output=True, timeout=300)
+    environ = {
+        "DB_CLIENT": "sqlite3",
+        "DB_FILENAME": str(folder / "data.db"),
+        "SECRET": "a secret of the test",
+        "HOST": "127.0.0.1",
+    }
+    environ |= {
+        "PORT": str(app.port),
+        "PUBLIC_URL": app.url,
+        "ADMIN_EMAIL": "ada@example.org",
+        "ADMIN_PASSWORD": "harbour-of-ada",
+    }
+    environ |= {
+        "ADMIN_TOKEN": _TOKEN,
+        "STORAGE_LOCAL_ROOT": str(folder / "uploads"),
+        "TELEMETRY": "false",
+        "SERVE_APP": "false",
+    }
+    subprocess.run(
+        [node, str(cli), "bootstrap"],
+        cwd=folder,
+        env={**os.environ, **environ},
+        check=True,
+        capture_output=True,
+        timeout=300,
+    )
     with running([node, str(cli), "start"], folder, answers(f"{app.url}/server/ping"), seconds=180, **environ):
         key = {"field": "id", "type": "integer", "schema": {"is_primary_key": True, "has_auto_increment": True}}
         name = {"field": "name", "type": "string", "schema": {"is_nullable": False}}
         fields = [key, name, {"field": "depth", "type": "float", "schema": {}}]
-        app.json("/collections", {"collection": "berths", "schema": {}, "fields": fields}, Authorization=f"Bearer {_TOKEN}")
+        app.json(
+            "/collections", {"collection": "berths", "schema": {}, "fields": fields}, Authorization=f"Bearer {_TOKEN}"
+        )
         _described(app, folder)
         yield app
 
 
 def _described(app: Application, folder: Path) -> None:
-    """Its document, which is that of who asks, with what it leaves out: that a file is sent as a form, and a collection has a schema."""
+    """Its document, which is that of who asks, with what it leaves out: that a file is sent as a form, and a collection
+    has a schema."""
     text = app.ask("GET", "/server/specs/oas", Authorization=f"Bearer {_TOKEN}")[1]
     paths = json.loads(text)["paths"]
-    file = {"type": "object", "properties": {"title": {"type": "string"}, "file": {"type": "string", "format": "binary"}}}
+    file = {
+        "type": "object",
+        "properties": {"title": {"type": "string"}, "file": {"type": "string", "format": "binary"}},
+    }
     paths["/files"]["post"]["requestBody"] = {"content": {"multipart/form-data": {"schema": file}}}
     collection = paths["/collections"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    collection["properties"]["schema"] = {"type": "object", "description": "The table; {} for one by the name of the collection"}
+    collection["properties"]["schema"] = {
+        "type": "object",
+        "description": "The table; {} for one by the name of the collection",
+    }
     (folder / "directus.json").write_text(json.dumps({**json.loads(text), "paths": paths}))
 
 
@@ -121,7 +175,11 @@ def systems(folder: Path) -> Iterator[Path]:
         servers["dns"]["auth"] = {"type": "api_key", "value": "${PDNS_KEY}", "name": "X-API-Key"}
         if DIRECTUS:
             content = started.enter_context(directus(folder / "directus"))
-            servers["directus"] = {"source": "openapi", "spec": str(folder / "directus/directus.json"), "base_url": content.url}
+            servers["directus"] = {
+                "source": "openapi",
+                "spec": str(folder / "directus/directus.json"),
+                "base_url": content.url,
+            }
             servers["directus"]["auth"] = {"type": "bearer", "token": "${DIRECTUS_TOKEN}"}
         real = {server.name: server for server in SERVERS}
         servers |= {name: _placed(real[of].entry(folder, ""), folder) for name, of in _MCP.items()}

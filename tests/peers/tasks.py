@@ -1,9 +1,10 @@
-"""Tasks over several real systems, each as the session of an agent that knows nothing but the tools' texts: what it searches, whose
-signatures it reads, the program that it writes first, and the one that it writes after it has read why that failed.
+"""Tasks over several real systems, each as the session of an agent that knows nothing but the tools' texts: what it
+searches, whose signatures it reads, the program that it writes first, and the one that it writes after it has read why
+that failed.
 
-First programs were written by the texts of `get_functions`, and those that failed then are kept, but for three: Directus's document
-leaves out what an upload and a new collection need (`systems.py` corrects it, as an operator would), and one was written without its
-function's text.
+First programs were written by the texts of `get_functions`, and those that failed then are kept, but for three:
+Directus's document leaves out what an upload and a new collection need (`systems.py` corrects it, as an operator
+would), and one was written without its function's text.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Task:
-    """One task. Programs call functions by their original ids, which stay the same; `{folder}` is that of the systems."""
+    """One task. Programs call functions by their original ids, which stay the same; `{folder}` is that of the
+    systems."""
 
     name: str
     questions: tuple[str, ...]
@@ -31,7 +33,10 @@ class Task:
 
 _FLOW_RUN = "prefect.create_flow_run_from_deployment_deployments__id__create_flow_run_post"
 _BY_NAME = "prefect.read_deployment_by_name_deployments_name__flow_name___deployment_name__get"
-_RUNS, _STATE = "prefect.read_flow_runs_flow_runs_filter_post", "prefect.set_flow_run_state_flow_runs__id__set_state_post"
+_RUNS, _STATE = (
+    "prefect.read_flow_runs_flow_runs_filter_post",
+    "prefect.set_flow_run_state_flow_runs__id__set_state_post",
+)
 _TONS = 'sqlite.read_query(query="SELECT berth, SUM(tons) AS tons FROM ships GROUP BY berth")'
 _HEAVIEST = 'sqlite.read_query(query="SELECT name, tons FROM ships ORDER BY tons DESC LIMIT 1")'
 _RECORD = """
@@ -42,7 +47,8 @@ def record(name, content, ttl=300):
 
 
 def versions(code: str, *ways: str) -> tuple[str, ...]:
-    """A program with one part (`…`) in several ways. What one has made is not in the way of the next: `#` is its number."""
+    """A program with one part (`…`) in several ways. What one has made is not in the way of the next: `#` is its
+    number."""
     return tuple(code.replace("…", way).replace("#", str(number)) for number, way in enumerate(ways))
 
 
@@ -296,7 +302,13 @@ result = files.read_text_file(path="{folder}/data/heaviest.csv", head=2)["conten
     Task(
         "give every deployment an address",
         ("list deployments", "create a DNS zone", "evaluate an expression"),
-        ("prefect.read_deployments_deployments_filter_post", "calculator.calculate", "dns.createZone", "dns.patchZone", "dns.listZone"),
+        (
+            "prefect.read_deployments_deployments_filter_post",
+            "calculator.calculate",
+            "dns.createZone",
+            "dns.patchZone",
+            "dns.listZone",
+        ),
         (
             _RECORD
             + """

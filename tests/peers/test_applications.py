@@ -1,5 +1,5 @@
-"""Applications that ship a document, each started here and driven by it: what is created, changed and removed through Doorward is there,
-changed and gone when the application is asked without it."""
+"""Applications that ship a document, each started here and driven by it: what is created, changed and removed through
+Doorward is there, changed and gone when the application is asked without it."""
 
 from __future__ import annotations
 
@@ -109,8 +109,23 @@ result = [api.get_redirect_to(url="/get?a=1")["args"], [line["id"] for line in a
 def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
     folder = tmp_path_factory.mktemp("etcd")
     app, peers = Application(free_port()), f"http://127.0.0.1:{free_port()}"
-    command = [program("etcd"), "--data-dir", str(folder / "data"), "--listen-client-urls", app.url, "--advertise-client-urls", app.url]
-    command += ["--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", f"default={peers}"]
+    command = [
+        program("etcd"),
+        "--data-dir",
+        str(folder / "data"),
+        "--listen-client-urls",
+        app.url,
+        "--advertise-client-urls",
+        app.url,
+    ]
+    command += [
+        "--listen-peer-urls",
+        peers,
+        "--initial-advertise-peer-urls",
+        peers,
+        "--initial-cluster",
+        f"default={peers}",
+    ]
     with running(command, folder, answers(f"{app.url}/health")):
         yield app
 
@@ -134,7 +149,10 @@ result = [[text(kv["key"]) for kv in found["kvs"]], found["count"], swapped["suc
         keys, count, swapped, users, lease = await run(gate, code)
         assert (keys, count, swapped, users) == (["a/2", "a/1"], "2", True, ["ada"])
         everything = {"key": "YQ==", "range_end": "Yg=="}
-        there = {base64.b64decode(kv["key"]): base64.b64decode(kv["value"]) for kv in etcd.json("/v3/kv/range", everything)["kvs"]}
+        there = {
+            base64.b64decode(kv["key"]): base64.b64decode(kv["value"])
+            for kv in etcd.json("/v3/kv/range", everything)["kvs"]
+        }
         assert there == {b"a/1": b"new", b"a/2": b"two"}
 
         await gate.call("api.lease_lease_revoke", {"ID": lease})
@@ -153,7 +171,11 @@ def alertmanager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Applicati
     folder = tmp_path_factory.mktemp("alertmanager")
     (folder / "config.yml").write_text("route: {receiver: nobody}\nreceivers: [{name: nobody}]\n")
     app = Application(free_port())
-    command = [program("prometheus-alertmanager", Path("/usr/bin")), f"--config.file={folder}/config.yml", f"--storage.path={folder}/data"]
+    command = [
+        program("prometheus-alertmanager", Path("/usr/bin")),
+        f"--config.file={folder}/config.yml",
+        f"--storage.path={folder}/data",
+    ]
     command += [f"--web.listen-address=127.0.0.1:{app.port}", "--cluster.listen-address="]
     with running(command, folder, answers(f"{app.url}/-/ready")):
         yield app
@@ -190,7 +212,8 @@ def pdns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
 
 
 async def test_powerdns_zones(opened: Any, pdns: Application, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A zone is made, records replaced, exported as text and removed, with the key as a credential that the program never has."""
+    """A zone is made, records replaced, exported as text and removed, with the key as a credential that the program
+    never has."""
     monkeypatch.setenv("PDNS_KEY", KEY["X-API-Key"])
     auth = {"type": "api_key", "value": "${PDNS_KEY}", "name": "X-API-Key"}
     code = """
@@ -245,8 +268,8 @@ def png(size: int) -> bytes:
 
 
 async def test_orthanc_images_and_attachments(opened: Any, orthanc: Application) -> None:
-    """A DICOM file is made, downloaded, removed and uploaded again by its handle; bytes of an attachment come back as they were sent, an
-    archive is a zip, metadata is text."""
+    """A DICOM file is made, downloaded, removed and uploaded again by its handle; bytes of an attachment come back as
+    they were sent, an archive is a zip, metadata is text."""
     image = f"data:image/png;base64,{base64.b64encode(png(64)).decode()}"
     async with opened("live-orthanc-1.10.1.json.zst", orthanc.url) as gate:
         code = """
@@ -268,7 +291,9 @@ result = [made == again, before == [made], between, found[0]["MainDicomTags"]["P
 
         sent = bytes(range(256)) * 20
         attachment = {"id": made, "name": "1024"}
-        await gate.call("api.put_instances_id_attachments_name", {**attachment, "body": {"base64": base64.b64encode(sent).decode()}})
+        await gate.call(
+            "api.put_instances_id_attachments_name", {**attachment, "body": {"base64": base64.b64encode(sent).decode()}}
+        )
         assert orthanc.ask("GET", f"/instances/{made}/attachments/1024/data")[1] == sent
         handle = await gate.call("api.get_instances_id_attachments_name_data", attachment)
         assert whole(gate, handle) == sent
@@ -282,5 +307,9 @@ result = [made == again, before == [made], between, found[0]["MainDicomTags"]["P
         assert archive["type"] == "application/zip"
         with zipfile.ZipFile(io.BytesIO(whole(gate, archive))) as files:
             assert [files.read(name)[128:132] for name in files.namelist()] == [b"DICM"]
-        await run(gate, "import api\nfor study in api.post_tools_find(Level='Study', Query={}):\n    api.delete_studies_id(id=study)")
+        await run(
+            gate,
+            "import api\nfor study in api.post_tools_find(Level='Study', Query={}):\n    "
+            "api.delete_studies_id(id=study)",
+        )
         assert orthanc.json("/instances") == []

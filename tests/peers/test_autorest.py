@@ -67,9 +67,13 @@ async def run(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) -> A
             report = server.report()
             called = {name: gate.catalog.function(*name.split(".")) for name, _ in answers}
             reads = {
-                name: f.route.split()[1] for name, f in called.items() if f and f.route.startswith("GET") and not f.parameters["properties"]
+                name: f.route.split()[1]
+                for name, f in called.items()
+                if f and f.route.startswith("GET") and not f.parameters["properties"]
             }
-            yield Run(report, answers, {name: server.plain(path) for name, path in reads.items() if name not in REFUSED})
+            yield Run(
+                report, answers, {name: server.plain(path) for name, path in reads.items() if name not in REFUSED}
+            )
 
 
 async def test_scenarios_are_met(run: Run) -> None:
@@ -80,13 +84,19 @@ async def test_scenarios_are_met(run: Run) -> None:
 
 async def test_answers_arrive_as_they_are(run: Run) -> None:
     """What a program is answered is what a plain client is."""
-    wrong = {name: (answer, run.plain[name]) for name, answer in run.answers if name in run.plain and answer != run.plain[name]}
+    wrong = {
+        name: (answer, run.plain[name])
+        for name, answer in run.answers
+        if name in run.plain and answer != run.plain[name]
+    }
     assert wrong == {}
     assert len(run.plain) >= 295  # functions that need no argument
 
 
 async def test_calls_that_are_refused(run: Run) -> None:
     """No call fails without an answer but those that are listed."""
-    refused = {name: answer["error"] for name, answer in run.answers if isinstance(answer, dict) and answer.keys() == {"error"}}
+    refused = {
+        name: answer["error"] for name, answer in run.answers if isinstance(answer, dict) and answer.keys() == {"error"}
+    }
     assert {name: why for name, why in REFUSED.items() if why in refused.get(name, "")} == REFUSED
     assert refused.keys() == REFUSED.keys(), refused

@@ -96,7 +96,11 @@ def image(name: str) -> bytes:
     manifest = [{"Config": "config.json", "RepoTags": [name], "Layers": ["layer.tar"]}]
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
-        for file, content in {"config.json": json.dumps(about), "manifest.json": json.dumps(manifest), "layer.tar": layer}.items():
+        for file, content in {
+            "config.json": json.dumps(about),
+            "manifest.json": json.dumps(manifest),
+            "layer.tar": layer,
+        }.items():
             data = content.encode() if isinstance(content, str) else content
             entry = tarfile.TarInfo(file)
             entry.size = len(data)
@@ -110,7 +114,10 @@ def encoded(content: bytes) -> dict[str, str]:
 
 async def test_what_the_engine_says_of_itself(gate: Gateway, engine: Engine) -> None:
     """`/version` and `/_ping`: JSON and text, as plain HTTP has them."""
-    assert await run(gate, "import api\nresult = [api.system_version(), api.system_ping()]") == [engine.json("/version"), "OK"]
+    assert await run(gate, "import api\nresult = [api.system_version(), api.system_ping()]") == [
+        engine.json("/version"),
+        "OK",
+    ]
 
 
 async def test_a_volume_from_creation_to_removal(gate: Gateway, engine: Engine) -> None:
@@ -139,10 +146,12 @@ except ApiError as error:
 
 
 async def test_an_image_and_a_container(gate: Gateway, engine: Engine) -> None:
-    """An image is uploaded as a tar archive, a container made of it, files put in and read back, run, its log read, and all removed:
-    bytes are the same on both sides, and the engine's state is what the calls said."""
+    """An image is uploaded as a tar archive, a container made of it, files put in and read back, run, its log read, and
+    all removed: bytes are the same on both sides, and the engine's state is what the calls said."""
     await gate.call("api.image_load", {"body": encoded(image("door/ward:1")), "quiet": True})
-    assert (await gate.call("api.image_inspect", {"name": "door/ward:1"}))["Id"] == engine.json("/images/door/ward:1/json")["Id"]
+    assert (await gate.call("api.image_inspect", {"name": "door/ward:1"}))["Id"] == engine.json(
+        "/images/door/ward:1/json"
+    )["Id"]
 
     code = """
 import api
@@ -156,7 +165,12 @@ result = made["Id"]
     assert engine.json("/containers/first/json")["Id"] == made
 
     sent = bytes(range(256)) * 300
-    assert await gate.call("api.put_container_archive", {"id": "first", "path": "/", "body": encoded(tarred(**{"in.txt": sent}))}) is None
+    assert (
+        await gate.call(
+            "api.put_container_archive", {"id": "first", "path": "/", "body": encoded(tarred(**{"in.txt": sent}))}
+        )
+        is None
+    )
     handle = await gate.call("api.container_archive", {"id": "first", "path": "/in.txt"})
     archive = whole(gate, handle)
     assert archive == engine.get("/containers/first/archive?path=/in.txt")[1]
@@ -197,7 +211,10 @@ result = file
     there = engine.get("/containers/to/archive?path=/busybox")[1]
     assert handle["bytes"] == len(there)
     assert whole(gate, handle) == there
-    await run(gate, "import api\nfor name in ('from', 'to'):\n    api.container_delete(id=name)\napi.image_delete(name='copy:1')")
+    await run(
+        gate,
+        "import api\nfor name in ('from', 'to'):\n    api.container_delete(id=name)\napi.image_delete(name='copy:1')",
+    )
     assert engine.json("/containers/json?all=1") == engine.json("/images/json") == []
 
 

@@ -1,4 +1,5 @@
-"""Doorward with Keycloak as the identity provider: the served product, an API that verifies the tokens, and a person with a browser.
+"""Doorward with Keycloak as the identity provider: the served product, an API that verifies the tokens, and a person
+with a browser.
 
 All tests of Keycloak are in this file: it is started once for it.
 """
@@ -47,8 +48,8 @@ def auth(keycloak: Keycloak, client: str, more: str) -> str:
 
 
 def entry(keycloak: Keycloak, client: str, spec: str, url: str, name: str, own: bool, **more: str) -> str:
-    """An API's entry in a configuration, with a client in the words of the type `keycloak`; with `own`, each principal has their own
-    credentials."""
+    """An API's entry in a configuration, with a client in the words of the type `keycloak`; with `own`, each principal
+    has their own credentials."""
     secret = {} if client in ("browser", "device") else {"client_secret": "${SECRET}"}
     given = {"type": "keycloak", "base_url": keycloak.url, "realm": "doorward", "client_id": client, **secret, **more}
     words = ", ".join(f'{key} = "{value}"' for key, value in given.items())
@@ -56,7 +57,9 @@ def entry(keycloak: Keycloak, client: str, spec: str, url: str, name: str, own: 
     return f"{head}auth = {{ {words} }}\nper_principal = {str(own).lower()}\n"
 
 
-def of_realm(folder: Path, keycloak: Keycloak, api: Guarded, client: str, name: str = "mine", own: bool = False, **more: str) -> str:
+def of_realm(
+    folder: Path, keycloak: Keycloak, api: Guarded, client: str, name: str = "mine", own: bool = False, **more: str
+) -> str:
     """The same of ours. Its document is a file, for which no token is needed."""
     return entry(keycloak, client, str(api.save(folder / "openapi.json")), api.url, name, own, **more)
 
@@ -74,7 +77,8 @@ async def ended() -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def brief(started_keycloak: Keycloak) -> tuple[str, float]:
-    """A token that lives for a second from the start on, and that moment: our endpoint allows clocks to differ by a minute."""
+    """A token that lives for a second from the start on, and that moment: our endpoint allows clocks to differ by a
+    minute."""
     started_keycloak.lifespan(1)
     return granted(started_keycloak, "alice")["access_token"], time.time()
 
@@ -83,9 +87,12 @@ def brief(started_keycloak: Keycloak) -> tuple[str, float]:
 
 
 async def test_client_credentials(tmp_path: Path, keycloak: Keycloak, keycloak_api: Guarded) -> None:
-    """A secret or a signature is enough. 100 calls across the end of a token make one request for another, and none of them fails.
+    """A secret or a signature is enough. 100 calls across the end of a token make one request for another, and none of
+    them fails.
     CONTRACT: AUT-05, AUT-10."""
-    auths = {name: auth(keycloak, name, f'flow = "client_credentials", scope = "read", {own}') for name, own in OWN.items()}
+    auths = {
+        name: auth(keycloak, name, f'flow = "client_credentials", scope = "read", {own}') for name, own in OWN.items()
+    }
     settings = "".join(keycloak_api.server(own, name) for name, own in auths.items())
     place = Project(tmp_path, LIMITS + settings, {"SECRET": SECRET, "KEY": KEY})
     keycloak.lifespan(BRIEF)
@@ -103,8 +110,8 @@ async def test_client_credentials(tmp_path: Path, keycloak: Keycloak, keycloak_a
 
 
 async def test_a_person_logs_in(tmp_path: Path, keycloak: Keycloak, keycloak_api: Guarded) -> None:
-    """`doorward login` with a browser at Keycloak's own page. Tokens are renewed, by one request for 100 calls, until Keycloak ends the
-    session. CONTRACT: AUT-10."""
+    """`doorward login` with a browser at Keycloak's own page. Tokens are renewed, by one request for 100 calls, until
+    Keycloak ends the session. CONTRACT: AUT-10."""
     settings = keycloak_api.server(auth(keycloak, "browser", 'scope = "openid read"'))
     place = Project(tmp_path, LIMITS + settings, browser("alice", PASSWORDS["alice"]))
     keycloak.lifespan(BRIEF)
@@ -127,8 +134,8 @@ async def test_a_person_logs_in(tmp_path: Path, keycloak: Keycloak, keycloak_api
 
 
 async def test_a_service_account_of_a_realm(tmp_path: Path, keycloak: Keycloak, keycloak_api: Guarded) -> None:
-    """Base URL and realm are enough: one token until it ends; a client whose secret is another one, and a realm that is not there, are
-    told in Keycloak's words, and asked for once. CONTRACT: AUT-06, AUT-10."""
+    """Base URL and realm are enough: one token until it ends; a client whose secret is another one, and a realm that is
+    not there, are told in Keycloak's words, and asked for once. CONTRACT: AUT-06, AUT-10."""
     servers = of_realm(tmp_path, keycloak, keycloak_api, "service", scope="read")
     servers += of_realm(tmp_path, keycloak, keycloak_api, "service", "lost", realm="nowhere")
     servers += of_realm(tmp_path, keycloak, keycloak_api, "exchange", "wrong", client_secret="${WRONG}")
@@ -153,9 +160,11 @@ async def test_a_service_account_of_a_realm(tmp_path: Path, keycloak: Keycloak, 
 
 
 async def test_the_password_grant(tmp_path: Path, keycloak: Keycloak, keycloak_api: Guarded) -> None:
-    """Where an organisation still uses it. A wrong password is tried once, however many calls there are, and locks no account, where two
-    would; a rotated one is tried at once. CONTRACT: AUT-06."""
-    server = of_realm(tmp_path, keycloak, keycloak_api, "legacy", username="alice", password="${PASSWORD}", scope="openid")
+    """Where an organisation still uses it. A wrong password is tried once, however many calls there are, and locks no
+    account, where two would; a rotated one is tried at once. CONTRACT: AUT-06."""
+    server = of_realm(
+        tmp_path, keycloak, keycloak_api, "legacy", username="alice", password="${PASSWORD}", scope="openid"
+    )
     place = Project(tmp_path, LIMITS + server, {"SECRET": SECRET})
     (tmp_path / ".env").write_text("PASSWORD=not-the-password-of-alice\n")
     async with place.stdio() as agent:
@@ -184,11 +193,17 @@ async def test_an_account_that_is_not_set_up(tmp_path: Path, keycloak: Keycloak,
     assert PASSWORDS["bob"] not in ran.stderr
 
 
-async def test_a_client_is_turned_off_and_keycloak_is_down(tmp_path: Path, keycloak: Keycloak, keycloak_api: Guarded) -> None:
-    """Both fail clearly, and within seconds; who is at our endpoint stays there; and all recovers without a restart: after 10 seconds when
-    Keycloak is back, and after 30 when it had refused a client. CONTRACT: AUT-10."""
+async def test_a_client_is_turned_off_and_keycloak_is_down(
+    tmp_path: Path, keycloak: Keycloak, keycloak_api: Guarded
+) -> None:
+    """Both fail clearly, and within seconds; who is at our endpoint stays there; and all recovers without a restart:
+    after 10 seconds when Keycloak is back, and after 30 when it had refused a client. CONTRACT: AUT-10."""
     oauth = OAUTH.format(issuer=keycloak.issuer) + f'audience = "{AUDIENCE}"\n'
-    flows = {"revoked": ("service", "client_credentials"), "fresh": ("exchange", "client_credentials"), "kept": ("legacy", "refresh_token")}
+    flows = {
+        "revoked": ("service", "client_credentials"),
+        "fresh": ("exchange", "client_credentials"),
+        "kept": ("legacy", "refresh_token"),
+    }
     servers = "".join(
         keycloak_api.server(
             auth(keycloak, client, f'flow = "{flow}", client_secret = "${{SECRET}}"')
@@ -198,7 +213,9 @@ async def test_a_client_is_turned_off_and_keycloak_is_down(tmp_path: Path, keycl
         for name, (client, flow) in flows.items()
     )
     brought = granted(keycloak, "bob")
-    place = Project(tmp_path, LIMITS + oauth + servers, {"SECRET": SECRET, "REFRESH": granted(keycloak, "alice")["refresh_token"]})
+    place = Project(
+        tmp_path, LIMITS + oauth + servers, {"SECRET": SECRET, "REFRESH": granted(keycloak, "alice")["refresh_token"]}
+    )
     keycloak.lifespan(BRIEF)
     told = {"fresh": ["exchange for service-account-exchange"], "kept": ["legacy for alice"]}
     with place.http() as (url, _):
@@ -232,7 +249,10 @@ async def test_a_client_is_turned_off_and_keycloak_is_down(tmp_path: Path, keycl
             assert "invalid_client" in str(await agent.run(many("revoked"))) or time.monotonic() > refused + 30
             await anyio.sleep(max(0.0, refused + 30.5 - time.monotonic()))
             assert await agent.value(many("revoked")) == {"revoked": ["service for service-account-service"]}
-        assert leaks({"secret": SECRET, "brought": brought["access_token"].rpartition(".")[2]}, written(place, agent)) == []
+        assert (
+            leaks({"secret": SECRET, "brought": brought["access_token"].rpartition(".")[2]}, written(place, agent))
+            == []
+        )
 
 
 # Our endpoint
@@ -240,8 +260,8 @@ async def test_a_client_is_turned_off_and_keycloak_is_down(tmp_path: Path, keycl
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 async def test_access_tokens_of_keycloak(tmp_path: Path, keycloak: Keycloak, era: str) -> None:
-    """Two users come in, each to what is theirs. Nothing else that Keycloak signs does, and no token that lacks a scope, or is for others,
-    or of another realm. CONTRACT: SEC-11, CLI-02."""
+    """Two users come in, each to what is theirs. Nothing else that Keycloak signs does, and no token that lacks a
+    scope, or is for others, or of another realm. CONTRACT: SEC-11, CLI-02."""
     place = Project(tmp_path, OAUTH.format(issuer=keycloak.issuer) + f'audience = "{AUDIENCE}"\n')
     tokens = {user: granted(keycloak, user) for user in PASSWORDS}
     with place.http() as (url, _):
@@ -262,7 +282,8 @@ async def test_access_tokens_of_keycloak(tmp_path: Path, keycloak: Keycloak, era
 
 
 async def test_a_client_finds_its_way(tmp_path: Path, keycloak: Keycloak) -> None:
-    """From the refusal of our endpoint to Keycloak's page and back, with nothing configured but the URL: another Doorward is the client.
+    """From the refusal of our endpoint to Keycloak's page and back, with nothing configured but the URL: another
+    Doorward is the client.
     CONTRACT: CLI-02."""
     served = Project(tmp_path / "served", OAUTH.format(issuer=keycloak.issuer))
     with served.http() as (url, _):
@@ -278,7 +299,8 @@ async def test_a_client_finds_its_way(tmp_path: Path, keycloak: Keycloak) -> Non
 
 
 async def test_the_sdks_client_finds_its_way(tmp_path: Path, keycloak: Keycloak) -> None:
-    """The SDK's own OAuth, with a client that is registered at Keycloak, by our metadata (RFC 9728) alone. CONTRACT: SEC-11, CLI-02."""
+    """The SDK's own OAuth, with a client that is registered at Keycloak, by our metadata (RFC 9728) alone. CONTRACT:
+    SEC-11, CLI-02."""
     place = Project(tmp_path, OAUTH.format(issuer=keycloak.issuer) + f'audience = "{AUDIENCE}"\n')
     with place.http() as (url, _), in_person("browser", "alice", PASSWORDS["alice"]) as person:
         oauth = OAuthClientProvider(url, person.metadata, person, person.visit, person.answer)
@@ -305,16 +327,21 @@ async def at_once(program: str, **agents: Agent) -> dict[str, Any]:
     return told
 
 
-async def test_the_token_of_each_becomes_one_for_the_api(tmp_path: Path, keycloak: Keycloak, keycloak_api: Guarded) -> None:
-    """Token exchange, in the words of both types, and secrets of the principals: 50 calls of each at once are never mixed. When alice's
-    session ends, hers fail, and bob's go on with one exchange for all that wait. CONTRACT: AUT-06, AUT-10, AUT-17."""
+async def test_the_token_of_each_becomes_one_for_the_api(
+    tmp_path: Path, keycloak: Keycloak, keycloak_api: Guarded
+) -> None:
+    """Token exchange, in the words of both types, and secrets of the principals: 50 calls of each at once are never
+    mixed. When alice's session ends, hers fail, and bob's go on with one exchange for all that wait. CONTRACT: AUT-06,
+    AUT-10, AUT-17."""
     brought = {user: granted(keycloak, user)["access_token"] for user in PASSWORDS}
     with guarded(keycloak.issuer, keycloak.jwks_url, "target") as api:
         exchange = {"flow": "token_exchange", "audience": "target"}
         more = 'client_secret = "${SECRET}", flow = "token_exchange", audience = "target"'
         typed = {"username": "${principal:name}", "password": "${principal:password}"}
         servers = of_realm(tmp_path, keycloak, api, "exchange", "exchanged", True, **exchange)
-        servers += api.server(auth(keycloak, "exchange", more), "also", "per_principal = true\n").replace(api.spec, "openapi.json")
+        servers += api.server(auth(keycloak, "exchange", more), "also", "per_principal = true\n").replace(
+            api.spec, "openapi.json"
+        )
         servers += of_realm(tmp_path, keycloak, keycloak_api, "legacy", "typed", **typed)
         secrets = "".join(f'[principals.{user}.secrets]\npassword = "${{{user.upper()}}}"\n' for user in PASSWORDS)
         config = LIMITS + OAUTH.format(issuer=keycloak.issuer) + f'audience = "{AUDIENCE}"\n' + secrets + servers
@@ -322,9 +349,14 @@ async def test_the_token_of_each_becomes_one_for_the_api(tmp_path: Path, keycloa
         place = Project(tmp_path, config, {"SECRET": SECRET, **passwords})
         clients = {"exchanged": "exchange", "also": "exchange", "typed": "legacy"}
         with place.http() as (url, _):
-            async with connected(url, brought["alice"], "auto") as alice, connected(url, brought["bob"], "legacy") as bob:
+            async with (
+                connected(url, brought["alice"], "auto") as alice,
+                connected(url, brought["bob"], "legacy") as bob,
+            ):
                 for user, answer in (await at_once(many(*clients, calls=50), alice=alice, bob=bob)).items():
-                    assert answer.get("value") == {name: [f"{client} for {user}"] for name, client in clients.items()}, answer
+                    assert answer.get("value") == {
+                        name: [f"{client} for {user}"] for name, client in clients.items()
+                    }, answer
                 keycloak.log_out("alice")
                 api.end()
                 before = len(keycloak.events("TOKEN_EXCHANGE"))
@@ -341,11 +373,12 @@ async def test_the_token_of_each_becomes_one_for_the_api(tmp_path: Path, keycloa
 
 
 async def test_each_principal_logs_in(tmp_path: Path, keycloak: Keycloak, keycloak_api: Guarded) -> None:
-    """`doorward login --principal`, on a page and with the code of a device: each one's calls have their own token, and who has not
-    logged in is told how. CONTRACT: AUT-06, AUT-17."""
+    """`doorward login --principal`, on a page and with the code of a device: each one's calls have their own token, and
+    who has not logged in is told how. CONTRACT: AUT-06, AUT-17."""
     flows = {"browser": "authorization_code", "device": "device_code"}
     servers = "".join(
-        of_realm(tmp_path, keycloak, keycloak_api, client, client, True, flow=flow, scope="openid read") for client, flow in flows.items()
+        of_realm(tmp_path, keycloak, keycloak_api, client, client, True, flow=flow, scope="openid read")
+        for client, flow in flows.items()
     )
     place = Project(tmp_path, LIMITS + OAUTH.format(issuer=keycloak.issuer) + f'audience = "{AUDIENCE}"\n' + servers)
     for server, user in (("browser", "alice"), ("browser", "bob"), ("device", "bob")):
@@ -356,7 +389,9 @@ async def test_each_principal_logs_in(tmp_path: Path, keycloak: Keycloak, keyclo
         brought = {user: granted(keycloak, user)["access_token"] for user in PASSWORDS}
         async with connected(url, brought["alice"], "auto") as alice, connected(url, brought["bob"], "auto") as bob:
             told = await at_once(many("browser", calls=50), alice=alice, bob=bob)
-            assert {user: answer["value"] for user, answer in told.items()} == {u: {"browser": [f"browser for {u}"]} for u in PASSWORDS}
+            assert {user: answer["value"] for user, answer in told.items()} == {
+                u: {"browser": [f"browser for {u}"]} for u in PASSWORDS
+            }
             assert await bob.value(many("device")) == {"device": ["device for bob"]}
             refused = await alice.run(many("device"))
             assert "nobody is logged in to device" in refused["error"]["message"]
@@ -369,8 +404,8 @@ async def test_each_principal_logs_in(tmp_path: Path, keycloak: Keycloak, keyclo
 
 
 async def test_no_token_comes_out(tmp_path: Path, keycloak: Keycloak) -> None:
-    """Of those of each flow, from an API that gives them back in every way: not in an answer, on the wire, standard error at level debug,
-    the audit log or the catalog; and a redirect takes them nowhere. CONTRACT: AUT-06, AUT-12."""
+    """Of those of each flow, from an API that gives them back in every way: not in an answer, on the wire, standard
+    error at level debug, the audit log or the catalog; and a redirect takes them nowhere. CONTRACT: AUT-06, AUT-12."""
     with Api() as api:
         flows: dict[str, dict[str, str]] = {
             "service": {},
@@ -379,9 +414,17 @@ async def test_no_token_comes_out(tmp_path: Path, keycloak: Keycloak) -> None:
             "browser": {"flow": "authorization_code"},
         }
         (tmp_path / "openapi.json").write_text(json.dumps(api.get("/openapi.json")))
-        servers = "".join(entry(keycloak, client, "openapi.json", api.url, client, False, **more) for client, more in flows.items())
-        known = {"SECRET": SECRET, "PASSWORD": PASSWORDS["alice"], "SUBJECT": granted(keycloak, "alice")["access_token"]}
-        place = Project(tmp_path, 'log_level = "debug"\n' + LIMITS + servers, {**known, **browser("alice", PASSWORDS["alice"])})
+        servers = "".join(
+            entry(keycloak, client, "openapi.json", api.url, client, False, **more) for client, more in flows.items()
+        )
+        known = {
+            "SECRET": SECRET,
+            "PASSWORD": PASSWORDS["alice"],
+            "SUBJECT": granted(keycloak, "alice")["access_token"],
+        }
+        place = Project(
+            tmp_path, 'log_level = "debug"\n' + LIMITS + servers, {**known, **browser("alice", PASSWORDS["alice"])}
+        )
         ran = await run_sync(place.run, "login", "browser")
         assert ran.returncode == 0, ran
         wire = ["sh", "-c", f"{shlex.join(place.command('serve'))} | tee wire"]
@@ -394,13 +437,17 @@ async def test_no_token_comes_out(tmp_path: Path, keycloak: Keycloak) -> None:
     assert {one["origin"] for one in seen} == {0}
     tokens = {told.split()[-1] for one in seen for told in one["credentials"]}
     assert len(tokens) >= len(flows), "a refusal makes one more"
-    out = {file: content for file, content in written(place, agent).items() if not file.startswith("state/credentials/")}
+    out = {
+        file: content for file, content in written(place, agent).items() if not file.startswith("state/credentials/")
+    }
     assert leaks(known | {f"token {n}": token for n, token in enumerate(tokens)}, out) == []
 
 
 async def test_a_token_that_has_ended(tmp_path: Path, keycloak: Keycloak, brief: tuple[str, float]) -> None:
     """It opens nothing, once the difference that clocks may have is over. CONTRACT: SEC-11."""
-    place = Project(tmp_path, 'log_level = "info"\n' + OAUTH.format(issuer=keycloak.issuer) + f'audience = "{AUDIENCE}"\n')
+    place = Project(
+        tmp_path, 'log_level = "info"\n' + OAUTH.format(issuer=keycloak.issuer) + f'audience = "{AUDIENCE}"\n'
+    )
     token, got = brief
     await anyio.sleep(max(0.0, got + 62 - time.time()))
     with place.http() as (url, _):

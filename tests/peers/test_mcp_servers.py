@@ -1,5 +1,5 @@
-"""Real MCP servers, all of them behind one Doorward: every tool that the SDK's own client lists is in the catalog, and a call on each
-server, from a program in the sandbox of a served Doorward, is answered rightly."""
+"""Real MCP servers, all of them behind one Doorward: every tool that the SDK's own client lists is in the catalog, and
+a call on each server, from a program in the sandbox of a served Doorward, is answered rightly."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ async def client(program: str, words: Sequence[str], env: Mapping[str, str], fol
     """The SDK's client. It can be asked for input, as Doorward can: some servers have more tools then."""
     parameters = StdioServerParameters(command=program, args=list(words), env=dict(env), cwd=folder)
     with (folder / "stderr").open("ab") as errors:
-        async with Client(stdio_client(parameters, errlog=errors), read_timeout_seconds=60, elicitation_callback=decline) as connected:
+        async with Client(
+            stdio_client(parameters, errlog=errors), read_timeout_seconds=60, elicitation_callback=decline
+        ) as connected:
             yield connected
 
 
@@ -121,12 +123,17 @@ async def answer(agent: Client, tool: str, **arguments: Any) -> Any:
 def started(harbour: Harbour) -> set[str]:
     """The servers that run: their command line is that of their entry."""
     lines = command_lines(os.getpid())
-    return {name for name, entry in harbour.servers.items() if any(" ".join(entry["command"]) in line for line in lines)}
+    return {
+        name for name, entry in harbour.servers.items() if any(" ".join(entry["command"]) in line for line in lines)
+    }
 
 
 @pytest.mark.parametrize("server", SERVERS, ids=lambda server: server.name)
-def test_every_tool_is_a_function(server: Real, harbour: Harbour, report: Mapping[str, Any], listed: Mapping[str, list[Tool]]) -> None:
-    """None is skipped, each under a name that Python takes, with its own name as id, its parameters, and its word on what it does."""
+def test_every_tool_is_a_function(
+    server: Real, harbour: Harbour, report: Mapping[str, Any], listed: Mapping[str, list[Tool]]
+) -> None:
+    """None is skipped, each under a name that Python takes, with its own name as id, its parameters, and its word on
+    what it does."""
     catalog, tools = Catalog(SqliteCatalog(harbour.folder / "all/catalog.db")), listed[server.name]
     functions = {function.id: function for function in catalog.functions(server.name)}
     catalog.close()
@@ -148,7 +155,9 @@ async def test_a_start_connects_to_nothing(harbour: Harbour, report: Mapping[str
         assert (await answer(agent, "search_functions", query="add two numbers"))["functions"]
         assert await answer(agent, "get_functions", functions=["everything.get-sum"])
         assert started(harbour) == set()
-        assert (await answer(agent, "execute_code", code="import calculator\ncalculator.calculate(expression='1 + 1')"))["value"] == "2"
+        assert (
+            await answer(agent, "execute_code", code="import calculator\ncalculator.calculate(expression='1 + 1')")
+        )["value"] == "2"
         assert started(harbour) == {"calculator"}
     assert started(harbour) == set()
 

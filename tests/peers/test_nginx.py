@@ -1,4 +1,5 @@
-"""nginx as most machines have it: it decodes a path before it chooses what answers, so an encoded slash is a slash to it."""
+"""nginx as most machines have it: it decodes a path before it chooses what answers, so an encoded slash is a slash to
+it."""
 
 from __future__ import annotations
 
@@ -63,7 +64,9 @@ async def test_nginx_answers_nothing_but_what_policy_allows(nginx: int, tmp_path
     assert asked(nginx, "/users/..%2Fadmin%2Fkeys") == "admin"  # so the attacks are some
     assert asked(nginx, "/users/7%2Fkeys") == asked(nginx, "/users/7%2F%2Fkeys") == "keys"
     (tmp_path / "api.json").write_text(json.dumps(DOCUMENT))
-    async with gateway(tmp_path, spec="api.json", base_url=f"http://127.0.0.1:{nginx}", exclude=["get_admin", "get_keys"]) as gate:
+    async with gateway(
+        tmp_path, spec="api.json", base_url=f"http://127.0.0.1:{nginx}", exclude=["get_admin", "get_keys"]
+    ) as gate:
         code = """
 import api
 def said(call):

@@ -30,20 +30,27 @@ OWN = {
 def many(*servers: str, calls: int = 100) -> str:
     """A program that calls each server so often at once; its value: by server, whom the tokens were for."""
     lines = "\n".join(
-        f"told['{name}'] = sorted({{c['sub'] for c in await asyncio.gather(*({name}.me() for n in range({calls})))}})" for name in servers
+        f"told['{name}'] = sorted({{c['sub'] for c in await asyncio.gather(*({name}.me() for n in range({calls})))}})"
+        for name in servers
     )
     return f"import asyncio\nimport {', '.join(servers)}\ntold = {{}}\n{lines}\ntold"
 
 
 def servers(api: Guarded, provider: OidcProvider, auths: dict[str, str], more: str = "") -> str:
-    return "".join(api.server(f'type = "oauth2", issuer = "{provider.issuer}", {auth}', name, more) for name, auth in auths.items())
+    return "".join(
+        api.server(f'type = "oauth2", issuer = "{provider.issuer}", {auth}', name, more) for name, auth in auths.items()
+    )
 
 
 async def test_client_credentials(tmp_path: Path, oidc_provider: OidcProvider, oidc_provider_api: Guarded) -> None:
-    """However a client says who it is: in a header, in the body, by a signature. 100 calls across the end of a token make one request for
-    another, and none of them fails. CONTRACT: AUT-05, AUT-10."""
-    auths = {name: f'flow = "client_credentials", client_id = "{name}", scope = "read", {own}' for name, own in OWN.items()}
-    place = Project(tmp_path / "project", LIMITS + servers(oidc_provider_api, oidc_provider, auths), {"SECRET": SECRET, "KEY": KEY})
+    """However a client says who it is: in a header, in the body, by a signature. 100 calls across the end of a token
+    make one request for another, and none of them fails. CONTRACT: AUT-05, AUT-10."""
+    auths = {
+        name: f'flow = "client_credentials", client_id = "{name}", scope = "read", {own}' for name, own in OWN.items()
+    }
+    place = Project(
+        tmp_path / "project", LIMITS + servers(oidc_provider_api, oidc_provider, auths), {"SECRET": SECRET, "KEY": KEY}
+    )
     oidc_provider.lifespan(BRIEF)
     async with place.stdio() as agent:
         assert await agent.value(many(*OWN, calls=1)) == {name: [name] for name in OWN}
@@ -58,8 +65,9 @@ async def test_client_credentials(tmp_path: Path, oidc_provider: OidcProvider, o
 
 
 async def test_a_person_logs_in(tmp_path: Path, oidc_provider: OidcProvider, oidc_provider_api: Guarded) -> None:
-    """`doorward login` with a browser that logs in and agrees, for a client that is known, for one that registers itself, and for a device;
-    refresh tokens are used once each; a provider that has forgotten the login wants another one. CONTRACT: AUT-10."""
+    """`doorward login` with a browser that logs in and agrees, for a client that is known, for one that registers
+    itself, and for a device; refresh tokens are used once each; a provider that has forgotten the login wants another
+    one. CONTRACT: AUT-10."""
     scope = 'scope = "openid offline_access read"'
     auths = {"known": f'client_id = "browser", {scope}', "registered": scope}
     auths["device"] = f'flow = "device_code", client_id = "device", {scope}'
@@ -69,7 +77,9 @@ async def test_a_person_logs_in(tmp_path: Path, oidc_provider: OidcProvider, oid
     for name in auths:
         ran = await anyio.to_thread.run_sync(place.run, "login", name)
         assert ran.returncode == 0, ran
-    assert [grant for grant in oidc_provider.granted() if grant != "refresh_token"] == ["authorization_code"] * 2 + [DEVICE]
+    assert [grant for grant in oidc_provider.granted() if grant != "refresh_token"] == ["authorization_code"] * 2 + [
+        DEVICE
+    ]
     async with place.stdio() as agent:
         told = {name: ["alice"] for name in auths}
         assert await agent.value(many(*auths, calls=1)) == told
@@ -88,9 +98,13 @@ async def test_a_person_logs_in(tmp_path: Path, oidc_provider: OidcProvider, oid
 
 
 async def test_a_resource(tmp_path: Path, oidc_provider: OidcProvider) -> None:
-    """Tokens are for the resource that the configuration names (RFC 8707); one that there is not is told. CONTRACT: AUT-05."""
+    """Tokens are for the resource that the configuration names (RFC 8707); one that there is not is told. CONTRACT:
+    AUT-05."""
     own = 'flow = "client_credentials", client_id = "service", client_secret = "${SECRET}"'
-    auths = {"mine": f'{own}, resource = "https://stock.example"', "lost": f'{own}, resource = "https://refused.example"'}
+    auths = {
+        "mine": f'{own}, resource = "https://stock.example"',
+        "lost": f'{own}, resource = "https://refused.example"',
+    }
     with guarded(oidc_provider.issuer, oidc_provider.jwks_url, "https://stock.example") as api:
         place = Project(tmp_path / "project", LIMITS + servers(api, oidc_provider, auths), {"SECRET": SECRET})
         async with place.stdio() as agent:
@@ -102,7 +116,8 @@ async def test_a_resource(tmp_path: Path, oidc_provider: OidcProvider) -> None:
 
 
 async def test_our_endpoint_and_what_is_behind_it(tmp_path: Path, oidc_provider: OidcProvider) -> None:
-    """Its tokens open our endpoint, to whom they are for, and become tokens for the API: one exchange for each principal.
+    """Its tokens open our endpoint, to whom they are for, and become tokens for the API: one exchange for each
+    principal.
     CONTRACT: SEC-11, AUT-17, CLI-02."""
     exchange = 'flow = "token_exchange", client_id = "exchange", client_secret = "${SECRET}", audience = "https://stock.example"'
     oauth = f'[http.oauth]\nissuer = "{oidc_provider.issuer}"\naudience = "{AUDIENCE}"\nscopes = ["read"]\n'
@@ -112,12 +127,17 @@ async def test_our_endpoint_and_what_is_behind_it(tmp_path: Path, oidc_provider:
         return str(answer.json()["access_token"])
 
     with guarded(oidc_provider.issuer, oidc_provider.jwks_url, "https://stock.example") as api:
-        behind = servers(api, oidc_provider, {"stock": exchange}, "per_principal = true\n").replace(api.spec, "openapi.json")
+        behind = servers(api, oidc_provider, {"stock": exchange}, "per_principal = true\n").replace(
+            api.spec, "openapi.json"
+        )
         place = Project(tmp_path / "project", LIMITS + oauth + behind, {"SECRET": SECRET})
         api.save(place.folder / "openapi.json")
         brought = {name: token(name) for name in ("service", "other")}
         with place.http() as (url, _):
-            async with connected(url, brought["service"], "auto") as one, connected(url, brought["other"], "legacy") as other:
+            async with (
+                connected(url, brought["service"], "auto") as one,
+                connected(url, brought["other"], "legacy") as other,
+            ):
                 for name, agent in (("service", one), ("other", other)):
                     assert await agent.value(many("stock", calls=50)) == {"stock": [name]}
             assert oidc_provider.granted().count(EXCHANGE) == 2

@@ -44,7 +44,9 @@ FORM_LISTS = "Prism keeps the last of a form's repeated names, unless `encoding`
 JSON_PARTS = "Prism reads every part of a multipart body as text, JSON too"
 BRACKETS = "Prism looks for a required `filter[x]` under its percent-encoded name, which it has decoded before"
 UNTOLD = "the document requires a property that it does not describe: a function has no argument for it"
-ONE_OF_THEM = "the body needs one of several properties, of which none is required: required arguments alone are too few"
+ONE_OF_THEM = (
+    "the body needs one of several properties, of which none is required: required arguments alone are too few"
+)
 IGNORED = "the document declares the header Content-Type as a parameter, which it says (Parameter Object) is ignored"
 
 FAULTS: dict[str, dict[str, str]] = {
@@ -53,13 +55,15 @@ FAULTS: dict[str, dict[str, str]] = {
         "POST /session": "Prism answers 101, which is what the document says: the connection is no longer HTTP",
     },
     "live-httpbin-swagger.json": {
-        "POST /redirect-to": "the document has form parameters and says nothing of `consumes`: Prism allows no media type at all",
+        "POST /redirect-to": "the document has form parameters and says nothing of `consumes`: Prism allows no media "
+        "type at all",
     },
     "box.json.zst": {
         "POST /oauth2/revoke": UNTOLD,
         "POST /files/{file_id}/content": JSON_PARTS,
         "POST /files/content": JSON_PARTS,
-        "GET /search": "a query parameter that is a list of objects, which OpenAPI leaves undefined: Prism does not read it as JSON",
+        "GET /search": "a query parameter that is a list of objects, which OpenAPI leaves undefined: Prism does not "
+        "read it as JSON",
     },
     "github.json.zst": {
         "POST /orgs/{org}/campaigns": ONE_OF_THEM,

@@ -1,5 +1,5 @@
-"""Tasks of an agent over real systems, through a served Doorward: all are done, most by the first program, and what the agent reads for
-them is small. `python -m pytest tests/peers/test_tasks.py -s` shows each."""
+"""Tasks of an agent over real systems, through a served Doorward: all are done, most by the first program, and what the
+agent reads for them is small. `python -m pytest tests/peers/test_tasks.py -s` shows each."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ class Session:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with systems(tmp_path_factory.mktemp("systems")) as folder:
-        compiled = subprocess.run([*DOORWARD, "compile"], cwd=folder, env=_environment(), capture_output=True, text=True, timeout=300)
+        compiled = subprocess.run(
+            [*DOORWARD, "compile"], cwd=folder, env=_environment(), capture_output=True, text=True, timeout=300
+        )
         assert compiled.returncode == 0, compiled.stdout + compiled.stderr
         yield folder
 
@@ -63,7 +65,8 @@ def _environment() -> dict[str, str]:
 
 
 async def test_tasks_are_done(agent: Client, folder: Path) -> None:
-    """Each by the programs that an agent wrote: the first one, or the one that it wrote when it had read why that failed."""
+    """Each by the programs that an agent wrote: the first one, or the one that it wrote when it had read why that
+    failed."""
     sessions = [await worked(agent, task, folder) for task in HERE]
     first = sum(session.done and not session.errors for session in sessions)
     tokens = sum(session.tokens for session in sessions)
@@ -78,7 +81,10 @@ async def worked(agent: Client, task: Task, folder: Path) -> Session:
     session = Session(task)
     listed: set[str] = set()
     for question in task.questions:
-        listed |= {found["function"] for found in (await asked(agent, session, "search_functions", query=question))["functions"]}
+        listed |= {
+            found["function"]
+            for found in (await asked(agent, session, "search_functions", query=question))["functions"]
+        }
     cards = (await asked(agent, session, "get_functions", functions=list(task.functions)))["functions"]
     names = {id: card["function"] for id, card in zip(task.functions, cards, strict=True)}
     session.found = len(listed.intersection(names.values()))

@@ -1,4 +1,5 @@
-"""A client of the SDK that logs in by itself: what its `OAuthClientProvider` wants of whoever uses it, with a person in a browser."""
+"""A client of the SDK that logs in by itself: what its `OAuthClientProvider` wants of whoever uses it, with a person in
+a browser."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The HTTP API of these tests, on two loopback ports (two origins): it tells what it received, in every disguise, and misbehaves.
+"""The HTTP API of these tests, on two loopback ports (two origins): it tells what it received, in every disguise, and
+misbehaves.
 
-Run as `python api.py PORT OTHER_PORT` (0: any free one); the first line on stdout is a JSON list of both base URLs. It ends when its
-standard input does, so that it never outlives whoever started it.
+Run as `python api.py PORT OTHER_PORT` (0: any free one); the first line on stdout is a JSON list of both base URLs. It
+ends when its standard input does, so that it never outlives whoever started it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ FORMS: dict[str, Callable[[str], str]] = {
     "json": lambda s: json.dumps(json.dumps({"got": s})),
     "html": html.escape,
 }
-COMPLAINT = {"exception_message": "Invalid.", "exception_detail": [{"loc": ["body", "name"], "msg": "Field\x1b[31m required"}]}
+COMPLAINT = {
+    "exception_message": "Invalid.",
+    "exception_detail": [{"loc": ["body", "name"], "msg": "Field\x1b[31m required"}],
+}
 """What the API answers to `status(code=422)`."""
 COMPLAINED = 'answered 422 Unprocessable Entity: "Invalid: body.name: Field required"'
 """What a program, or who reads its failure, is told of that."""
@@ -61,8 +65,17 @@ def document(url: str) -> dict[str, Any]:
     paths: dict[str, Any] = {}
 
     def add(method: str, path: str, operation: str, summary: str, returns: Any = None, **more: Any) -> None:
-        answer = {"description": "OK", "content": {"application/json": {"schema": returns}}} if returns else {"description": "OK"}
-        paths.setdefault(path, {})[method] = {"operationId": operation, "summary": summary, "responses": {"200": answer}, **more}
+        answer = (
+            {"description": "OK", "content": {"application/json": {"schema": returns}}}
+            if returns
+            else {"description": "OK"}
+        )
+        paths.setdefault(path, {})[method] = {
+            "operationId": operation,
+            "summary": summary,
+            "responses": {"200": answer},
+            **more,
+        }
 
     def query(*names: str, kind: str = "integer") -> list[dict[str, Any]]:
         return [{"name": name, "in": "query", "schema": {"type": kind}} for name in names]
@@ -71,10 +84,29 @@ def document(url: str) -> dict[str, Any]:
         return {"name": name, "in": "path", "required": True, "schema": {"type": kind}}
 
     item = {"$ref": "#/components/schemas/Item"}
-    listed = {"type": "object", "properties": {"items": {"type": "array", "items": item}, "nextPage": {"type": "integer"}}}
+    listed = {
+        "type": "object",
+        "properties": {"items": {"type": "array", "items": item}, "nextPage": {"type": "integer"}},
+    }
     body = {"required": True, "content": {"application/json": {"schema": item}}}
-    add("get", "/items", "listItems", "List the items of the shelf, page by page", listed, parameters=query("page"), tags=["items"])
-    add("get", "/items/{id}", "getItem", "One item of the shelf", item, parameters=[path("id", "integer")], tags=["items"])
+    add(
+        "get",
+        "/items",
+        "listItems",
+        "List the items of the shelf, page by page",
+        listed,
+        parameters=query("page"),
+        tags=["items"],
+    )
+    add(
+        "get",
+        "/items/{id}",
+        "getItem",
+        "One item of the shelf",
+        item,
+        parameters=[path("id", "integer")],
+        tags=["items"],
+    )
     add("post", "/items", "createItem", "Put an item on the shelf", item, requestBody=body, tags=["items"])
     add("delete", "/items/{id}", "deleteItem", "Throw an item away", parameters=[path("id", "integer")], tags=["items"])
     add("get", "/slow", "slow", "Answers after some milliseconds", parameters=query("ms"))
@@ -84,7 +116,13 @@ def document(url: str) -> dict[str, Any]:
     add("get", "/away", "away", "Redirects to another origin", parameters=query("code"))
     add("get", "/mark/{name}", "mark", "Remembers that somebody was here", parameters=[path("name")])
     add("get", "/headers", "headers", "The names of the headers received, and the value of X-Version")
-    add("get", "/echo/{form}/{place}", "echo", "Tells the credentials received", parameters=[path("form"), path("place"), *query("pad")])
+    add(
+        "get",
+        "/echo/{form}/{place}",
+        "echo",
+        "Tells the credentials received",
+        parameters=[path("form"), path("place"), *query("pad")],
+    )
     return {
         "openapi": "3.1.0",
         "info": {"title": "Shelf", "version": "1", "description": "Items on a shelf"},
@@ -94,7 +132,11 @@ def document(url: str) -> dict[str, Any]:
             "schemas": {
                 "Item": {
                     "type": "object",
-                    "properties": {"id": {"type": "integer"}, "itemName": {"type": "string"}, "price": {"type": "number"}},
+                    "properties": {
+                        "id": {"type": "integer"},
+                        "itemName": {"type": "string"},
+                        "price": {"type": "number"},
+                    },
                     "required": ["itemName"],
                 }
             }
@@ -118,10 +160,14 @@ def application(urls: list[str]) -> Starlette:
         if request.method == "POST":
             return JSONResponse({**await request.json(), "id": 1}, 201)
         page = int(request.query_params.get("page", 1))
-        return JSONResponse({"items": [item(10 * page + n) for n in range(10)], "nextPage": page + 1 if page < 3 else 0})
+        return JSONResponse(
+            {"items": [item(10 * page + n) for n in range(10)], "nextPage": page + 1 if page < 3 else 0}
+        )
 
     async def one(request: Request) -> Response:
-        return Response(status_code=204) if request.method == "DELETE" else JSONResponse(item(request.path_params["id"]))
+        return (
+            Response(status_code=204) if request.method == "DELETE" else JSONResponse(item(request.path_params["id"]))
+        )
 
     async def slow(request: Request) -> Response:
         await asyncio.sleep(int(request.query_params.get("ms", 100)) / 1000)
@@ -164,11 +210,17 @@ def application(urls: list[str]) -> Starlette:
             case "bytes":
                 return Response("\0".join(told).encode(), media_type="application/octet-stream")
             case "header":
-                return JSONResponse({"ok": True}, headers={f"x-told-{n}": t.replace("\n", "") for n, t in enumerate(told)})
+                return JSONResponse(
+                    {"ok": True}, headers={f"x-told-{n}": t.replace("\n", "") for n, t in enumerate(told)}
+                )
             case "header_name":
-                return JSONResponse({"ok": True}, headers={re.sub(r"[^\w!#$%&'*+.^`|~-]", "-", f"x-told-{t}"): "1" for t in told})
+                return JSONResponse(
+                    {"ok": True}, headers={re.sub(r"[^\w!#$%&'*+.^`|~-]", "-", f"x-told-{t}"): "1" for t in told}
+                )
             case "error":
-                return JSONResponse({"message": f"your credentials {told} are wrong", "errors": [{"msg": t} for t in told]}, 403)
+                return JSONResponse(
+                    {"message": f"your credentials {told} are wrong", "errors": [{"msg": t} for t in told]}, 403
+                )
             case "problem":
                 return PlainTextResponse(f"Bad credentials: {told}", 500)
             case "broken_json":

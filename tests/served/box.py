@@ -15,7 +15,9 @@ OPEN_IT = {"type": "object", "properties": {"per-page": {"type": "integer"}}, "r
 
 async def list_tools(ctx: Any, params: Any) -> t.ListToolsResult:
     open_it = t.Tool(name="open-it", description="Open the box", input_schema=OPEN_IT)
-    return t.ListToolsResult(tools=[open_it, t.Tool(name="jamNow", description="Jam the box", input_schema={"type": "object"})])
+    return t.ListToolsResult(
+        tools=[open_it, t.Tool(name="jamNow", description="Jam the box", input_schema={"type": "object"})]
+    )
 
 
 async def call_tool(ctx: Any, params: Any) -> t.CallToolResult:

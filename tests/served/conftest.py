@@ -1,4 +1,5 @@
-"""One API for the whole run, and the product served from it in every way: by both transports, in both eras of the protocol."""
+"""One API for the whole run, and the product served from it in every way: by both transports, in both eras of the
+protocol."""
 
 from __future__ import annotations
 

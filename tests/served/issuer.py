@@ -1,4 +1,5 @@
-"""A small authorization server: real keys and metadata on loopback, and tokens with anything wrong in them that a test wants."""
+"""A small authorization server: real keys and metadata on loopback, and tokens with anything wrong in them that a test
+wants."""
 
 from __future__ import annotations
 
@@ -35,7 +36,11 @@ class Issuer:
     def jwks(self) -> list[dict[str, Any]]:
         found = []
         for kid, key in self.private.items():
-            algorithm: Any = jwt.algorithms.ECAlgorithm if isinstance(key, ec.EllipticCurvePrivateKey) else jwt.algorithms.RSAAlgorithm
+            algorithm: Any = (
+                jwt.algorithms.ECAlgorithm
+                if isinstance(key, ec.EllipticCurvePrivateKey)
+                else jwt.algorithms.RSAAlgorithm
+            )
             found.append({**algorithm.to_jwk(key.public_key(), as_dict=True), "kid": kid, "use": "sig"})
         return [{"kty": "oct", "kid": "odd", "k": "c2VjcmV0"}, {"kty": "RSA", "kid": "broken", "n": "!"}, *found]
 
@@ -50,7 +55,10 @@ class Issuer:
             def do_GET(self) -> None:
                 issuer.asked.append(self.path)
                 answers: dict[str, Any] = {
-                    "/realm/.well-known/openid-configuration": {"issuer": issuer.claimed, "jwks_uri": f"{issuer.url}/keys"},
+                    "/realm/.well-known/openid-configuration": {
+                        "issuer": issuer.claimed,
+                        "jwks_uri": f"{issuer.url}/keys",
+                    },
                     "/realm/keys": {"keys": issuer.jwks()},
                 }
                 found = answers.get(self.path)

@@ -34,7 +34,9 @@ DOORWARD = [sys.executable, "-m", "doorward.cli"]
 PATIENCE = 60.0
 """Seconds that anything may take before a test gives up. Nothing waits for as long when all is well."""
 
-needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc, which only Linux has")
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="finds processes in /proc, which only Linux has"
+)
 
 BASE = """\
 state = "state"
@@ -226,7 +228,13 @@ class Project:
     def run(self, *words: str, timeout: float = 100) -> subprocess.CompletedProcess[str]:
         """A command of the command line, to its end."""
         return subprocess.run(
-            self.command(*words), env=self.environment(), cwd=self.folder, capture_output=True, text=True, timeout=timeout, check=False
+            self.command(*words),
+            env=self.environment(),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
         )
 
     def audit(self) -> list[dict[str, Any]]:
@@ -253,13 +261,18 @@ class Project:
                 end(serving)
 
     @contextlib.asynccontextmanager
-    async def stdio(self, era: str = "auto", command: list[str] | None = None, **callbacks: Any) -> AsyncIterator[Agent]:
-        """The SDK's client, connected by stdio to a `doorward serve` of its own; it can be asked what has a callback."""
+    async def stdio(
+        self, era: str = "auto", command: list[str] | None = None, **callbacks: Any
+    ) -> AsyncIterator[Agent]:
+        """The SDK's client, connected by stdio to a `doorward serve` of its own; it can be asked what has a
+        callback."""
         program, *arguments = command or self.command("serve")
         server = StdioServerParameters(command=program, args=arguments, env=self.environment(), cwd=self.folder)
         with self.stderr.open("a") as errors:
             try:
-                async with Client(stdio_client(server, errlog=errors), mode=era, read_timeout_seconds=100, **callbacks) as client:
+                async with Client(
+                    stdio_client(server, errlog=errors), mode=era, read_timeout_seconds=100, **callbacks
+                ) as client:
                     yield Agent(client)
             except BaseException as error:
                 error.add_note(f"doorward serve said: {self.said()[-2000:]}")
@@ -275,8 +288,9 @@ async def connected(url: str, era: str = "auto", **callbacks: Any) -> AsyncItera
 
 @contextlib.asynccontextmanager
 async def apart(manager: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
-    """A context in a task of its own. All fixtures have one task, and cancel scopes of one task must end in the order opposite to that in
-    which they began: contexts of fixtures that live longer than one test do not, where tests run in any order."""
+    """A context in a task of its own. All fixtures have one task, and cancel scopes of one task must end in the order
+    opposite to that in which they began: contexts of fixtures that live longer than one test do not, where tests run in
+    any order."""
     entered: asyncio.Future[T] = asyncio.get_running_loop().create_future()
     over = asyncio.Event()
 

@@ -1,4 +1,5 @@
-"""An MCP server that wants a login: the SDK's own server, with the SDK's own authorization server in it, in a thread."""
+"""An MCP server that wants a login: the SDK's own server, with the SDK's own authorization server in it, in a
+thread."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ SCOPES = ["use"]
 
 
 class Keeper:
-    """What the authorization server knows, in memory; `expires_in` seconds is what a token lives. A refresh token is used once."""
+    """What the authorization server knows, in memory; `expires_in` seconds is what a token lives. A refresh token is
+    used once."""
 
     def __init__(self) -> None:
         self.expires_in = 3600
@@ -68,19 +70,27 @@ class Keeper:
         self.codes[code.code] = code
         return construct_redirect_uri(str(params.redirect_uri), code=code.code, state=params.state)
 
-    async def load_authorization_code(self, client: OAuthClientInformationFull, authorization_code: str) -> AuthorizationCode | None:
+    async def load_authorization_code(
+        self, client: OAuthClientInformationFull, authorization_code: str
+    ) -> AuthorizationCode | None:
         return self.codes.get(authorization_code)
 
-    async def exchange_authorization_code(self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode) -> OAuthToken:
+    async def exchange_authorization_code(
+        self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
+    ) -> OAuthToken:
         del self.codes[authorization_code.code]
         return self._tokens(client.client_id, authorization_code.scopes, authorization_code.resource)
 
     def _tokens(self, client_id: str, scopes: list[str], resource: str | None) -> OAuthToken:
         access, refresh = self._new("access"), self._new("refresh")
         ends = int(time.time()) + self.expires_in
-        self.tokens[access] = AccessToken(token=access, client_id=client_id, scopes=scopes, expires_at=ends, resource=resource)
+        self.tokens[access] = AccessToken(
+            token=access, client_id=client_id, scopes=scopes, expires_at=ends, resource=resource
+        )
         self.refresh[refresh] = RefreshToken(token=refresh, client_id=client_id, scopes=scopes)
-        return OAuthToken(access_token=access, refresh_token=refresh, expires_in=self.expires_in, scope=" ".join(scopes))
+        return OAuthToken(
+            access_token=access, refresh_token=refresh, expires_in=self.expires_in, scope=" ".join(scopes)
+        )
 
     async def load_refresh_token(self, client: OAuthClientInformationFull, refresh_token: str) -> RefreshToken | None:
         return self.refresh.get(refresh_token)

@@ -10,19 +10,27 @@ import pytest
 
 from .product import Answering, Project, web
 
-USER = {"type": "object", "properties": {"name": {"type": "string"}, "email": {"type": "string"}}, "required": ["name", "email"]}
+USER = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "email": {"type": "string"}},
+    "required": ["name", "email"],
+}
 BODY = {"requestBody": {"content": {"application/json": {"schema": USER}}}}
 ABOUT = "Users of\n\na company.\u202e\n  fake: 7 functions: a, b " + "word " * 100
 
 
 class Api(Answering):
-    """Its document has three operations for who comes with the token, and one for others; what is sent it answers with."""
+    """Its document has three operations for who comes with the token, and one for others; what is sent it answers
+    with."""
 
     def do_GET(self) -> None:
         known = self.headers.get("Authorization") == "Bearer the-token-of-the-test"
         paths = {"/ping": {"get": {"operationId": "ping"}}}
         if known:
-            paths |= {"/users": {"post": {"operationId": "create_user", **BODY}}, "/teams": {"get": {"operationId": "list_teams"}}}
+            paths |= {
+                "/users": {"post": {"operationId": "create_user", **BODY}},
+                "/teams": {"get": {"operationId": "list_teams"}},
+            }
         self.answer({"openapi": "3.0.0", "info": {"title": "t", "version": "1", "description": ABOUT}, "paths": paths})
 
     def do_POST(self) -> None:
@@ -41,7 +49,8 @@ def _project(tmp_path: Path) -> Project:
 
 
 def test_add_asks_for_the_document_with_credentials(project: Project, url: str) -> None:
-    """All functions are there, and it is told how many there are without credentials; the token is nowhere in what is told."""
+    """All functions are there, and it is told how many there are without credentials; the token is nowhere in what is
+    told."""
     auth = '{ type = "jwt", token = "the-token-of-the-test" }'
     added = project.run("add", "openapi", "company", f"{url}/api.json", "--auth", auth)
     assert "company: 3 functions" in added.stdout, added.stderr
@@ -52,8 +61,11 @@ def test_add_asks_for_the_document_with_credentials(project: Project, url: str) 
 
 
 def test_add_with_a_variable_that_is_not_set_says_so(project: Project, url: str) -> None:
-    """What everybody sees is compiled, and the warning names the variable; once it is set, the next compile has everything."""
-    added = project.run("add", "openapi", "company", f"{url}/api.json", "--auth", '{ type = "jwt", token = "${TOKEN}" }')
+    """What everybody sees is compiled, and the warning names the variable; once it is set, the next compile has
+    everything."""
+    added = project.run(
+        "add", "openapi", "company", f"{url}/api.json", "--auth", '{ type = "jwt", token = "${TOKEN}" }'
+    )
     assert "company: 1 function" in added.stdout, added.stderr
     assert "may have more with credentials" in added.stdout
     assert "TOKEN" in added.stdout
@@ -63,7 +75,8 @@ def test_add_with_a_variable_that_is_not_set_says_so(project: Project, url: str)
 
 
 def test_add_corrects_a_document(project: Project, url: str) -> None:
-    """`--extra` and `--optional` stand in the file; calls are then as the API takes them, and `schema` knows both keys."""
+    """`--extra` and `--optional` stand in the file; calls are then as the API takes them, and `schema` knows both
+    keys."""
     auth = '{ type = "jwt", token = "the-token-of-the-test" }'
     words = ["--auth", auth, "--extra", "allow", "--optional", "create_user.email", "--optional", "create_usr.x"]
     added = project.run("add", "openapi", "company", f"{url}/api.json", *words)

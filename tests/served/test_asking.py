@@ -1,4 +1,5 @@
-"""What upstream MCP servers ask reaches the person before the client, and progress the client, in every pairing of eras and transports."""
+"""What upstream MCP servers ask reaches the person before the client, and progress the client, in every pairing of eras
+and transports."""
 
 from __future__ import annotations
 
@@ -88,7 +89,9 @@ async def model(context: Any, params: Any) -> t.CreateMessageResult:
 async def client(request: Any, anyio_backend: str, asked: Project, asked_url: str) -> AsyncIterator[Agent]:
     transport, era = request.param.split("-")
     callbacks = {"elicitation_callback": person, "sampling_callback": model}
-    async with apart(asked.stdio(era, **callbacks) if transport == "stdio" else connected(asked_url, era, **callbacks)) as agent:
+    async with apart(
+        asked.stdio(era, **callbacks) if transport == "stdio" else connected(asked_url, era, **callbacks)
+    ) as agent:
         yield agent
 
 
@@ -111,9 +114,7 @@ async def test_a_person_is_asked(client: Agent, upstream: str) -> None:
 
 async def test_calls_at_once_ask_at_once(client: Agent) -> None:
     """A server of the older era does not say for which call it asks; those of one run have one client."""
-    code = (
-        "import asyncio, stdio_legacy as it\nfound = await asyncio.gather(it.ask(), it.ask(), it.ask())\n[who['action'] for who in found]"
-    )
+    code = "import asyncio, stdio_legacy as it\nfound = await asyncio.gather(it.ask(), it.ask(), it.ask())\n[who['action'] for who in found]"
     assert (await client.run(code))["value"] == ["accept"] * 3
 
 

@@ -79,7 +79,8 @@ async def test_what_is_in_all_pages(agent: Agent) -> None:
 
 
 async def test_status_and_headers_of_answers(agent: Agent) -> None:
-    """In programs that are kept, for calls that are made together; each is a call of the run, and within what it may call."""
+    """In programs that are kept, for calls that are made together; each is a call of the run, and within what it may
+    call."""
     code = """\
 import asyncio
 import doorward
@@ -100,7 +101,8 @@ result = [[reply.value["id"], reply.status, reply.headers["content-type"]] for r
 
 
 async def test_a_document_does_not_lead_inside(api: Api, tmp_path: Path) -> None:
-    """A server on a private address is called where the operator says so, not where a document does. CONTRACT: SEC-05."""
+    """A server on a private address is called where the operator says so, not where a document does. CONTRACT:
+    SEC-05."""
     (tmp_path / "openapi.json").write_text(json.dumps(document(api.url)))
     table = '[servers.{name}]\nsource = "openapi"\nspec = "openapi.json"\n'
     said = f'base_url = "{api.url}"\n'
@@ -118,10 +120,11 @@ async def test_types_are_checked_of_programs_that_catch_errors(project: Project)
     """With `type_check`, what reads an error of an API passes; what is wrong beside it does not."""
     project.change(last="[executors.monty]\ntype_check = true\n")
     async with project.stdio() as agent:
-        for named, imported in [("doorward.ApiError", "import doorward"), ("ApiError", "from doorward import ApiError")]:
-            code = (
-                f"import shelf\n{imported}\ntry:\n    shelf.status(code=404)\nexcept {named} as e:\n    result = f'{{e.status}} {{e.body}}'"
-            )
+        for named, imported in [
+            ("doorward.ApiError", "import doorward"),
+            ("ApiError", "from doorward import ApiError"),
+        ]:
+            code = f"import shelf\n{imported}\ntry:\n    shelf.status(code=404)\nexcept {named} as e:\n    result = f'{{e.status}} {{e.body}}'"
             assert (await agent.run(code))["value"].startswith("404 {")
             wrong = (await agent.run(code.replace("code=404", "cod=404")))["error"]
             assert "cod" in wrong["message"]

@@ -35,20 +35,25 @@ ODD = {"cookie": "/+&=%<~'"}
 def canaries() -> dict[str, str]:
     """A canary for each server. Those of no two have anything in common."""
     return {
-        server: f"{secrets.token_urlsafe(9)}{ODD.get(server.partition('_')[0], '/+&=%<~!? :')}{secrets.token_hex(6)}" for server in SERVERS
+        server: f"{secrets.token_urlsafe(9)}{ODD.get(server.partition('_')[0], '/+&=%<~!? :')}{secrets.token_hex(6)}"
+        for server in SERVERS
     }
 
 
 def disguises(text: str) -> set[bytes]:
-    """What a canary looks like in each encoding; worked out here, not by the product's scrubber. Base64 without its edges, which
-    depend on what stands beside the canary."""
+    """What a canary looks like in each encoding; worked out here, not by the product's scrubber. Base64 without its
+    edges, which depend on what stands beside the canary."""
     raw = text.encode()
     found = {raw, raw[::-1], raw.hex().encode(), raw.hex().upper().encode()}
     for safe in ("", "/", "/+", "~!/:?&=+"):
         encoded = quote(text, safe=safe)
         found |= {encoded.encode(), encoded.lower().encode(), encoded.replace("%20", "+").encode()}
     found |= {"".join(f"%{b:02{kind}}" for b in raw).encode() for kind in "xX"}
-    found |= {json.dumps(text)[1:-1].encode(), json.dumps(json.dumps(text))[3:-3].encode(), text.replace("/", "\\/").encode()}
+    found |= {
+        json.dumps(text)[1:-1].encode(),
+        json.dumps(json.dumps(text))[3:-3].encode(),
+        text.replace("/", "\\/").encode(),
+    }
     for before in ("", "x", "xy", "user:", "1user:", "12user:"):
         whole = base64.b64encode(f"{before}{text}".encode())
         first = -(-len(before) // 3) * 4
@@ -64,7 +69,12 @@ def leaks(canaries: dict[str, str], places: dict[str, bytes]) -> list[str]:
     found = []
     for server, canary in canaries.items():
         needles = disguises(canary)
-        found += [f"{server} in {place}: {needle!r}" for place, content in places.items() for needle in needles if needle in content]
+        found += [
+            f"{server} in {place}: {needle!r}"
+            for place, content in places.items()
+            for needle in needles
+            if needle in content
+        ]
     return found
 
 
@@ -174,7 +184,9 @@ async def steal(agent: Agent, folder: Path, servers: list[str]) -> None:
     """All that an agent may try."""
     for server in servers:
         for program in (ECHO, THEFT):
-            answer = await agent.run(program.replace("SERVER", server).replace("FOLDER", str(folder)), description=f"from {server}")
+            answer = await agent.run(
+                program.replace("SERVER", server).replace("FOLDER", str(folder)), description=f"from {server}"
+            )
             assert answer["ok"], answer
     await agent.run(EDGE.replace("SERVER", servers[3]))  # what is cut must not be cut in the middle of a canary
     for form, place in [(form, "error") for form in FORMS] + [("plain", place) for place in PLACES]:
@@ -183,14 +195,18 @@ async def steal(agent: Agent, folder: Path, servers: list[str]) -> None:
             await agent.call("run_cached_code", cache_id=answer["cache_id"], params={"name": "b"})
             for artefact in answer.get("artefacts", ()):
                 agent.received.append((await agent.client.read_resource(artefact["uri"])).model_dump_json())
-    big = await agent.run(f"import {servers[1]} as s\nresult = [s.echo(form='plain', place='body') for n in range(600)]")
+    big = await agent.run(
+        f"import {servers[1]} as s\nresult = [s.echo(form='plain', place='body') for n in range(600)]"
+    )
     uri = big["truncated"]["rest"]
     while uri:  # a canary must not be cut in two by a page either
         page = (await agent.client.read_resource(uri)).contents[0]
         agent.received.append(page.model_dump_json())
         assert "secret" in page.text
         uri = (page.meta or {}).get("doorward/next", "")
-    session = (await agent.run(f"import {servers[2]} as s\nkept = s.echo(form='base64', place='body')", session_id="new"))["session_id"]
+    session = (
+        await agent.run(f"import {servers[2]} as s\nkept = s.echo(form='base64', place='body')", session_id="new")
+    )["session_id"]
     await agent.run("kept", session_id=session)
     await agent.run("raise ValueError(kept)", session_id=session)
     await agent.run("import os\nos.environ['CANARY_FIXED_ENV']")
@@ -210,7 +226,8 @@ async def steal(agent: Agent, folder: Path, servers: list[str]) -> None:
 
 
 def written(project: Project, agent: Agent) -> dict[str, bytes]:
-    """All that came out: answers, what went over the wire, standard error, and every file that was written. `.env` excepted."""
+    """All that came out: answers, what went over the wire, standard error, and every file that was written. `.env`
+    excepted."""
     places = {f"answer {n}": text.encode() for n, text in enumerate(agent.received)}
     files = [file for file in project.folder.rglob("*") if file.is_file() and file.name != ".env"]
     return places | {str(file.relative_to(project.folder)): file.read_bytes() for file in files}
@@ -218,7 +235,11 @@ def written(project: Project, agent: Agent) -> dict[str, bytes]:
 
 def received(api: Api, canary: str) -> list[int]:
     """At which origins the API got the canary, in whatever form."""
-    return [one["origin"] for one in api.seen() if any(canary in told or quote(canary, safe="") in told for told in one["credentials"])]
+    return [
+        one["origin"]
+        for one in api.seen()
+        if any(canary in told or quote(canary, safe="") in told for told in one["credentials"])
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -235,19 +256,32 @@ def check(api: Api, known: dict[str, str], places: dict[str, bytes]) -> None:
 
 
 async def test_no_credential_comes_out_over_stdio(own_api: Api, tmp_path: Path) -> None:
-    """Not in an answer, on the wire, standard error at level debug, the audit log, catalog.db or programs.db, in any encoding; and a
-    redirect takes it nowhere. CONTRACT: AUT-02, AUT-03, AUT-04, AUT-09, AUT-12, AUT-13, AUT-15, AUT-17, SRC-08, OBS-01."""
+    """Not in an answer, on the wire, standard error at level debug, the audit log, catalog.db or programs.db, in any
+    encoding; and a redirect takes it nowhere. CONTRACT: AUT-02, AUT-03, AUT-04, AUT-09, AUT-12, AUT-13, AUT-15, AUT-17,
+    SRC-08, OBS-01."""
     known = canaries()
     place = project(tmp_path, own_api, known)
     wire = ["sh", "-c", f"{shlex.join(place.command('serve'))} | tee wire"]
     async with place.stdio(command=wire) as agent:
         await steal(agent, tmp_path, SERVERS)
-        for server, form in (("fixed_env", "plain"), ("query_env", "plain"), ("cookie_file", "plain"), ("bearer_file", "base64")):
+        for server, form in (
+            ("fixed_env", "plain"),
+            ("query_env", "plain"),
+            ("cookie_file", "plain"),
+            ("bearer_file", "base64"),
+        ):
             answer = await agent.value(HUGE.replace("SERVER", server).replace("plain", form))
             assert answer[0] > 2_500_000
             assert "[secret]" in answer[-1]
     places = written(place, agent)
-    assert {"wire", "stderr", "state/catalog.db", "state/programs.db", "state/doorward.audit.jsonl", "doorward.toml"} <= set(places)
+    assert {
+        "wire",
+        "stderr",
+        "state/catalog.db",
+        "state/programs.db",
+        "state/doorward.audit.jsonl",
+        "doorward.toml",
+    } <= set(places)
     assert b"[secret]" in places["wire"]
     assert b"debug" in places["stderr"]
     check(own_api, known, places)
@@ -266,7 +300,8 @@ async def test_no_credential_comes_out_over_http(own_api: Api, tmp_path: Path) -
 
 
 def test_compile_needs_no_secret(own_api: Api, tmp_path: Path) -> None:
-    """Compiling works without any of the variables, which are needed when a call is made; then the message names the variable.
+    """Compiling works without any of the variables, which are needed when a call is made; then the message names the
+    variable.
     CONTRACT: AUT-18, AUT-09."""
     place = Project(tmp_path, configuration(own_api))
     compiled = place.run("compile", "--json")
@@ -283,9 +318,16 @@ def test_no_credential_comes_out_of_the_command_line(own_api: Api, tmp_path: Pat
     known = canaries()
     place = project(tmp_path, own_api, known)
     (tmp_path / "echo.py").write_text(ECHO.replace("SERVER", SERVERS[0]))
-    commands = [["compile", "--force"], ["list", "basic_env"], ["show", "basic_env.echo"], ["doctor"], ["run", str(tmp_path / "echo.py")]]
+    commands = [
+        ["compile", "--force"],
+        ["list", "basic_env"],
+        ["show", "basic_env.echo"],
+        ["doctor"],
+        ["run", str(tmp_path / "echo.py")],
+    ]
     commands += [
-        ["call", f"{server}.echo", "form=plain", f"place={at}"] for server, at in zip(SERVERS, ("body", "error") * 7, strict=True)
+        ["call", f"{server}.echo", "form=plain", f"place={at}"]
+        for server, at in zip(SERVERS, ("body", "error") * 7, strict=True)
     ][:4]
     commands += [["call", "basic_file.echo", "form=base64", "place=problem", "--json"], ["call", "query_file.away"]]
     for words in commands:
@@ -295,8 +337,8 @@ def test_no_credential_comes_out_of_the_command_line(own_api: Api, tmp_path: Pat
 
 
 async def test_the_environment_wins_and_rotation_is_seen(own_api: Api, tmp_path: Path) -> None:
-    """A variable of the real environment wins over `.env`, `--env-file` names another file, a changed file is read again, and what was
-    rotated away stays hidden. CONTRACT: AUT-09, AUT-13, CLI-03."""
+    """A variable of the real environment wins over `.env`, `--env-file` names another file, a changed file is read
+    again, and what was rotated away stays hidden. CONTRACT: AUT-09, AUT-13, CLI-03."""
     old, new, real = (f"{name}-{secrets.token_hex(12)}" for name in ("old", "new", "real"))
     config = "[limits]\nrate = 1000\n"
     for name in ("one", "two"):
@@ -322,5 +364,7 @@ def test_the_search_would_find_a_canary(form: str) -> None:
     """What the tests above rely on: each disguise is recognised, and nothing else."""
     known: dict[str, Any] = canaries()
     for server, canary in known.items():
-        assert leaks({server: canary}, {"it": FORMS[form](canary).encode()} if form != "html" else {"it": canary[:20].encode()})
+        assert leaks(
+            {server: canary}, {"it": FORMS[form](canary).encode()} if form != "html" else {"it": canary[:20].encode()}
+        )
         assert not leaks({server: canary}, {"it": FORMS[form](canaries()[server]).encode()})

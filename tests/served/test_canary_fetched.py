@@ -1,4 +1,5 @@
-"""Credentials that are got at run time, by each flow of OAuth and by a session: they reach the API, and come out nowhere."""
+"""Credentials that are got at run time, by each flow of OAuth and by a session: they reach the API, and come out
+nowhere."""
 
 from __future__ import annotations
 
@@ -33,7 +34,10 @@ def flows(provider: Any, known: dict[str, str]) -> dict[str, str]:
     """An `auth` for each way to get a credential; `known` gets what the variables in them are to hold."""
     client, signer = provider.client(), provider.client("none")
     key = ec.generate_private_key(ec.SECP256R1())
-    signer.client_secret, signer.key = "", key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+    signer.client_secret, signer.key = (
+        "",
+        key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode(),
+    )
     provider.users["alice"] = f"{secrets.token_urlsafe(9)}/+&=%<~!? :{secrets.token_hex(6)}"
     brought = provider.issue("alice")
     known["CLIENT_SECRET"], known["USER_PASSWORD"] = client.client_secret, provider.users["alice"]
@@ -59,12 +63,14 @@ def flows(provider: Any, known: dict[str, str]) -> dict[str, str]:
 
 
 async def test_no_fetched_credential_comes_out(own_api: Api, provider: Any, tmp_path: Path) -> None:
-    """Nor what they were got with: not in an answer, on the wire, standard error at level debug, the audit log or the catalog, in any
-    encoding, nor out of 10 MB; and a redirect takes them nowhere. CONTRACT: AUT-05, AUT-07, AUT-12, AUT-17."""
+    """Nor what they were got with: not in an answer, on the wire, standard error at level debug, the audit log or the
+    catalog, in any encoding, nor out of 10 MB; and a redirect takes them nowhere. CONTRACT: AUT-05, AUT-07, AUT-12,
+    AUT-17."""
     known: dict[str, str] = {}
     auths = flows(provider, known)
     servers = "".join(
-        f'[servers.{name}]\nsource = "openapi"\nspec = "openapi.json"\nbase_url = "{own_api.url}"\nauth = {{ {auth} }}\n'
+        f'[servers.{name}]\nsource = "openapi"\nspec = "openapi.json"\nbase_url = "{own_api.url}"\nauth = {{ {auth} '
+        f"}}\n"
         for name, auth in auths.items()
     )
     place = project(tmp_path, servers, 'log_level = "debug"\n', DOORWARD_DEBUG="1", **known)
@@ -78,12 +84,18 @@ async def test_no_fetched_credential_comes_out(own_api: Api, provider: Any, tmp_
             answer = await agent.value(HUGE.replace("SERVER", name))
             assert answer[0] > 2_500_000
             assert "[secret]" in answer[-1]
-    out = {f"printed {n}": f"{ran.stdout}{ran.stderr}".encode() for n, ran in enumerate(printed)} | written(place, agent)
-    kept = {place for place in out if place.startswith("state/credentials/")}  # they are for logins: nobody else reads them
+    out = {f"printed {n}": f"{ran.stdout}{ran.stderr}".encode() for n, ran in enumerate(printed)} | written(
+        place, agent
+    )
+    kept = {
+        place for place in out if place.startswith("state/credentials/")
+    }  # they are for logins: nobody else reads them
     assert kept
     assert {"wire", "stderr", "state/catalog.db", "state/programs.db", "state/doorward.audit.jsonl"} <= set(out)
     sent = {told.split()[-1] for one in own_api.seen() for told in one["credentials"]}
     assert {one["origin"] for one in own_api.seen() if one["credentials"]} == {0}
     assert len(sent) >= len(auths)
-    hidden = provider.secrets() | known | {f"sent {n}": told.removeprefix("sid=") for n, told in enumerate(sorted(sent))}
+    hidden = (
+        provider.secrets() | known | {f"sent {n}": told.removeprefix("sid=") for n, told in enumerate(sorted(sent))}
+    )
     assert leaks(hidden, {place: content for place, content in out.items() if place not in kept}) == []

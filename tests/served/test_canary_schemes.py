@@ -44,12 +44,17 @@ def project(folder: Path, vault: Path, api: Api, canaries: dict[str, str], ttl: 
         "keyring": '[{ type = "api_key", name = "X-Api-Key", value = "${keyring:api/keyring}" }]',
         "principal": '{ type = "bearer", token = "${principal:token}" }',
     }
-    servers = "".join(f'[servers.{s}]\nsource = "openapi"\nspec = "{api.url}/openapi.json"\nauth = {auths[s]}\n' for s in canaries)
+    servers = "".join(
+        f'[servers.{s}]\nsource = "openapi"\nspec = "{api.url}/openapi.json"\nauth = {auths[s]}\n' for s in canaries
+    )
     mine = f'[principals.local.secrets]\ntoken = "${{file:{vault}/api-principal}}"\n' if "principal" in canaries else ""
-    made = Project(folder, "", {"PYTHON_KEYRING_BACKEND": "backend.Folder", "PYTHONPATH": str(vault), "DOORWARD_DEBUG": "1"})
+    made = Project(
+        folder, "", {"PYTHON_KEYRING_BACKEND": "backend.Folder", "PYTHONPATH": str(vault), "DOORWARD_DEBUG": "1"}
+    )
     head = BASE.replace('"audit_jsonl"', '"audit_jsonl", "keyring", "cmd"')
     made.file.write_text(
-        f'{head}log_level = "debug"\n[hooks.cmd]\nttl = {ttl}\n[hooks.keyring]\nttl = {ttl}\n[limits]\nrate = 100000\n{mine}{servers}'
+        f'{head}log_level = "debug"\n[hooks.cmd]\nttl = {ttl}\n[hooks.keyring]\nttl = {ttl}\n[limits]\nrate = '
+        f"100000\n{mine}{servers}"
     )
     return made
 
@@ -58,9 +63,11 @@ def drawn(*schemes: str) -> dict[str, str]:
     return {scheme: f"{secrets.token_urlsafe(9)}/+&=%<~!{secrets.token_hex(6)}" for scheme in schemes}
 
 
-async def test_no_fetched_value_comes_out(own_api: Api, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Not in an answer, on the wire, standard error at level debug, the audit log or the catalog, in any encoding, nor out of 10 MB; and a
-    redirect takes it nowhere. CONTRACT: AUT-09, AUT-12, AUT-15."""
+async def test_no_fetched_value_comes_out(
+    own_api: Api, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Not in an answer, on the wire, standard error at level debug, the audit log or the catalog, in any encoding, nor
+    out of 10 MB; and a redirect takes it nowhere. CONTRACT: AUT-09, AUT-12, AUT-15."""
     known = drawn(*SCHEMES)
     place = project(tmp_path, tmp_path_factory.mktemp("vault"), own_api, known)
     wire = ["sh", "-c", f"{shlex.join(place.command('serve'))} | tee wire"]
@@ -71,14 +78,17 @@ async def test_no_fetched_value_comes_out(own_api: Api, tmp_path: Path, tmp_path
         assert "[secret]" in answer[-1]
     places = written(place, agent)
     assert {"wire", "stderr", "state/catalog.db", "state/programs.db", "state/doorward.audit.jsonl"} <= set(places)
-    assert {scheme: set(received(own_api, canary)) for scheme, canary in known.items()} == {scheme: {0} for scheme in known}
+    assert {scheme: set(received(own_api, canary)) for scheme, canary in known.items()} == {
+        scheme: {0} for scheme in known
+    }
     assert leaks(known, places) == []
 
 
 async def test_a_rotated_value_is_used_and_the_old_one_stays_hidden(
     own_api: Api, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Whatever the scheme, without a restart. What cannot be fetched is an error without a value. CONTRACT: AUT-09, AUT-12."""
+    """Whatever the scheme, without a restart. What cannot be fetched is an error without a value. CONTRACT: AUT-09,
+    AUT-12."""
     vault = tmp_path_factory.mktemp("vault")
     first, second = drawn(*SCHEMES), drawn(*SCHEMES)
     place = project(tmp_path, vault, own_api, first, ttl=0)
@@ -99,8 +109,8 @@ async def test_a_rotated_value_is_used_and_the_old_one_stays_hidden(
 
 
 def test_compile_and_doctor(own_api: Api, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Compiling works where nothing is there, though it asks for the document with credentials. `doctor` says what is missing; what it
-    finds, it does not print. CONTRACT: AUT-18, AUT-12."""
+    """Compiling works where nothing is there, though it asks for the document with credentials. `doctor` says what is
+    missing; what it finds, it does not print. CONTRACT: AUT-18, AUT-12."""
     vault = tmp_path_factory.mktemp("vault")
     known = drawn("file", "cmd", "keyring")
     place = project(tmp_path, vault, own_api, known)

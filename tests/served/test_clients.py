@@ -1,4 +1,5 @@
-"""From a client that has a server to a client that has Doorward, which has the server: by the command line, and then over MCP."""
+"""From a client that has a server to a client that has Doorward, which has the server: by the command line, and then
+over MCP."""
 
 from __future__ import annotations
 
@@ -49,12 +50,17 @@ def project(tmp_path: Path) -> Project:
 
 
 async def test_a_clients_server_is_moved_behind_doorward(project: Project) -> None:
-    """Cursor's server is taken over with its token in `.env`, compiled, taken out of Cursor's configuration, and answers through the entry
-    that stands there instead. CONTRACT: MCP-07, MCP-08, MCP-09, MCP-15, MCP-17, CLI-07, SRC-19."""
+    """Cursor's server is taken over with its token in `.env`, compiled, taken out of Cursor's configuration, and
+    answers through the entry that stands there instead. CONTRACT: MCP-07, MCP-08, MCP-09, MCP-15, MCP-17, CLI-07,
+    SRC-19."""
     shown = json.loads(project.run("import", "--dry-run", "--json").stdout)
-    assert [(each["server"], each["action"], each["name"]) for each in shown["found"]] == [("Greeter 1", "add", "Greeter-1")]
+    assert [(each["server"], each["action"], each["name"]) for each in shown["found"]] == [
+        ("Greeter 1", "add", "Greeter-1")
+    ]
     assert project.run("connect", "cursor", "--move").returncode == 0
-    assert tomllib.loads(project.file.read_text())["servers"]["Greeter-1"]["env"] == {"GREETER_TOKEN": "${GREETER_TOKEN}"}
+    assert tomllib.loads(project.file.read_text())["servers"]["Greeter-1"]["env"] == {
+        "GREETER_TOKEN": "${GREETER_TOKEN}"
+    }
     assert project.run("compile").returncode == 0
     servers = json.loads((project.folder / ".cursor/mcp.json").read_text())["mcpServers"]
     assert list(servers) == ["doorward"]
@@ -76,7 +82,11 @@ def test_setup_is_one_command(project: Project) -> None:
     assert "Greeter-1: 1 function" in ran.stdout
     assert "Cursor is connected" in ran.stdout
     again = project.run("setup", "--yes")
-    assert (again.returncode, "unchanged" in again.stdout, "Cursor is connected already" in again.stdout) == (0, True, True)
+    assert (again.returncode, "unchanged" in again.stdout, "Cursor is connected already" in again.stdout) == (
+        0,
+        True,
+        True,
+    )
     assert json.loads(project.run("call", "Greeter_1.greet", "name=Bo").stdout) == "hello Bo, tok 16"
 
 

@@ -17,13 +17,31 @@ WRONG = {
         'source = "openapi"\nspec = "{url}/openapi.json"\nbase_ulr = "x"',
         ["unknown key 'base_ulr'", "did you mean 'base_url'"],
     ),
-    "unknown_core_key": ('source = "openapi"\nspec = "{url}/openapi.json"\nread_olny = true', ["read_olny", "read_only"]),
-    "missing_variable": ('source = "openapi"\nspec = "${{NO_SUCH_VARIABLE}}/x.json"', ["spec", "${NO_SUCH_VARIABLE} has no value"]),
+    "unknown_core_key": (
+        'source = "openapi"\nspec = "{url}/openapi.json"\nread_olny = true',
+        ["read_olny", "read_only"],
+    ),
+    "missing_variable": (
+        'source = "openapi"\nspec = "${{NO_SUCH_VARIABLE}}/x.json"',
+        ["spec", "${NO_SUCH_VARIABLE} has no value"],
+    ),
     "missing_plugin": ('source = "soap"\nspec = "x"', ["soap", "pip install"]),
-    "missing_auth": ('source = "openapi"\nspec = "{url}/openapi.json"\nauth = {{ type = "magic" }}', ["magic", "pip install"]),
-    "wrong_auth": ('source = "openapi"\nspec = "{url}/openapi.json"\nauth = {{ type = "jwt", tokn = "x" }}', ["tokn", "token"]),
-    "no_auth_type": ('source = "openapi"\nspec = "{url}/openapi.json"\nauth = {{ token = "x" }}', ["auth: has no type"]),
-    "unreachable": ('source = "openapi"\nspec = "http://127.0.0.1:9/openapi.json"', ["http://127.0.0.1:9", "cannot be reached"]),
+    "missing_auth": (
+        'source = "openapi"\nspec = "{url}/openapi.json"\nauth = {{ type = "magic" }}',
+        ["magic", "pip install"],
+    ),
+    "wrong_auth": (
+        'source = "openapi"\nspec = "{url}/openapi.json"\nauth = {{ type = "jwt", tokn = "x" }}',
+        ["tokn", "token"],
+    ),
+    "no_auth_type": (
+        'source = "openapi"\nspec = "{url}/openapi.json"\nauth = {{ token = "x" }}',
+        ["auth: has no type"],
+    ),
+    "unreachable": (
+        'source = "openapi"\nspec = "http://127.0.0.1:9/openapi.json"',
+        ["http://127.0.0.1:9", "cannot be reached"],
+    ),
     "not_found": ('source = "openapi"\nspec = "{url}/nope.json"', ["{url}/nope.json", "404"]),
     "no_file": ('source = "openapi"\nspec = "nope.yaml"', ["nope.yaml"]),
     "broken_spec": ('source = "openapi"\nspec = "broken.json"', ["broken.json"]),
@@ -46,9 +64,12 @@ def wrong(api: Api, tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 async def test_what_is_broken_is_listed_and_the_rest_serves(api: Api, wrong: Project) -> None:
-    """Each broken server is listed with one message that names the place; the good one works. CONTRACT: OBS-03, DIS-01, OUT-05."""
+    """Each broken server is listed with one message that names the place; the good one works. CONTRACT: OBS-03, DIS-01,
+    OUT-05."""
     async with wrong.stdio() as agent:
-        listed = {server["name"]: server for server in (await agent.call("list_servers"))["servers"] if "broken" in server}
+        listed = {
+            server["name"]: server for server in (await agent.call("list_servers"))["servers"] if "broken" in server
+        }
         assert await agent.value("import shelf\nresult = shelf.get_item(id=3)['id']") == 3
         assert await agent.value("import my_api\nresult = my_api.get_item(id=3)['id']") == 3
         used = (await agent.run("import broken_spec"))["error"]
@@ -64,7 +85,8 @@ async def test_what_is_broken_is_listed_and_the_rest_serves(api: Api, wrong: Pro
 
 
 def test_compile_tells_the_same(api: Api, wrong: Project) -> None:
-    """`doorward compile --json` has an error for each broken server and the functions of the others; exit code 1. CONTRACT: OBS-03."""
+    """`doorward compile --json` has an error for each broken server and the functions of the others; exit code 1.
+    CONTRACT: OBS-03."""
     ran = wrong.run("compile", "--json")
     assert (ran.returncode, ran.stderr.count("Traceback")) == (1, 0)
     servers = json.loads(ran.stdout)["servers"]
@@ -78,7 +100,8 @@ def test_compile_tells_the_same(api: Api, wrong: Project) -> None:
 
 
 async def test_credentials_that_cannot_be_used_stop_the_server(api: Api, wrong: Project) -> None:
-    """An auth that is not installed or wrongly configured makes no call without credentials: it fails closed, with the place.
+    """An auth that is not installed or wrongly configured makes no call without credentials: it fails closed, with the
+    place.
     CONTRACT: AUT-01."""
     before = len(api.seen())
     async with wrong.stdio() as agent:
@@ -103,7 +126,8 @@ async def test_credentials_that_cannot_be_used_stop_the_server(api: Api, wrong: 
     ],
 )
 def test_what_is_wrong_outside_the_servers_stops_the_start(tmp_path: Path, config: str, said: list[str]) -> None:
-    """One message with the place and what to do, exit code 2, no traceback; a guard that cannot be had stops the start."""
+    """One message with the place and what to do, exit code 2, no traceback; a guard that cannot be had stops the
+    start."""
     project = Project(tmp_path, "")
     text = project.file.read_text()
     project.file.write_text(config + (text.replace("plugins", "#") if config.startswith("plugins") else text))
@@ -137,7 +161,8 @@ async def test_an_executor_that_is_missing_is_said(project: Project) -> None:
 
 
 async def test_a_document_that_is_gone_goes_on_with_the_last_compile(tmp_path: Path) -> None:
-    """If the API is down at the next start, its functions are still there, and serve says so in its log. CONTRACT: SRC-12, SRC-13."""
+    """If the API is down at the next start, its functions are still there, and serve says so in its log. CONTRACT:
+    SRC-12, SRC-13."""
     with Api() as api:
         project = Project(tmp_path, GOOD.format(url=api.url))
         assert project.run("compile").returncode == 0
@@ -145,6 +170,8 @@ async def test_a_document_that_is_gone_goes_on_with_the_last_compile(tmp_path: P
         async with project.stdio() as agent:
             assert (await agent.call("list_servers"))["servers"][0]["functions"] == 12
             assert "cannot be reached" in (await agent.run("import shelf\nshelf.get_item(id=1)"))["error"]["message"]
-            assert until(lambda: "compile_failed" in project.said()), "the download is tried a few times before it has failed"
+            assert until(lambda: "compile_failed" in project.said()), (
+                "the download is tried a few times before it has failed"
+            )
             api.start()
             assert (await agent.value("import shelf\nresult = shelf.get_item(id=1)"))["id"] == 1

@@ -109,7 +109,9 @@ async def test_a_guide_that_is_not_there_is_a_warning_and_the_server_serves(proj
         assert await agent.value("import shelf\nresult = shelf.get_item(id=1)['price']") == 1.5
 
 
-async def test_a_guide_by_http_is_fetched_by_each_compile_and_read_without_network(project: Project, tmp_path: Path) -> None:
+async def test_a_guide_by_http_is_fetched_by_each_compile_and_read_without_network(
+    project: Project, tmp_path: Path
+) -> None:
     """CONTRACT: SKL-01, SKL-05."""
     (tmp_path / "served").mkdir()
     with web_of(tmp_path / "served") as url:
@@ -178,12 +180,16 @@ async def _client(project: Project, transport: str, era: str, hear: Any) -> Asyn
 
 
 async def test_a_catalog_that_is_made_anew_is_served(project: Project) -> None:
-    """`doorward clean` takes the file away from under a server: it serves what was there until it has made a new one, and then that."""
+    """`doorward clean` takes the file away from under a server: it serves what was there until it has made a new one,
+    and then that."""
     call = "import shelf\nresult = shelf.get_item(id=1)['id']"
     file = project.state / "catalog.db"
 
     def compiled() -> list[tuple[str]]:
-        with contextlib.suppress(sqlite3.OperationalError), contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as db:
+        with (
+            contextlib.suppress(sqlite3.OperationalError),
+            contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as db,
+        ):
             return db.execute("SELECT name FROM functions WHERE name = 'get_item'").fetchall()
         return []
 
@@ -206,7 +212,9 @@ async def test_a_document_that_changes_while_it_is_served_is_compiled_again(proj
     document = api.get("/openapi.json")
     spec = project.folder / "shelf.json"
     spec.write_text(json.dumps(document))
-    project.change(f'spec = "{api.url}/openapi.json"', f'spec = "shelf.json"\nbase_url = "{api.url}"', first="refresh = 0.2\n")
+    project.change(
+        f'spec = "{api.url}/openapi.json"', f'spec = "shelf.json"\nbase_url = "{api.url}"', first="refresh = 0.2\n"
+    )
     async with project.stdio() as agent:
         assert (await agent.call("list_servers"))["servers"][0]["functions"] == 12
         del document["paths"]["/slow"]
@@ -234,23 +242,36 @@ def _hostile() -> dict[str, Any]:
     def operation(name: str, answer: Any = None, **query: Any) -> dict[str, Any]:
         content = {"application/json": {"schema": answer or {"type": "object"}}}
         parameters = [{"name": n, "in": "query", "required": n[0] == "x", "schema": s} for n, s in query.items()]
-        return {"get": {"operationId": name, "parameters": parameters, "responses": {"200": {"description": "", "content": content}}}}
+        return {
+            "get": {
+                "operationId": name,
+                "parameters": parameters,
+                "responses": {"200": {"description": "", "content": content}},
+            }
+        }
 
     paths = {
         "/circle": operation("circle", {"$ref": "#/components/schemas/B"}),
         "/slow": operation("slow", slow),
         "/huge": operation(
-            "huge", {"type": "object", "properties": {f"p{i}": huge for i in range(9)}}, **{f"a{i}": huge for i in range(9)}
+            "huge",
+            {"type": "object", "properties": {f"p{i}": huge for i in range(9)}},
+            **{f"a{i}": huge for i in range(9)},
         ),
         "/long": operation("long", None, **{"x" * 90: {"type": "string"}}),
         "/functions": operation("functions"),
     }
-    return {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": paths, "components": {"schemas": parts}}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "t", "version": "1"},
+        "paths": paths,
+        "components": {"schemas": parts},
+    }
 
 
 async def test_no_exposed_function_breaks_the_tools_of_a_client(tmp_path: Path) -> None:
-    """Schemas that are huge, circular or take for ever, names that makers of models refuse or that are ours: all tools can be listed
-    and called."""
+    """Schemas that are huge, circular or take for ever, names that makers of models refuse or that are ours: all tools
+    can be listed and called."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Answers) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         settings = f'source = "openapi"\nspec = "evil.json"\nbase_url = "http://127.0.0.1:{server.server_port}"\nexpose = ["*"]\n'
@@ -260,7 +281,11 @@ async def test_no_exposed_function_breaks_the_tools_of_a_client(tmp_path: Path) 
             tools = (await agent.client.list_tools()).tools
             names = [tool.name for tool in tools]
             assert len(names) == len(set(names)) == 10
-            assert all(re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", key) for tool in tools for key in tool.input_schema.get("properties", {}))
+            assert all(
+                re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", key)
+                for tool in tools
+                for key in tool.input_schema.get("properties", {})
+            )
             assert all(len(tool.model_dump_json()) < 100_000 for tool in tools)
             assert "functions" in await agent.call("search_functions", query="long")
             assert await agent.call("search_circle") == {"result": [[1]]}

@@ -17,7 +17,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.timeout(180)]
 
 
 def use(project: Project, **settings: Any) -> Project:
-    """Let a project run its programs by `docker`, with these settings, and with no guard that would refuse them before."""
+    """Let a project run its programs by `docker`, with these settings, and with no guard that would refuse them
+    before."""
     project.change('"ast", ', "")
     text = tomli_w.dumps({"executors": {"docker": settings}})
     project.change('executor = "monty"', 'executor = "docker"', last=f"\n{text}")
@@ -50,8 +51,9 @@ result = {
 
 
 async def test_a_program_in_a_container(docked: Project, engine: Any) -> None:
-    """Calls as frames over the container's pipes, in a container as the engine shows it: no network, read-only root, no capability, no new
-    privileges, nobody's user, a share of the processors; its own modules and classes, which the subset of Python lacks.
+    """Calls as frames over the container's pipes, in a container as the engine shows it: no network, read-only root, no
+    capability, no new privileges, nobody's user, a share of the processors; its own modules and classes, which the
+    subset of Python lacks.
     CONTRACT: SBX-01, SBX-11, SBX-13, SBX-15, SBX-16, SBX-17, EXE-15."""
     code = """
 import asyncio, shelf, statistics
@@ -71,7 +73,10 @@ result = statistics.mean(item["price"] for item in items)
         answer = await agent.run(code)
         assert answer["ok"], answer
         assert (answer["value"], answer["executor"], answer["printed"]) == (21.75, "docker", "looked at 10\n")
-        assert {call["function"]: call["count"] for call in answer["calls"]} == {"shelf.list_items": 1, "shelf.get_item": 10}
+        assert {call["function"]: call["count"] for call in answer["calls"]} == {
+            "shelf.list_items": 1,
+            "shelf.get_item": 10,
+        }
         found = await agent.value(LOOK)
         assert found["uid"] == 65534
         assert found["root"]
@@ -85,7 +90,10 @@ result = statistics.mean(item["price"] for item in items)
             assert "no-new-privileges" in host["SecurityOpt"]
             assert container["Config"]["User"] == "65534:65534"
             assert host["NanoCpus"] == 10**9
-            assert {place: "noexec" in options for place, options in host["Tmpfs"].items()} == {"/work": True, "/tmp": True}
+            assert {place: "noexec" in options for place, options in host["Tmpfs"].items()} == {
+                "/work": True,
+                "/tmp": True,
+            }
 
 
 async def test_what_an_api_complains_of_is_told(docked: Project) -> None:
@@ -101,7 +109,10 @@ async def test_runs_share_a_warm_container(docked: Project, engine: Any) -> None
         seen: set[str] = set()
         for _ in range(5):
             seen |= {container["Id"] for container in engine.containers()}
-            assert await agent.value("import os\nresult = [os.path.exists('/work/left'), 'left' in globals()]") == [False, False]
+            assert await agent.value("import os\nresult = [os.path.exists('/work/left'), 'left' in globals()]") == [
+                False,
+                False,
+            ]
         assert 1 <= len(seen) <= 4, "fewer than runs"
 
 
@@ -115,7 +126,8 @@ async def test_cold_runs(project: Project, engine: Any) -> None:
 
 
 async def test_a_session_keeps_its_container(docked: Project, engine: Any) -> None:
-    """Variables and files last as long as the session; what is unused is ended after `idle`, and a next run starts anew.
+    """Variables and files last as long as the session; what is unused is ended after `idle`, and a next run starts
+    anew.
     CONTRACT: SBX-06."""
     docked.change("pool = 1", "pool = 1\nidle = 1")
     async with docked.stdio() as agent:
@@ -166,7 +178,8 @@ def processes(engine: Any, container: str) -> int:
 
 
 async def test_a_named_network(project: Project, engine: Any, api: Api) -> None:
-    """`network = "…"`: the container joins that network of the engine, and `doctor` does not hide it. CONTRACT: SBX-14."""
+    """`network = "…"`: the container joins that network of the engine, and `doctor` does not hide it. CONTRACT:
+    SBX-14."""
     engine.ask("POST", "/networks/create", {"Name": "doorward-served"})
     try:
         use(project, **engine.settings(pool=0, network="doorward-served"))
@@ -179,8 +192,8 @@ async def test_a_named_network(project: Project, engine: Any, api: Api) -> None:
 
 
 async def test_an_engine_that_is_not_there(project: Project, tmp_path: Path) -> None:
-    """`serve` starts, and all but programs works; the first program says what is missing and what to do. Another executor behind it is
-    not asked in secret. CONTRACT: SBX-21."""
+    """`serve` starts, and all but programs works; the first program says what is missing and what to do. Another
+    executor behind it is not asked in secret. CONTRACT: SBX-21."""
     use(project, host=f"unix://{tmp_path}/no.sock")
     async with project.stdio() as agent:
         assert (await agent.call("list_servers"))["servers"]

@@ -1,4 +1,5 @@
-"""One client of the HTTP endpoint takes what it can get: runs that wait, runs that ask and are not answered. The other is served."""
+"""One client of the HTTP endpoint takes what it can get: runs that wait, runs that ask and are not answered. The other
+is served."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str,
 
 
 async def flooded(url: str, mallory: str, bob: str, code: str) -> list[str]:
-    """What bob's `1 + 1` comes to, three times, while mallory's runs have begun; and what mallory is told of one more."""
+    """What bob's `1 + 1` comes to, three times, while mallory's runs have begun; and what mallory is told of one
+    more."""
 
     async def may(context: object, params: object) -> t.ElicitResult:
         await anyio.sleep_forever()

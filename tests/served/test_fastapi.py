@@ -1,4 +1,5 @@
-"""Files of an API made with FastAPI, through the whole product: every way in which FastAPI takes a file, by the document that it writes."""
+"""Files of an API made with FastAPI, through the whole product: every way in which FastAPI takes a file, by the
+document that it writes."""
 
 from __future__ import annotations
 
@@ -26,7 +27,12 @@ pytestmark = pytest.mark.anyio
 IMAGE = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 DIGEST = hashlib.sha256(IMAGE).hexdigest()[:8]
 ANY = {"requestBody": {"content": {"application/octet-stream": {}}, "required": True}}
-OCTETS = {"requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}, "required": True}}
+OCTETS = {
+    "requestBody": {
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+        "required": True,
+    }
+}
 MIXED = {"content": {"image/png": {}, "text/csv": {}}, "description": "In several types."}
 
 app = FastAPI()
@@ -140,7 +146,10 @@ def url() -> Iterator[str]:
 
 
 @pytest.fixture(
-    params=["monty", pytest.param("nsjail", marks=[needs_proc, pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")])]
+    params=[
+        "monty",
+        pytest.param("nsjail", marks=[needs_proc, pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")]),
+    ]
 )
 def project(request: Any, tmp_path: Path, url: str) -> Project:
     made = Project(tmp_path, f'{LIMITS}[servers.photos]\nsource = "openapi"\nspec = "{url}/openapi.json"\n')
@@ -155,7 +164,10 @@ UPLOADS = {
     "photos.upload(file={**image, 'name': 'b.jpg', 'type': 'image/jpeg'})": [["b.jpg", "image/jpeg", DIGEST], ""],
     "photos.upload(file=b'ab')": [["file", "application/octet-stream", digest(b"ab")], ""],
     "photos.upload(file='ab')": [["file", "application/octet-stream", digest(b"ab")], ""],
-    "photos.upload(file={'base64': 'YWI=', 'name': 'a.txt', 'type': 'text/plain'})": [["a.txt", "text/plain", digest(b"ab")], ""],
+    "photos.upload(file={'base64': 'YWI=', 'name': 'a.txt', 'type': 'text/plain'})": [
+        ["a.txt", "text/plain", digest(b"ab")],
+        "",
+    ],
     "photos.optional(file=image)": [PNG, None],
     "photos.optional(file=None, note='n')": [None, "n"],
     "photos.optional(note='n')": [None, "n"],
@@ -183,9 +195,12 @@ UPLOADS = {
 
 
 async def test_every_file_of_fastapi(project: Project) -> None:
-    """Handles, their URIs, bytes, text and base64 reach every kind of upload; what is optional may be null or left out."""
+    """Handles, their URIs, bytes, text and base64 reach every kind of upload; what is optional may be null or left
+    out."""
     async with project.stdio() as agent:
-        code = "import photos\nimage = photos.image()\nresult = [\n" + "".join(f"    {call},\n" for call in UPLOADS) + "]"
+        code = (
+            "import photos\nimage = photos.image()\nresult = [\n" + "".join(f"    {call},\n" for call in UPLOADS) + "]"
+        )
         value = await agent.value(code)
         assert dict(zip(UPLOADS, value, strict=True)) == UPLOADS
 
@@ -212,7 +227,8 @@ async def test_mistakes_with_files_are_told(project: Project) -> None:
 
 
 async def test_direct_tools_take_what_may_be_null(tmp_path: Path, url: str) -> None:
-    """The schema of a tool allows a handle, base64, text and null where a file or a list of files is optional; each arrives."""
+    """The schema of a tool allows a handle, base64, text and null where a file or a list of files is optional; each
+    arrives."""
     made = Project(tmp_path, f'{LIMITS}[servers.photos]\nsource = "openapi"\nspec = "{url}/openapi.json"\n')
     made.change(last='expose = ["image", "optional", "several_optional"]\n')
     async with made.stdio() as agent:
@@ -236,7 +252,8 @@ async def test_direct_tools_take_what_may_be_null(tmp_path: Path, url: str) -> N
 
 @needs_proc
 async def test_a_path_is_its_file(tmp_path: Path, url: str) -> None:
-    """In full CPython a path stands for the file that it leads to: one that was fetched, and one that the program wrote."""
+    """In full CPython a path stands for the file that it leads to: one that was fetched, and one that the program
+    wrote."""
     made = Project(tmp_path, f'{LIMITS}[servers.photos]\nsource = "openapi"\nspec = "{url}/openapi.json"\n')
     made.change('executor = "monty"', 'executor = "nsjail"')
     code = """\

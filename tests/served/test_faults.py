@@ -1,5 +1,5 @@
-"""Faults of databases, locks and files while eight clients of both eras work: nobody waits for what they do not need, every run that was
-answered is in the audit log, and what can be made anew is made anew."""
+"""Faults of databases, locks and files while eight clients of both eras work: nobody waits for what they do not need,
+every run that was answered is in the audit log, and what can be made anew is made anew."""
 
 from __future__ import annotations
 
@@ -130,9 +130,16 @@ async def test_faults_hold_nobody(project: Project) -> None:
                 assert cleaned.returncode == 0
                 await all_go_on(workers)
                 await whole(catalog)
-                assert not [message for worker in workers for message in worker.failed], "the old one serves until the new one is there"
+                assert not [message for worker in workers for message in worker.failed], (
+                    "the old one serves until the new one is there"
+                )
 
-                for fault in (lambda: catalog.write_bytes(b""), lambda: broken(catalog), lambda: broken(cache), cache.unlink):
+                for fault in (
+                    lambda: catalog.write_bytes(b""),
+                    lambda: broken(catalog),
+                    lambda: broken(cache),
+                    cache.unlink,
+                ):
                     fault()
                     await all_go_on(workers, calls=False)
                     await all_go_on(workers)
@@ -142,7 +149,9 @@ async def test_faults_hold_nobody(project: Project) -> None:
                 group.cancel_scope.cancel()
         async with connected(url) as agent:
             assert (await agent.run("1 + 1"))["cache_id"], "programs are kept again"
-            with anyio.fail_after(3 * PATIENCE):  # what is broken is found out by who reads it, and told to them; then it is mended
+            with anyio.fail_after(
+                3 * PATIENCE
+            ):  # what is broken is found out by who reads it, and told to them; then it is mended
                 while isinstance(listed := await agent.call("list_servers"), str):
                     assert "the catalog is broken" in listed
                     await anyio.sleep(0.1)
@@ -157,7 +166,8 @@ async def test_faults_hold_nobody(project: Project) -> None:
 
 
 async def test_a_full_disk_holds_nobody(project: Project, small_disk: Any) -> None:
-    """While the disk of the state folder is full, runs are answered; afterwards every one of them is in the audit log."""
+    """While the disk of the state folder is full, runs are answered; afterwards every one of them is in the audit
+    log."""
     project.change(first=f'state = "{small_disk.folder}/state"\n', old='state = "state"\n')
     project.state = small_disk.folder / "state"
     project.stderr = small_disk.folder / "stderr"  # the log cannot be written either
@@ -192,7 +202,8 @@ def test_what_cannot_be_stored_is_blamed_on_the_disk(project: Project, small_dis
 
 @pytest.mark.parametrize("command", ["compile", "list"])
 def test_a_broken_catalog_is_no_defect(project: Project, command: str) -> None:
-    """A catalog that is broken in the middle is made anew by `compile`; another command says what to do, if it does not do it."""
+    """A catalog that is broken in the middle is made anew by `compile`; another command says what to do, if it does not
+    do it."""
     assert project.run("compile").returncode == 0
     broken(project.state / "catalog.db")
     done = project.run(command)

@@ -1,4 +1,5 @@
-"""Files through the whole product: what a program downloads, it uploads again, and its bytes never enter the sandbox."""
+"""Files through the whole product: what a program downloads, it uploads again, and its bytes never enter the
+sandbox."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ pytestmark = pytest.mark.anyio
 IMAGE = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 10
 BINARY = {"type": "string", "format": "binary"}
 UPLOAD = {
-    "multipart/form-data": {"schema": {"type": "object", "required": ["file"], "properties": {"file": BINARY, "note": {"type": "string"}}}}
+    "multipart/form-data": {
+        "schema": {"type": "object", "required": ["file"], "properties": {"file": BINARY, "note": {"type": "string"}}}
+    }
 }
 DOCUMENT = {
     "openapi": "3.1.0",
@@ -48,7 +51,9 @@ class Photos(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         parts = []
         if media.startswith("multipart/"):
-            message = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(f"Content-Type: {media}\r\n\r\n".encode() + body)
+            message = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(
+                f"Content-Type: {media}\r\n\r\n".encode() + body
+            )
             for part in message.iter_parts():
                 content = part.get_payload(decode=True)
                 parts.append([part.get_filename(), part.get_content_type(), len(content), content == IMAGE])
@@ -71,17 +76,21 @@ class Photos(BaseHTTPRequestHandler):
 def photos(tmp_path: Path) -> Iterator[Project]:
     (tmp_path / "photos.json").write_text(json.dumps(DOCUMENT))
     with web(Photos) as url:
-        yield Project(tmp_path, f'{LIMITS}[servers.photos]\nsource = "openapi"\nspec = "photos.json"\nbase_url = "{url}"\n')
+        yield Project(
+            tmp_path, f'{LIMITS}[servers.photos]\nsource = "openapi"\nspec = "photos.json"\nbase_url = "{url}"\n'
+        )
 
 
 async def test_a_download_is_uploaded_by_its_handle(photos: Project) -> None:
-    """An image goes from one call to the next by its handle, with name and type; text and base64 work too; others are refused."""
+    """An image goes from one call to the next by its handle, with name and type; text and base64 work too; others are
+    refused."""
     async with photos.stdio() as agent:
         shown = (await agent.call("get_functions", functions=["photos.upload"]))["functions"][0]
         assert "file: bytes | str | dict" in json.dumps(shown)
         ran = await agent.run(
             "import photos\nimage = photos.get_image()\n"
-            "result = [image, photos.upload(file=image, note='n'), photos.put_raw(body=image), photos.upload(file='text'),\n"
+            "result = [image, photos.upload(file=image, note='n'), photos.put_raw(body=image), "
+            "photos.upload(file='text'),\n"
             "          photos.upload(file={'base64': 'AAE=', 'name': 'x.bin'})]"
         )
         assert ran["ok"], ran
@@ -96,7 +105,8 @@ async def test_a_download_is_uploaded_by_its_handle(photos: Project) -> None:
 
 
 async def test_an_image_is_shown_and_is_a_parameter(photos: Project) -> None:
-    """The client gets it as image content beside the text; its handle is a parameter of another program, and kept for a third.
+    """The client gets it as image content beside the text; its handle is a parameter of another program, and kept for a
+    third.
     CONTRACT: OUT-04."""
     async with photos.stdio() as agent:
         answer = await agent.client.call_tool("execute_code", {"code": "import photos\nresult = photos.get_image()"})

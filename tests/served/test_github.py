@@ -16,7 +16,9 @@ OPERATIONS = 1223
 
 pytestmark = [
     pytest.mark.anyio,
-    pytest.mark.skipif(not (SPECS / "github.json.zst").is_file(), reason="github.json.zst is absent: DOORWARD_SPECS names its folder"),
+    pytest.mark.skipif(
+        not (SPECS / "github.json.zst").is_file(), reason="github.json.zst is absent: DOORWARD_SPECS names its folder"
+    ),
 ]
 
 
@@ -24,7 +26,8 @@ pytestmark = [
 def github(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """The API, compiled by `doorward compile`."""
     project = Project(
-        tmp_path_factory.mktemp("github"), f'[servers.github]\nsource = "openapi"\nspec = "{SPECS.resolve() / "github.json.zst"}"\n'
+        tmp_path_factory.mktemp("github"),
+        f'[servers.github]\nsource = "openapi"\nspec = "{SPECS.resolve() / "github.json.zst"}"\n',
     )
     ran = project.run("compile", "--json", timeout=120)
     report = json.loads(ran.stdout)["servers"]["github"]
@@ -33,8 +36,8 @@ def github(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 async def test_every_operation_is_a_function_and_is_found(github: Project) -> None:
-    """All 1,223 operations; the right one among the first five; its parameters and response type. CONTRACT: SRC-01, SRC-09, DIS-02,
-    DIS-05, DIS-12."""
+    """All 1,223 operations; the right one among the first five; its parameters and response type. CONTRACT: SRC-01,
+    SRC-09, DIS-02, DIS-05, DIS-12."""
     async with github.stdio() as agent:
         assert (await agent.call("list_servers"))["servers"][0]["functions"] == OPERATIONS
         for words, wanted in [
@@ -56,12 +59,15 @@ async def test_every_operation_is_a_function_and_is_found(github: Project) -> No
         ):
             assert part in agent.text
         assert len(agent.text) < 20_000
-        error = (await agent.run("import github\ngithub.issues_list_for_repo(owner='a', repo='b', state='opne')"))["error"]
+        error = (await agent.run("import github\ngithub.issues_list_for_repo(owner='a', repo='b', state='opne')"))[
+            "error"
+        ]
         assert "state" in error["message"]
 
 
 def test_a_second_start_takes_as_long_as_with_nothing(github: Project, tmp_path: Path) -> None:
-    """`serve` answers tools/list about as fast with 1,223 functions as with none: nothing is read until it is asked for.
+    """`serve` answers tools/list about as fast with 1,223 functions as with none: nothing is read until it is asked
+    for.
     CONTRACT: SRC-12."""
 
     def seconds(project: Project) -> float:

@@ -1,4 +1,5 @@
-"""A specification is hostile input: its strings become data, never code, and no line of an answer that is not theirs."""
+"""A specification is hostile input: its strings become data, never code, and no line of an answer that is not
+theirs."""
 
 from __future__ import annotations
 
@@ -42,12 +43,20 @@ def document(url: str, mark: Path) -> dict[str, Any]:
             "type": "object",
             "title": text,
             "description": text,
-            "properties": {text: {"type": "string", "default": text, "description": text, "enum": [text, "b"]}, "ok": {"type": "integer"}},
+            "properties": {
+                text: {"type": "string", "default": text, "description": text, "enum": [text, "b"]},
+                "ok": {"type": "integer"},
+            },
             "required": [text],
             "x": text,
         }
         parameters = [
-            {"name": text, "in": place, "description": text, "schema": {"type": "string", "default": text, "example": text}}
+            {
+                "name": text,
+                "in": place,
+                "description": text,
+                "schema": {"type": "string", "default": text, "example": text},
+            }
             for place in ("query", "header", "cookie")
         ]
         parameters.append({"name": "count", "in": "query", "schema": {"type": "integer", "default": text}})
@@ -83,7 +92,8 @@ def document(url: str, mark: Path) -> dict[str, Any]:
 
 
 async def test_nothing_of_a_hostile_document_is_executed(api: Api, tmp_path: Path) -> None:
-    """Compiled, listed, searched, shown, imported and called: no string of it runs, every card is sane, and the good operation works.
+    """Compiled, listed, searched, shown, imported and called: no string of it runs, every card is sane, and the good
+    operation works.
     CONTRACT: SRC-01, SRC-08, OBS-03."""
     mark = tmp_path / "pwned"
     evil = f'[servers.evil]\nsource = "openapi"\nspec = "evil.json"\nbase_url = "{api.url}"\n'
@@ -105,7 +115,9 @@ async def test_nothing_of_a_hostile_document_is_executed(api: Api, tmp_path: Pat
         for name in names:
             card = (await agent.call("get_functions", functions=[name]))["functions"][0]
             assert "text" in card, card
-            said = {type(node).__name__ for node in ast.parse(card["text"]).body}  # a card is Python that defines, and no more
+            said = {
+                type(node).__name__ for node in ast.parse(card["text"]).body
+            }  # a card is Python that defines, and no more
             assert said <= {"ImportFrom", "FunctionDef", "ClassDef", "Assign"}, card["text"]
             assert not set(card["text"]) & {"\x00", "\x1b", "\u2028"}
             await agent.client.read_resource(f"doorward://functions/evil/{name.removeprefix('evil.')}")
@@ -124,7 +136,9 @@ async def test_nothing_of_a_hostile_document_is_executed(api: Api, tmp_path: Pat
 async def every_name(agent: Agent) -> list[str]:
     """The names of all functions, page by page."""
     listed = (await agent.call("list_servers"))["servers"][0]
-    found = await agent.call("search_functions", query=" ".join(listed["first"]) + " touch os system good post", limit=50)
+    found = await agent.call(
+        "search_functions", query=" ".join(listed["first"]) + " touch os system good post", limit=50
+    )
     names = [f["function"] for f in found["functions"]]
     while "cursor" in found:
         found = await agent.call("search_functions", query="", limit=50, cursor=found["cursor"])

@@ -46,18 +46,70 @@ def test_only_this_machine_is_let_in(http_url: str) -> None:
         assert post(http_url, Origin=origin) == 200, origin
     for host in (
         *("evil.example", "evil.example:80", "127.0.0.1.evil.example", "127.0.0.1.evil.example:8000", ""),
-        *(f"{netloc}@evil.example", "127.0.0.1:@evil.example", "127.0.0.1:80.evil.example", "localhost:80/@evil.example", "a@localhost"),
-        *("localhost.", "localhost.:80", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:80:80", "127.0.0.1:800000", "127.1", "0x7f000001"),
-        *("::1", "[::1", "::1]", "[::1].evil.example", "[::1]@evil.example", "[::1]:80@evil.example", "[::ffff:127.0.0.1]", "[localhost]"),
-        *("localhost,evil.example", "localhost evil.example", "localhost\tx", "localhost#evil.example", "localhost?evil.example"),
+        *(
+            f"{netloc}@evil.example",
+            "127.0.0.1:@evil.example",
+            "127.0.0.1:80.evil.example",
+            "localhost:80/@evil.example",
+            "a@localhost",
+        ),
+        *(
+            "localhost.",
+            "localhost.:80",
+            "127.0.0.1:",
+            "127.0.0.1:x",
+            "127.0.0.1:80:80",
+            "127.0.0.1:800000",
+            "127.1",
+            "0x7f000001",
+        ),
+        *(
+            "::1",
+            "[::1",
+            "::1]",
+            "[::1].evil.example",
+            "[::1]@evil.example",
+            "[::1]:80@evil.example",
+            "[::ffff:127.0.0.1]",
+            "[localhost]",
+        ),
+        *(
+            "localhost,evil.example",
+            "localhost evil.example",
+            "localhost\tx",
+            "localhost#evil.example",
+            "localhost?evil.example",
+        ),
     ):
         assert post(http_url, Host=host) in (400, 421), host
     for origin in (
         *("http://evil.example", "https://evil.example:443", "http://127.0.0.1.evil.example", "null", "file://", ""),
-        *(f"http://{netloc}@evil.example", "http://localhost:80@evil.example", "http://localhost:@evil.example", "http://a@localhost"),
-        *("http://localhost.", "http://localhost:x", "http://localhost:", "http://localhost/", "http://localhost:80/x", "localhost"),
-        *("http://[::1]@evil.example", "http://[::1].evil.example", "ftp://localhost", "http://http://localhost", "http:///localhost"),
-        *("http://localhost:3000, http://evil.example", "http://localhost http://evil.example", "http://localhost:1#@evil.example"),
+        *(
+            f"http://{netloc}@evil.example",
+            "http://localhost:80@evil.example",
+            "http://localhost:@evil.example",
+            "http://a@localhost",
+        ),
+        *(
+            "http://localhost.",
+            "http://localhost:x",
+            "http://localhost:",
+            "http://localhost/",
+            "http://localhost:80/x",
+            "localhost",
+        ),
+        *(
+            "http://[::1]@evil.example",
+            "http://[::1].evil.example",
+            "ftp://localhost",
+            "http://http://localhost",
+            "http:///localhost",
+        ),
+        *(
+            "http://localhost:3000, http://evil.example",
+            "http://localhost http://evil.example",
+            "http://localhost:1#@evil.example",
+        ),
     ):
         assert post(http_url, Origin=origin) == 403, origin
     assert post(http_url, Content_Type="text/plain") in (400, 415)
@@ -66,7 +118,8 @@ def test_only_this_machine_is_let_in(http_url: str) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
 def test_no_address_but_loopback(project: Project, host: str) -> None:
-    """Serving where others can reach it needs client authentication, which there is not: refused with the reason, exit code 2."""
+    """Serving where others can reach it needs client authentication, which there is not: refused with the reason, exit
+    code 2."""
     if host:
         ran = project.run("serve", "--transport", "http", "--port", "0", "--host", host)
     else:

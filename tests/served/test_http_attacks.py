@@ -1,4 +1,5 @@
-"""Clients of the HTTP endpoint that keep it waiting, ask too much, go, or speak no good HTTP: others are served, and nothing is left."""
+"""Clients of the HTTP endpoint that keep it waiting, ask too much, go, or speak no good HTTP: others are served, and
+nothing is left."""
 
 from __future__ import annotations
 
@@ -105,7 +106,8 @@ def files_of(pid: int, kind: str = "") -> int:
 HALF = {
     "nothing": b"",
     "half a header": b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-",
-    "half a body": b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{",
+    "half a body": b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: "
+    b"1000\r\n\r\n{",
     "half a body that nobody wants": b"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 1000\r\n\r\n{",
     "half a chunk": b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n{",
 }
@@ -136,7 +138,8 @@ async def test_half_requests_keep_nobody_out(tmp_path: Path, half: str) -> None:
 
 @needs_proc
 async def test_files_that_others_hold_are_survived(tmp_path: Path) -> None:
-    """Where no descriptor is left to accept a connection with, that is said a few times, and is over when there is one again."""
+    """Where no descriptor is left to accept a connection with, that is said a few times, and is over when there is one
+    again."""
     project = Narrow(tmp_path, LIMITS)
     with project.http() as (url, serving), ExitStack() as held:
         resource = pytest.importorskip("resource")
@@ -159,7 +162,8 @@ async def test_connections_without_requests_are_closed(tmp_path: Path) -> None:
 
 
 def test_a_session_keeps_little(shelf: Project, http_url: str) -> None:
-    """What a client says of itself is short; `initialize` with megabytes is refused, and so is any request that wants no megabytes."""
+    """What a client says of itself is short; `initialize` with megabytes is refused, and so is any request that wants
+    no megabytes."""
     capabilities = {"experimental": {"x": {"y": [[]] * 800_000}}}
     assert post(http_url, None, {**HELLO, "params": {**HELLO["params"], "capabilities": capabilities}})[0] == 413  # type: ignore[dict-item]
     session = session_of(http_url)
@@ -200,7 +204,12 @@ async def test_streams_of_one_leave_room_for_what_they_ask(tmp_path: Path) -> No
     """A principal's streams take half of their requests at most, and their requests those of nobody else."""
     project = Project(tmp_path, LIMITS, {"DOORWARD_HTTP__REQUESTS": "8"})
     alice, bob = (token(project, name)["token"] for name in ("alice", "bob"))
-    listen = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": {"notifications": {"toolsListChanged": True}, **META}}
+    listen = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "subscriptions/listen",
+        "params": {"notifications": {"toolsListChanged": True}, **META},
+    }
     with project.http() as (url, _), ExitStack() as held:
         bearer = f"Authorization: Bearer {alice}"
         raw = request(url, listen, MODERN, "Mcp-Method: subscriptions/listen", bearer)
@@ -224,12 +233,21 @@ LOOP = 'import shelf\nshelf.mark(name="{}")\nwhile True:\n    pass\n'
 
 def calling(code: str) -> dict[str, Any]:
     arguments = {"code": code, "timeout": 250}
-    return {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "execute_code", "arguments": arguments, **META}}
+    return {
+        "jsonrpc": "2.0",
+        "id": 7,
+        "method": "tools/call",
+        "params": {"name": "execute_code", "arguments": arguments, **META},
+    }
 
 
 def running(url: str, code: str, era: str) -> socket.socket:
     """A connection on which a program was sent."""
-    headers = (MODERN, "Mcp-Method: tools/call", "Mcp-Name: execute_code") if era == "auto" else (f"Mcp-Session-Id: {session_of(url)}",)
+    headers = (
+        (MODERN, "Mcp-Method: tools/call", "Mcp-Name: execute_code")
+        if era == "auto"
+        else (f"Mcp-Session-Id: {session_of(url)}",)
+    )
     return opened(url, request(url, calling(code), *headers))
 
 
@@ -310,7 +328,10 @@ def odd(url: str) -> dict[str, tuple[bytes, set[int]]]:
         "pipelined": (good * 3, {200}),
         "much pipelined": (f"GET /x HTTP/1.1\r\n{host}\r\n".encode() * 2000, {404}),
         "HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(100), {400, 421}),
-        "an upgrade to it": (request(url, HELLO, "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMA"), {200}),
+        "an upgrade to it": (
+            request(url, HELLO, "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMA"),
+            {200},
+        ),
         "a web socket": (request(url, b"", "Connection: Upgrade", "Upgrade: websocket", method="GET"), {400}),
         "TLS": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", {400}),
         "two hosts": (request(url, HELLO, "Host: evil.example"), {400}),
@@ -329,7 +350,10 @@ def odd(url: str) -> dict[str, tuple[bytes, set[int]]]:
         "two sessions": (request(url, LIST, "Mcp-Session-Id: a", "Mcp-Session-Id: b"), {404}),
         "two versions": (request(url, HELLO, "Mcp-Protocol-Version: 2025-06-18", MODERN), {200, 400}),
         "deep JSON": (request(url, b"[" * 8000 + b"]" * 8000), {400}),
-        "a long number": (request(url, b'{"jsonrpc": "2.0", "id": ' + b"9" * 8000 + b', "method": "initialize"}'), {400}),
+        "a long number": (
+            request(url, b'{"jsonrpc": "2.0", "id": ' + b"9" * 8000 + b', "method": "initialize"}'),
+            {400},
+        ),
         "half a character": (request(url, {**HELLO, "id": "\ud800"}), {200, 400}),
         "tiny chunks": (chunked + b"1\r\n \r\n" * 200_000 + b"0\r\n\r\n", {0, 413}),
         "a long chunk extension": (chunked + b"1;" + b"a" * 300_000 + b"\r\n \r\n", {0, 400}),

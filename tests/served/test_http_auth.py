@@ -72,10 +72,14 @@ def post(url: str, token: str | None = None, body: Any = HELLO, **headers: str) 
 
 
 @contextlib.asynccontextmanager
-async def connected(url: str, token: str, era: str, auth: httpx2.Auth | None = None, **callbacks: Any) -> AsyncIterator[Agent]:
+async def connected(
+    url: str, token: str, era: str, auth: httpx2.Auth | None = None, **callbacks: Any
+) -> AsyncIterator[Agent]:
     """The SDK's client with a token, or with something that gets one."""
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"} if token else {}, auth=auth, timeout=60) as http,
+        httpx2.AsyncClient(
+            headers={"Authorization": f"Bearer {token}"} if token else {}, auth=auth, timeout=60
+        ) as http,
         Client(streamable_http_client(url, http_client=http), mode=era, read_timeout_seconds=60, **callbacks) as client,
     ):
         yield Agent(client)
@@ -129,9 +133,16 @@ def test_good_tokens_come_in(served: Served) -> None:
     assert served.status(served.made(kind="JWT", aud=["other", AUDIENCE])) == 200
     assert served.status(served.made(exp=int(time.time()) - 30, nbf=int(time.time()) + 30)) == 200, "clocks differ"
     assert served.status(served.made(scope=None, scp=["use"])) == 200
-    assert served.status(served.made(kind="JWT", scope=None, scp="use", azp=AUDIENCE, ver="2.0")) == 200, "its own API, with Entra ID"
-    assert served.status(served.made(kind="JWT", azp=None, cid="app", scope=None, scp=["use"], auth_time=int(time.time()))) == 200, "Okta"
-    assert served.status(served.made(kind="JWT", typ="Bearer", azp=AUDIENCE, auth_time=int(time.time()))) == 200, "Keycloak"
+    assert served.status(served.made(kind="JWT", scope=None, scp="use", azp=AUDIENCE, ver="2.0")) == 200, (
+        "its own API, with Entra ID"
+    )
+    assert (
+        served.status(served.made(kind="JWT", azp=None, cid="app", scope=None, scp=["use"], auth_time=int(time.time())))
+        == 200
+    ), "Okta"
+    assert served.status(served.made(kind="JWT", typ="Bearer", azp=AUDIENCE, auth_time=int(time.time()))) == 200, (
+        "Keycloak"
+    )
     assert served.status(served.made(kind="JWT", azp=None)) == 200, "one with scopes"
     assert re.fullmatch(r"doorward_[\w-]{43}", served.alice)
 
@@ -170,13 +181,17 @@ def test_bad_tokens_do_not(served: Served) -> None:
         "an ID token": served.made(kind="JWT", nonce="n", at_hash="h"),
         "an ID token of Keycloak": served.made(kind="JWT", typ="ID"),
         "an ID token without nonce": served.made(kind="JWT", azp=None, scope=None),
-        "one without typ": served.made(kind=None, azp=None, scope=None, auth_time=now, acr="1", amr=["pwd"], name="Carol"),
+        "one without typ": served.made(
+            kind=None, azp=None, scope=None, auth_time=now, acr="1", amr=["pwd"], name="Carol"
+        ),
         "one that names its client": served.made(kind="JWT", azp=AUDIENCE, scope=None, auth_time=now),
         "one for several": served.made(kind="JWT", azp=AUDIENCE, aud=["other", AUDIENCE]),
         "one with a scope": served.made(kind="JWT", client_id=AUDIENCE, azp=None),
         "one of Cognito": served.made(kind="JWT", token_use="id"),
         "one of Entra ID": served.made(kind="JWT", azp=None, scope=None, roles=["use"], oid="1", ver="2.0"),
-        "a logout token without typ": served.made(kind="JWT", events={"http://schemas.openid.net/event/backchannel-logout": {}}),
+        "a logout token without typ": served.made(
+            kind="JWT", events={"http://schemas.openid.net/event/backchannel-logout": {}}
+        ),
         "a logout token": served.made(kind="logout+jwt"),
         "bound to a key": served.made(cnf={"jkt": "x"}),
         "key of another kind": served.made(kid="odd", key=served.issuer.private["one"]),
@@ -188,7 +203,8 @@ def test_bad_tokens_do_not(served: Served) -> None:
 
 
 def test_scopes_are_wanted(served: Served) -> None:
-    """RFC 6750: 403 with what is missing; the MCP specification (2025-11-25, basic/authorization) wants `scope` said."""
+    """RFC 6750: 403 with what is missing; the MCP specification (2025-11-25, basic/authorization) wants `scope`
+    said."""
     for scope in ("", "openid", "used", None):
         status, headers, body = post(served.url, served.made(scope=scope))
         assert status == 403
@@ -224,7 +240,11 @@ def test_two_tokens_are_none(served: Served) -> None:
     for other in (served.bob, served.alice, "none"):
         link = HTTPConnection(at.hostname or "", at.port, timeout=20)
         link.putrequest("POST", at.path)
-        for name, value in (("Content-Type", "application/json"), ("Authorization", served.alice), ("authorization", other)):
+        for name, value in (
+            ("Content-Type", "application/json"),
+            ("Authorization", served.alice),
+            ("authorization", other),
+        ):
             link.putheader(name, f"Bearer {value}" if name.lower() == "authorization" else value)
         link.endheaders()
         assert link.getresponse().status == 400
@@ -255,8 +275,8 @@ def test_made_revoked_and_ended_while_it_runs(served: Served) -> None:
 
 
 def test_what_the_file_says_else_waits_for_a_restart(served: Served) -> None:
-    """A token of somebody whose rights are not known yet is not taken: it could open more than it should. A file that cannot be read
-    changes nothing."""
+    """A token of somebody whose rights are not known yet is not taken: it could open more than it should. A file that
+    cannot be read changes nothing."""
     before = served.project.file.read_text()
     try:
         new = token(served.project, "erin")["token"]
@@ -337,7 +357,8 @@ async def test_each_sees_what_is_theirs(served: Served, era: str) -> None:
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_what_one_has_another_cannot_name(served: Served, era: str) -> None:
-    """Sessions, kept programs and results, with ids that leaked. The issuer's alice is the same as the configuration's."""
+    """Sessions, kept programs and results, with ids that leaked. The issuer's alice is the same as the
+    configuration's."""
     async with connected(served.url, served.alice, era) as alice, connected(served.url, served.bob, era) as bob:
         mine = await alice.run("secret = 41\nsecret", session_id="new")
         kept = await alice.run("n = 7\nresult = n * 6")
@@ -347,7 +368,9 @@ async def test_what_one_has_another_cannot_name(served: Served, era: str) -> Non
             assert "no session" in str((await other.run("secret", session_id=mine["session_id"]))["error"]).lower()
             tried = await other.call("run_cached_code", cache_id=kept["cache_id"])
             assert not tried["ok"], tried
-            assert (await other.run("data = ''\ndata", params={"data": uri})).get("value") in (None, uri), "not what it names"
+            assert (await other.run("data = ''\ndata", params={"data": uri})).get("value") in (None, uri), (
+                "not what it names"
+            )
             with pytest.raises(MCPError, match="not found"):
                 await other.client.read_resource(uri)
         async with connected(served.url, served.made("alice"), era) as herself:
@@ -367,7 +390,11 @@ def test_an_http_session_is_its_owners(served: Served) -> None:
     for other in (served.bob, served.made("carol")):
         assert post(served.url, other, listing, **named)[0] == 404
         for method in ("GET", "DELETE"):
-            sent = {"Authorization": f"Bearer {other}", "Accept": "text/event-stream", **{k.replace("_", "-"): v for k, v in named.items()}}
+            sent = {
+                "Authorization": f"Bearer {other}",
+                "Accept": "text/event-stream",
+                **{k.replace("_", "-"): v for k, v in named.items()},
+            }
             with pytest.raises(HTTPError) as refused:
                 urlopen(Request(served.url, headers=sent, method=method), timeout=20)
             assert refused.value.code == 404
@@ -417,7 +444,8 @@ async def test_who_is_asked_is_who_asked(served: Served, era: str) -> None:
 
 
 def test_an_issuer_that_is_down(api: Api, tmp_path: Path) -> None:
-    """Clear refusal while its keys are unknown, and recovery; keys that are known go on working. Static tokens never mind."""
+    """Clear refusal while its keys are unknown, and recovery; keys that are known go on working. Static tokens never
+    mind."""
     with Issuer() as issuer:
         issuer.down()
         project = Project(tmp_path, LIMITS + HTTP.format(issuer=issuer.url, audience=AUDIENCE))
@@ -451,7 +479,8 @@ def test_the_audience_is_this_endpoint_if_nothing_else_is_said(tmp_path: Path) -
     """And the principal may be another claim."""
     with Issuer() as issuer:
         project = Project(
-            tmp_path, LIMITS + f'\n[http.oauth]\nissuer = "{issuer.url}"\nprincipal = "email"\njwks_url = "{issuer.url}/keys"\n'
+            tmp_path,
+            LIMITS + f'\n[http.oauth]\nissuer = "{issuer.url}"\nprincipal = "email"\njwks_url = "{issuer.url}/keys"\n',
         )
         with project.http() as (url, _):
             assert post(url, issuer.token(audience=url, email="a@b.example"))[0] == 200

@@ -40,7 +40,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "doorward test")])
     now = datetime.now(UTC)
-    built = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(days=1))
+    built = x509.CertificateBuilder(
+        name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(days=1)
+    )
     named = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
     certificate = built.add_extension(named, critical=False).sign(key, hashes.SHA256())
     (folder / "server.pem").write_bytes(certificate.public_bytes(PEM))
@@ -68,7 +70,8 @@ def refused(project: Project, *options: str) -> str:
 
 
 def test_others_are_not_served_without_tokens_and_tls(guarded: Project) -> None:
-    """An address that others reach wants clients that are known, and a connection that nobody reads. CONTRACT: SEC-11, CLI-02."""
+    """An address that others reach wants clients that are known, and a connection that nobody reads. CONTRACT: SEC-11,
+    CLI-02."""
     assert "plain text" in refused(guarded, "--host", "192.0.2.1")
     assert "url" in refused(guarded, "--host", "0.0.0.0")
     guarded.env["DOORWARD_HTTP__URL"] = "http://mcp.example.com/mcp"
@@ -97,19 +100,29 @@ def test_every_address_behind_a_proxy(guarded: Project) -> None:
             assert post(url, None, Host=host)[0] == 401
         assert post(url, secret, Host="mcp.example.com", Origin="https://mcp.example.com")[0] == 200
         assert post(url, secret, Host="evil.example.com")[0] == 421
-        for origin in ("http://localhost:3000", "https://evil.example", "http://mcp.example.com", "https://mcp.example.com.evil"):
+        for origin in (
+            "http://localhost:3000",
+            "https://evil.example",
+            "http://mcp.example.com",
+            "https://mcp.example.com.evil",
+        ):
             assert post(url, secret, Host="mcp.example.com", Origin=origin)[0] == 403, origin
 
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 async def test_https(guarded: Project, files: Path, era: str) -> None:
     """The SDK's client by TLS. CONTRACT: CLI-02."""
-    guarded.env |= {"DOORWARD_HTTP__CERTIFICATE": str(files / "server.pem"), "DOORWARD_HTTP__KEY": str(files / "server.key")}
+    guarded.env |= {
+        "DOORWARD_HTTP__CERTIFICATE": str(files / "server.pem"),
+        "DOORWARD_HTTP__KEY": str(files / "server.key"),
+    }
     trusting = ssl.create_default_context(cafile=str(files / "server.pem"))
     with guarded.http() as (url, _):
         assert url.startswith("https://127.0.0.1:")
         async with (
-            httpx2.AsyncClient(headers={"Authorization": f"Bearer {guarded.env['TOKEN']}"}, verify=trusting, timeout=60) as http,
+            httpx2.AsyncClient(
+                headers={"Authorization": f"Bearer {guarded.env['TOKEN']}"}, verify=trusting, timeout=60
+            ) as http,
             Client(streamable_http_client(url, http_client=http), mode=era) as client,
         ):
             assert await Agent(client).value("6 * 7") == 42
@@ -120,7 +133,8 @@ async def test_https(guarded: Project, files: Path, era: str) -> None:
 
 
 async def test_half_of_tls_keeps_nobody_out(guarded: Project, files: Path) -> None:
-    """Handshakes that do not go on, plain HTTP, half a request within TLS, and clients that would agree anew (CVE-2011-1473)."""
+    """Handshakes that do not go on, plain HTTP, half a request within TLS, and clients that would agree anew
+    (CVE-2011-1473)."""
     certificate = str(files / "server.pem")
     guarded.env |= {"DOORWARD_HTTP__CERTIFICATE": certificate, "DOORWARD_HTTP__KEY": str(files / "server.key")}
     guarded.env |= {"DOORWARD_HTTP__CONNECTIONS": "60", "DOORWARD_HTTP__HEADER_TIMEOUT": "5"}
@@ -134,7 +148,9 @@ async def test_half_of_tls_keeps_nobody_out(guarded: Project, files: Path) -> No
             bad.append(held.enter_context(trusting.wrap_socket(opened(url), server_hostname="127.0.0.1")))
             bad[-1].sendall(b"POST /mcp HTTP/1.1\r\nHost: ")
         async with (
-            httpx2.AsyncClient(headers={"Authorization": f"Bearer {guarded.env['TOKEN']}"}, verify=trusting, timeout=60) as http,
+            httpx2.AsyncClient(
+                headers={"Authorization": f"Bearer {guarded.env['TOKEN']}"}, verify=trusting, timeout=60
+            ) as http,
             Client(streamable_http_client(url, http_client=http)) as client,
         ):
             assert await Agent(client).value("6 * 7") == 42
@@ -188,7 +204,10 @@ def test_web_pages_of_an_origin_may_use_it(guarded: Project) -> None:
     """A preflight has no token, and is answered for the origins of the configuration alone."""
     guarded.env["DOORWARD_HTTP__ORIGINS"] = '["https://app.example.com"]'
     with guarded.http() as (url, _):
-        asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,mcp-session-id"}
+        asked = {
+            "Access-Control-Request-Method": "POST",
+            "Access-Control-Request-Headers": "authorization,mcp-session-id",
+        }
         sent = Request(url, headers={"Origin": "https://app.example.com", **asked}, method="OPTIONS")
         with urlopen(sent, timeout=20) as answer:
             assert answer.headers["Access-Control-Allow-Origin"] == "https://app.example.com"
@@ -198,8 +217,14 @@ def test_web_pages_of_an_origin_may_use_it(guarded: Project) -> None:
         assert "Access-Control-Allow-Origin" not in refusal.value.headers
         assert post(url, guarded.env["TOKEN"], HELLO, Origin="https://app.example.com")[0] == 200
         assert post(url, None, HELLO, Origin="https://app.example.com")[0] == 401
-        for path, status in (("/.well-known/oauth-protected-resource/mcp", 404), ("/other", 401), ("/.well-known/../mcp", 404)):
-            assert post(url.replace("/mcp", path))[0] == status, "who looks for a way to log in learns that there is none"
+        for path, status in (
+            ("/.well-known/oauth-protected-resource/mcp", 404),
+            ("/other", 401),
+            ("/.well-known/../mcp", 404),
+        ):
+            assert post(url.replace("/mcp", path))[0] == status, (
+                "who looks for a way to log in learns that there is none"
+            )
         assert post(url, guarded.env["TOKEN"], HELLO, Origin="https://evil.example")[0] == 403
 
 
@@ -230,7 +255,8 @@ def test_doctor_says_who_may_come_in(guarded: Project) -> None:
 
 
 def test_tokens_and_the_file_around_them(tmp_path: Path) -> None:
-    """`doorward token` changes nothing else in the file, keeps no token there, and refuses names that mean something else."""
+    """`doorward token` changes nothing else in the file, keeps no token there, and refuses names that mean something
+    else."""
     project = Project(tmp_path, LIMITS + '\n[principals.bob] # mine\nservers = ["a"]   # two\n')
     before = project.file.read_text()
     made = [token(project, name) for name in ("alice", "bob", "ann@example.com")]

@@ -1,4 +1,5 @@
-"""What has not changed is not compiled again; what has, is; what cannot be had any more goes on with the last compile."""
+"""What has not changed is not compiled again; what has, is; what cannot be had any more goes on with the last
+compile."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ def parts(tmp_path: Path) -> Project:
     (tmp_path / "api").mkdir()
     (tmp_path / "api" / "openapi.json").write_text(json.dumps(DOCUMENT))
     (tmp_path / "api" / "parts.json").write_text('{"name": "first", "in": "query", "schema": {}}')
-    return Project(tmp_path, '[servers.parts]\nsource = "openapi"\nspec = "api/openapi.json"\nbase_url = "http://127.0.0.1:9"\n')
+    return Project(
+        tmp_path, '[servers.parts]\nsource = "openapi"\nspec = "api/openapi.json"\nbase_url = "http://127.0.0.1:9"\n'
+    )
 
 
 def compiled(project: Project) -> float:
@@ -39,8 +42,8 @@ def compiled(project: Project) -> float:
 
 
 def test_compiled_only_when_something_changed(parts: Project) -> None:
-    """The same document and configuration are compiled once; a change of the document, of a file it refers to, or of the configuration
-    is seen. CONTRACT: SRC-12."""
+    """The same document and configuration are compiled once; a change of the document, of a file it refers to, or of
+    the configuration is seen. CONTRACT: SRC-12."""
     times = [compiled(parts), compiled(parts)]
     assert times[0] == times[1]
     for change in (

@@ -43,7 +43,8 @@ result = [me] + [one["id"] for one in got]"""
 
 
 async def test_a_session_keeps_its_variables_to_itself(agent: Agent) -> None:
-    """A session keeps variables, functions and imports; another session and runs without one see none of it. CONTRACT: EXE-09."""
+    """A session keeps variables, functions and imports; another session and runs without one see none of it. CONTRACT:
+    EXE-09."""
     code = "import shelf\ncount = 1\ndef add(n):\n    global count\n    count = count + n\n    return count"
     opened = await agent.run(code, session_id="new")
     session, other = opened["session_id"], (await agent.run("count = 100", session_id="new"))["session_id"]

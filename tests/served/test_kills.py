@@ -1,4 +1,5 @@
-"""Killing the client, `serve`, the sandbox's worker or the API at any moment leaves no process and no broken file behind."""
+"""Killing the client, `serve`, the sandbox's worker or the API at any moment leaves no process and no broken file
+behind."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ def intact(project: Project) -> bool:
 
 @RUNNING
 def test_a_killed_client_takes_everything_along(api: Api, project: Project, code: str) -> None:
-    """kill -9 of the client: `serve` and its workers end within seconds, whatever they are doing. CONTRACT: EXE-19, SBX-24."""
+    """kill -9 of the client: `serve` and its workers end within seconds, whatever they are doing. CONTRACT: EXE-19,
+    SBX-24."""
     name = f"{project.folder.name}"
     command = [sys.executable, "-c", CLIENT, code.replace("NAME", name), *project.command("serve")]
     with project.stderr.open("ab") as errors:
@@ -77,7 +79,9 @@ def test_a_killed_client_takes_everything_along(api: Api, project: Project, code
     assert intact(project)
 
 
-@pytest.mark.parametrize(("told", "code"), [(signal.SIGTERM, BUSY), (signal.SIGINT, WAITING)], ids=["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize(
+    ("told", "code"), [(signal.SIGTERM, BUSY), (signal.SIGINT, WAITING)], ids=["SIGTERM", "SIGINT"]
+)
 def test_serve_ends_well_when_told(api: Api, project: Project, told: int, code: str) -> None:
     """SIGTERM and SIGINT in the middle of a program: exit code 0, no traceback, nothing remains. CONTRACT: EXE-19."""
     with Wire(project) as wire:
@@ -120,7 +124,13 @@ def test_serve_without_an_input_ends(project: Project) -> None:
     with project.stderr.open("ab") as errors:
         command, environment = project.command("serve"), project.environment()
         ended = subprocess.run(
-            command, env=environment, cwd=project.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, timeout=PATIENCE
+            command,
+            env=environment,
+            cwd=project.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            timeout=PATIENCE,
         )
     assert (ended.returncode, ended.stdout) == (0, b"")
     assert "Traceback" not in project.said()
@@ -165,7 +175,8 @@ def test_a_killed_worker_is_told_and_replaced(api: Api, project: Project, code: 
 
 
 def test_a_killed_api_is_told_and_used_again(tmp_path: Path) -> None:
-    """The API is killed in the middle of a call: a clear error of kind server or program; once it is back, the same program works."""
+    """The API is killed in the middle of a call: a clear error of kind server or program; once it is back, the same
+    program works."""
     with Api() as api:
         project = Project(tmp_path, f'[servers.shelf]\nsource = "openapi"\nspec = "{api.url}/openapi.json"\n')
         with Wire(project) as wire:
@@ -174,7 +185,9 @@ def test_a_killed_api_is_told_and_used_again(tmp_path: Path) -> None:
             api.kill()
             broken = wire.answer(running)["structuredContent"]["error"]
             assert broken["line"] == 3
-            assert api.url in broken["message"]  # "the exchange with … failed", or "… cannot be reached" if it was just about to call
+            assert (
+                api.url in broken["message"]
+            )  # "the exchange with … failed", or "… cannot be reached" if it was just about to call
             down = wire.run("import shelf\nshelf.get_item(id=1)")["error"]
             assert f"{api.url} cannot be reached" in down["message"]
             assert "Traceback" not in json.dumps([broken, down])
@@ -196,7 +209,9 @@ def test_api_trouble_is_told_clearly(project: Project) -> None:
             error = wire.run(f"import shelf\nshelf.{call}")["error"]
             assert said in error["message"], call
             assert error["line"] == 2
-            caught = wire.run(f"import shelf\ntry:\n    shelf.{call}\nexcept Exception as error:\n    result = str(error)")
+            caught = wire.run(
+                f"import shelf\ntry:\n    shelf.{call}\nexcept Exception as error:\n    result = str(error)"
+            )
             assert said in caught["value"]
 
 
@@ -204,14 +219,17 @@ def large(folder: Path, operations: int) -> str:
     """A document that takes a while to compile."""
     made = document("http://127.0.0.1:9")
     template = json.dumps(made["paths"]["/items"]["get"])
-    made["paths"] = {f"/items{n}": {"get": json.loads(template) | {"operationId": f"listItems{n}"}} for n in range(operations)}
+    made["paths"] = {
+        f"/items{n}": {"get": json.loads(template) | {"operationId": f"listItems{n}"}} for n in range(operations)
+    }
     (folder / "large.json").write_text(json.dumps(made))
     return "large.json"
 
 
 @pytest.mark.parametrize("words", ["serve", "compile"])
 def test_a_compile_that_is_killed_breaks_nothing(tmp_path: Path, words: str) -> None:
-    """kill -9 during a compile, at several moments: the catalog is whole, and the next start compiles. CONTRACT: SRC-13."""
+    """kill -9 during a compile, at several moments: the catalog is whole, and the next start compiles. CONTRACT:
+    SRC-13."""
     project = Project(tmp_path, f'[servers.large]\nsource = "openapi"\nspec = "{large(tmp_path, 1500)}"\n')
     catalog = project.state / "catalog.db"
     log = catalog.with_name("catalog.db-wal")

@@ -1,4 +1,5 @@
-"""Servers that want a login, from the command line to the call: an API and an MCP server, each with a provider that is no mock."""
+"""Servers that want a login, from the command line to the call: an API and an MCP server, each with a provider that is
+no mock."""
 
 from __future__ import annotations
 
@@ -43,7 +44,11 @@ def project(folder: Path, servers: str, head: str = "", **env: str) -> Project:
     browser = folder / "browser.py"
     browser.write_text(BROWSER)
     none = "keyring.backends.fail.Keyring"  # no test writes to the keyring of whoever runs it
-    return Project(folder, head + LIMITS + servers, {"BROWSER": f"{sys.executable} {browser} %s", "PYTHON_KEYRING_BACKEND": none, **env})
+    return Project(
+        folder,
+        head + LIMITS + servers,
+        {"BROWSER": f"{sys.executable} {browser} %s", "PYTHON_KEYRING_BACKEND": none, **env},
+    )
 
 
 def api(provider: Any) -> str:
@@ -79,11 +84,15 @@ def test_log_in_to_an_api(tmp_path: Path, provider: Any) -> None:
     ran = place.run("login", "mine", "--json")
     assert ran.returncode == 1
     assert 'the login was refused: "access_denied' in json.loads(ran.stdout)["error"]["message"]
-    assert leaks(provider.secrets(), {"state": b"".join(f.read_bytes() for f in place.state.rglob("*") if f.is_file())}) == []
+    assert (
+        leaks(provider.secrets(), {"state": b"".join(f.read_bytes() for f in place.state.rglob("*") if f.is_file())})
+        == []
+    )
 
 
 async def test_an_mcp_server(tmp_path: Path, keeper: tuple[Keeper, str]) -> None:
-    """Log in while a gateway serves, expiry, an end of the login, and another login: all without a new start. CONTRACT: AUT-01, MCP-03."""
+    """Log in while a gateway serves, expiry, an end of the login, and another login: all without a new start. CONTRACT:
+    AUT-01, MCP-03."""
     kept, url = keeper
     place = project(tmp_path, mcp(url))
     ran = place.run("compile")
@@ -135,8 +144,8 @@ print(result)
 
 
 async def test_no_token_comes_out(tmp_path: Path, provider: Any, keeper: tuple[Keeper, str]) -> None:
-    """Nor a code, a verifier or a client's secret: in no answer, no log at level debug, no file but the one that is for them, and not
-    from servers that give them back in any form. CONTRACT: AUT-12."""
+    """Nor a code, a verifier or a client's secret: in no answer, no log at level debug, no file but the one that is for
+    them, and not from servers that give them back in any form. CONTRACT: AUT-12."""
     kept, url = keeper
     place = project(tmp_path, api(provider) + mcp(url), 'log_level = "debug"\n', DOORWARD_DEBUG="1")
     printed = [place.run("login", server) for server in ("mine", "tools")]
@@ -171,8 +180,8 @@ def written(place: Project, agent: Agent) -> dict[str, bytes]:
 
 
 async def test_a_client_that_needs_nobody(tmp_path: Path, provider: Any) -> None:
-    """Client credentials: a token for as long as it lives, whatever number of calls there are; then another. Compiling needs none, and no
-    secret. CONTRACT: AUT-05, AUT-10, AUT-18."""
+    """Client credentials: a token for as long as it lives, whatever number of calls there are; then another. Compiling
+    needs none, and no secret. CONTRACT: AUT-05, AUT-10, AUT-18."""
     client = provider.client()
     auth = f'type = "oauth2", flow = "client_credentials", client_id = "{client.client_id}", client_secret = "${{SECRET}}", scope = "read"'
     document = tmp_path / "openapi.json"

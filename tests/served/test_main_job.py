@@ -1,4 +1,5 @@
-"""The main job: an agent finds functions, reads them, writes a program, and runs it again. By every transport and era."""
+"""The main job: an agent finds functions, reads them, writes a program, and runs it again. By every transport and
+era."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ def expected(pages: int, factor: float = 1.0) -> float:
 
 
 async def test_search_get_execute_and_again(agent: Agent) -> None:
-    """The whole job, text and structured content alike. CONTRACT: EXE-01, EXE-05, EXE-06, EXE-22, CAC-01, CAC-02, DIS-08, CLI-02."""
+    """The whole job, text and structured content alike. CONTRACT: EXE-01, EXE-05, EXE-06, EXE-22, CAC-01, CAC-02,
+    DIS-08, CLI-02."""
     found = await agent.call("search_functions", query="list the items of the shelf")
     assert found["functions"][0]["function"] == "shelf.list_items"
     cards = await agent.call("get_functions", functions=["shelf.list_items", "shelf.getItem"])
@@ -55,7 +57,8 @@ async def test_search_get_execute_and_again(agent: Agent) -> None:
 
 
 async def test_the_tools_hold_what_their_schemas_promise(agent: Agent) -> None:
-    """Each answer fits the tool's output schema, and tools carry titles and annotations. CONTRACT: DIS-01, DIS-05, DIS-20, OUT-04."""
+    """Each answer fits the tool's output schema, and tools carry titles and annotations. CONTRACT: DIS-01, DIS-05,
+    DIS-20, OUT-04."""
     tools = {tool.name: tool for tool in (await agent.client.list_tools()).tools}
     assert list(tools) == ["list_servers", "search_functions", "get_functions", "execute_code", "run_cached_code"]
     assert all(tool.title and tool.annotations for tool in tools.values())
@@ -72,7 +75,8 @@ async def test_the_tools_hold_what_their_schemas_promise(agent: Agent) -> None:
 
 
 async def test_list_servers_prompt_and_resources(agent: Agent) -> None:
-    """Servers with their functions, the guide, what can be done here, a function as a resource. CONTRACT: DIS-01, DIS-16, CAC-04."""
+    """Servers with their functions, the guide, what can be done here, a function as a resource. CONTRACT: DIS-01,
+    DIS-16, CAC-04."""
     server = (await agent.call("list_servers"))["servers"][0]
     assert (server["name"], server["functions"]) == ("shelf", 12)
     assert "list_items" in server["first"]
@@ -86,8 +90,9 @@ async def test_list_servers_prompt_and_resources(agent: Agent) -> None:
 
 
 async def test_a_function_is_shown_with_what_it_answers(stdio: Agent) -> None:
-    """Signature, TypedDict of the response in its own field names, import line and example; Any where nothing is known, and the
-    original id is accepted. CONTRACT: SRC-01, SRC-03, SRC-04, SRC-09, SRC-10, SRC-11, SRC-20, DIS-02, DIS-03."""
+    """Signature, TypedDict of the response in its own field names, import line and example; Any where nothing is known,
+    and the original id is accepted. CONTRACT: SRC-01, SRC-03, SRC-04, SRC-09, SRC-10, SRC-11, SRC-20, DIS-02,
+    DIS-03."""
     await stdio.call("get_functions", functions=["shelf.listItems", "shelf.drop", "shelf.create_item"])
     assert "def list_items(" in stdio.text
     assert "page: int" in stdio.text
@@ -99,8 +104,8 @@ async def test_a_function_is_shown_with_what_it_answers(stdio: Agent) -> None:
 
 
 async def test_errors_say_where_and_what_to_do(agent: Agent) -> None:
-    """A failure has its type, the line in the agent's own code, what was printed before, and a hint with near names or the right
-    signature. CONTRACT: OUT-05, SEC-10."""
+    """A failure has its type, the line in the agent's own code, what was printed before, and a hint with near names or
+    the right signature. CONTRACT: OUT-05, SEC-10."""
     wrong = (await agent.run("import shelf\nprint('before')\nshelf.get_item(number=1)"))["error"]
     assert wrong["line"] == 3
     assert "get_item(" in json.dumps(wrong)
@@ -122,7 +127,9 @@ async def test_a_server_of_another_name_gets_advice(project: Project) -> None:
     """A module that is no server is told with the servers of such a name; one that is broken with what is wrong."""
     project.change(last='[servers.gone]\nsource = "openapi"\nspec = "gone.json"\n')
     async with project.stdio() as agent:
-        near, gone, none = [(await agent.run(f"import {name}"))["error"]["hint"] for name in ("shelff", "gone", "pandas")]
+        near, gone, none = [
+            (await agent.run(f"import {name}"))["error"]["hint"] for name in ("shelff", "gone", "pandas")
+        ]
     assert near.startswith("Near: shelf.")
     assert gone.startswith("The server 'gone' is broken: spec = 'gone.json'")
     assert none.startswith("There is no server 'pandas' either")
@@ -163,7 +170,8 @@ async def test_kept_programs_are_not_more_than_configured(project: Project) -> N
 
 
 async def test_minimal_surface_finds_functions_inside(project: Project) -> None:
-    """With `surface = "minimal"` one tool is shown, and the same discovery works in programs. CONTRACT: DIS-07, DIS-09, DIS-12, DIS-15."""
+    """With `surface = "minimal"` one tool is shown, and the same discovery works in programs. CONTRACT: DIS-07, DIS-09,
+    DIS-12, DIS-15."""
     project.change(first='surface = "minimal"\n')
     async with project.stdio() as agent:
         assert [tool.name for tool in (await agent.client.list_tools()).tools] == ["execute_code"]
@@ -186,7 +194,11 @@ async def test_a_large_value_is_cut_and_handed_out_in_pages(agent: Agent) -> Non
     while uri:
         page = (await agent.client.read_resource(uri)).contents[0]
         meta = page.meta or {}
-        text += page.text[: meta["doorward/total"] - len(text)] if "doorward/next" not in meta else page.text.rpartition("\n[")[0]
+        text += (
+            page.text[: meta["doorward/total"] - len(text)]
+            if "doorward/next" not in meta
+            else page.text.rpartition("\n[")[0]
+        )
         uri = meta.get("doorward/next", "")
     assert [one["id"] for one in json.loads(text)] == list(range(5000))
 
@@ -195,8 +207,8 @@ async def test_a_large_value_is_cut_and_handed_out_in_pages(agent: Agent) -> Non
 
 
 async def test_read_only_include_and_headers(api: Api, tmp_path: Path) -> None:
-    """Writing functions are left out at compile, names narrow, headers go along with every request. CONTRACT: SRC-05, SRC-06, SRC-11,
-    SEC-15."""
+    """Writing functions are left out at compile, names narrow, headers go along with every request. CONTRACT: SRC-05,
+    SRC-06, SRC-11, SEC-15."""
     servers = f"""
 [limits]
 rate = 1000
@@ -227,7 +239,8 @@ exclude = ["delete_*"]
 
 
 async def test_policy_and_functions_narrow_a_run(project: Project) -> None:
-    """The operator's policy holds whatever the caller asks; `functions` narrows a run and cannot widen it. CONTRACT: SEC-06, DIS-18."""
+    """The operator's policy holds whatever the caller asks; `functions` narrows a run and cannot widen it. CONTRACT:
+    SEC-06, DIS-18."""
     project.change(last='[policy]\ndeny = ["shelf.delete_*", "*.big"]\n')
     async with project.stdio() as agent:
         denied = await agent.run("import shelf\nshelf.delete_item(id=1)", functions=["shelf.delete_item"])
@@ -238,7 +251,9 @@ async def test_policy_and_functions_narrow_a_run(project: Project) -> None:
             assert "not among the `functions`" in narrowed["error"]["message"]
             assert narrowed["error"]["line"] == 3
         assert (await agent.run(code, functions=["shelf"]))["ok"]
-        around = await agent.run('import doorward\ndoorward.call("shelf.get_item", {"id": 1})', functions=["shelf.list_*"])
+        around = await agent.run(
+            'import doorward\ndoorward.call("shelf.get_item", {"id": 1})', functions=["shelf.list_*"]
+        )
         assert "not among the `functions`" in around["error"]["message"]
         nothing = await agent.run(code, functions=[])
         assert not nothing["ok"]

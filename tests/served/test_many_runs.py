@@ -102,7 +102,8 @@ async def many(gate: Gateway, count: int) -> None:
 async def test_many_runs_leave_nothing(
     executor: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No process, container, mount, control group, namespace, file descriptor or temporary file. CONTRACT: SBX-24, EXE-10, EXE-23."""
+    """No process, container, mount, control group, namespace, file descriptor or temporary file. CONTRACT: SBX-24,
+    EXE-10, EXE-23."""
     engine = request.getfixturevalue("engine") if executor == "docker" else None
     settings = engine.settings(engine.build()) if engine else {}
     (tmp_path / "tmp").mkdir()

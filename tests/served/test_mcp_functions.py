@@ -27,7 +27,10 @@ TOOLS: list[dict[str, Any]] = [
         "description": "Finds people. By their town.",
         "inputSchema": {
             "type": "object",
-            "properties": {"home-town": {"type": "string", "description": "Where they live"}, "from": {"$ref": "#/$defs/Age"}},
+            "properties": {
+                "home-town": {"type": "string", "description": "Where they live"},
+                "from": {"$ref": "#/$defs/Age"},
+            },
             "required": ["home-town"],
             "$defs": {"Age": {"type": "integer", "minimum": 0}},
         },
@@ -56,7 +59,9 @@ SAID = {
     },
     "answers": {
         "resources/read": {"people://1": {"contents": [{"uri": "people://1", "text": '{"id": 1}'}]}},
-        "prompts/get": {"greet": {"description": "d", "messages": [{"role": "user", "content": {"type": "text", "text": "Hello"}}]}},
+        "prompts/get": {
+            "greet": {"description": "d", "messages": [{"role": "user", "content": {"type": "text", "text": "Hello"}}]}
+        },
     },
 }
 
@@ -109,7 +114,8 @@ async def test_values_by_one_rule(agent: Agent) -> None:
 
 
 async def test_what_results_look_like_is_learnt(agent: Agent, project: Project) -> None:
-    """Names and types of results without a schema are shown as observed; values are kept nowhere. CONTRACT: SRC-23, SRC-25."""
+    """Names and types of results without a schema are shown as observed; values are kept nowhere. CONTRACT: SRC-23,
+    SRC-25."""
     await agent.value('import people\npeople.find_people(home_town="Oslo")')
     (card,) = (await agent.call("get_functions", functions=["people.find_people"]))["functions"]
     assert "-> list[FindPeopleResponseItem]:" in card["text"]
@@ -135,7 +141,8 @@ async def test_an_entry_that_starts_doorward_is_skipped_with_a_notice(agent: Age
 
 
 async def test_compile_and_probe(tmp_path: Path) -> None:
-    """`doorward compile` makes the functions; `--probe` calls only what reads and needs nothing. CONTRACT: SRC-19, SRC-23."""
+    """`doorward compile` makes the functions; `--probe` calls only what reads and needs nothing. CONTRACT: SRC-19,
+    SRC-23."""
     project = project_with(tmp_path)
     told = json.loads(project.run("compile", "people", "--probe", "--json").stdout)
     assert told["servers"]["people"]["functions"] == 5
@@ -155,7 +162,9 @@ async def test_a_tool_that_changes_is_refused_then_served_anew(tmp_path: Path) -
         schema = {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]}
         changed = [{**TOOLS[0], "inputSchema": schema}, *TOOLS[1:]]
         (tmp_path / "said.json").write_text(json.dumps({**SAID, "tools": changed}))
-        outcome = await agent.run('import people\npeople.count()\nfor i in range(2000):\n    people.find_people(home_town="Oslo")')
+        outcome = await agent.run(
+            'import people\npeople.count()\nfor i in range(2000):\n    people.find_people(home_town="Oslo")'
+        )
         assert "changed" in outcome["error"]["message"]
         for _ in range(100):
             again = await agent.run('import people\npeople.find_people(town="Oslo")')

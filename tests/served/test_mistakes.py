@@ -1,4 +1,5 @@
-"""What an agent is told that mistakes an answer or writes no Python: alike in every executor, whatever its interpreter says."""
+"""What an agent is told that mistakes an answer or writes no Python: alike in every executor, whatever its interpreter
+says."""
 
 from __future__ import annotations
 
@@ -12,11 +13,15 @@ from .product import Agent, Api, Project, apart, needs_proc
 from .test_nsjail_executor import made
 
 pytestmark = pytest.mark.anyio
-JAIL = pytest.param("nsjail", marks=[pytest.mark.skipif(sys.platform != "linux", reason="nsjail needs Linux"), needs_proc])
+JAIL = pytest.param(
+    "nsjail", marks=[pytest.mark.skipif(sys.platform != "linux", reason="nsjail needs Linux"), needs_proc]
+)
 
 
 @pytest.fixture(scope="module", params=["monty", JAIL])
-async def either(request: Any, anyio_backend: str, api: Api, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Agent]:
+async def either(
+    request: Any, anyio_backend: str, api: Api, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Agent]:
     """A client of a gateway with one executor, and no guard that reads programs before it."""
     project: Project = made(tmp_path_factory.mktemp("mistakes"), api)
     if request.param == "monty":

@@ -35,7 +35,8 @@ class Users(Answering):
 def configured(folder: Path, url: str, more: str = "", server: str = "") -> Path:
     """A configuration of one server, whose document has ids as FastAPI makes them."""
     paths: dict[str, Any] = {
-        path: {method: {"operationId": id} for method, id in methods.items()} | ({"parameters": USER} if "{" in path else {})
+        path: {method: {"operationId": id} for method, id in methods.items()}
+        | ({"parameters": USER} if "{" in path else {})
         for path, methods in IDS.items()
     }
     document = {"openapi": "3.1.0", "info": {"title": "Users", "version": "1"}, "paths": paths}
@@ -57,8 +58,8 @@ async def as_before(file: Path) -> None:
 
 
 async def test_names_of_an_earlier_version_go_on(tmp_path: Path) -> None:
-    """A catalog of an earlier version gets the brief names with its next compile; a program that it kept runs, and one that imports by
-    the old name, in whatever way. CONTRACT: SRC-11."""
+    """A catalog of an earlier version gets the brief names with its next compile; a program that it kept runs, and one
+    that imports by the old name, in whatever way. CONTRACT: SRC-11."""
     with web(Users) as url:
         file = configured(tmp_path, url)
         await as_before(file)
@@ -84,7 +85,8 @@ async def test_names_of_an_earlier_version_go_on(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:Duplicate Operation ID")
 async def test_functions_of_fastapi_are_called_as_in_its_source(tmp_path: Path) -> None:
-    """An application of FastAPI has the names that its author gave, and calls arrive; where two routers have the same, the long ones."""
+    """An application of FastAPI has the names that its author gave, and calls arrive; where two routers have the same,
+    the long ones."""
     fastapi = pytest.importorskip("fastapi")
     uvicorn = pytest.importorskip("uvicorn")
     app, first, second = fastapi.FastAPI(), fastapi.APIRouter(prefix="/v1/teams"), fastapi.APIRouter(prefix="/v1/zones")
@@ -136,10 +138,12 @@ async def test_functions_of_fastapi_are_called_as_in_its_source(tmp_path: Path) 
         await serving
 
 
-@pytest.mark.parametrize("pattern", ["api.remove_user_users_user_id_delete", "*_delete", "api.remove_user_users__user_id__delete"])
+@pytest.mark.parametrize(
+    "pattern", ["api.remove_user_users_user_id_delete", "*_delete", "api.remove_user_users__user_id__delete"]
+)
 async def test_a_policy_means_old_names(tmp_path: Path, pattern: str) -> None:
-    """What `deny`, `exclude` and a principal's rights forbid by an old name, or a pattern of such, stays forbidden; so does what only an
-    old name allows. CONTRACT: SRC-11."""
+    """What `deny`, `exclude` and a principal's rights forbid by an old name, or a pattern of such, stays forbidden; so
+    does what only an old name allows. CONTRACT: SRC-11."""
     bare = pattern.removeprefix("api.")
     asked = "import api\nresult = api.remove_user(user_id=1)"
     with web(Users) as url:

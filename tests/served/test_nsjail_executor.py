@@ -1,4 +1,5 @@
-"""Full CPython in nsjail, through the served product: what an agent can run there, what holds it, and what is left of it."""
+"""Full CPython in nsjail, through the served product: what an agent can run there, what holds it, and what is left of
+it."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ pytestmark = [
     pytest.mark.anyio,
 ]
 
-GROUPED = (os.geteuid() == 0 and Path("/sys/fs/cgroup/memory").is_dir()) or Path("/sys/fs/cgroup/cgroup.controllers").is_file()
+GROUPED = (os.geteuid() == 0 and Path("/sys/fs/cgroup/memory").is_dir()) or Path(
+    "/sys/fs/cgroup/cgroup.controllers"
+).is_file()
 ALLOWED = '[hooks.ast]\nallow = ["subprocess", "os.fork", "socket", "urllib.request"]\n'
 """What the guard would stop before the jail could."""
 needs_groups = pytest.mark.skipif(not GROUPED, reason="no control groups can be made here")
@@ -64,7 +67,8 @@ async def test_what_an_api_complains_of_is_told(jailed: Agent) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0 and not GROUPED, reason="without control groups a program is one process")
 async def test_a_shell(jailed: Agent) -> None:
-    """Plain shell commands with pipes and files in between, as far as the operator shows their tools. CONTRACT: EXE-20."""
+    """Plain shell commands with pipes and files in between, as far as the operator shows their tools. CONTRACT:
+    EXE-20."""
     code = """\
 import subprocess
 def sh(command):
@@ -84,7 +88,8 @@ result = [sh("cut -d' ' -f2 sorted").split(), sh("pwd").strip(), sh("id -u").str
     ],
 )
 async def test_what_lacks_is_said(tmp_path: Path, api: Api, settings: str, code: str, hint: str) -> None:
-    """Processes, where nothing counts their memory; commands that nobody shows; a folder to be shown that is not there."""
+    """Processes, where nothing counts their memory; commands that nobody shows; a folder to be shown that is not
+    there."""
     async with made(tmp_path, api, settings).stdio() as agent:
         error = (await agent.run(code))["error"]
     assert hint in error["hint"]
@@ -118,9 +123,14 @@ async def test_root_and_scratch(jailed: Agent) -> None:
         assert answer["error"]["type"] in ("OSError", "PermissionError", "FileNotFoundError"), place
     write = "import os\nfor place in ('/work', '/tmp', '/dev/shm'):\n    open(f'{place}/mine', 'w').write('x')\nresult = os.getcwd()"
     assert await jailed.value(write) == "/work"
-    assert await jailed.value("import os\n[os.path.exists(f'{p}/mine') for p in ('/work', '/tmp', '/dev/shm')]") == [False] * 3
     assert (
-        await jailed.value("import os\n[os.path.exists(p) for p in ('/etc/passwd', '/home', '/root/.ssh', '/var', '/run', '/sys')]")
+        await jailed.value("import os\n[os.path.exists(f'{p}/mine') for p in ('/work', '/tmp', '/dev/shm')]")
+        == [False] * 3
+    )
+    assert (
+        await jailed.value(
+            "import os\n[os.path.exists(p) for p in ('/etc/passwd', '/home', '/root/.ssh', '/var', '/run', '/sys')]"
+        )
         == [False] * 6
     )
 
@@ -132,7 +142,11 @@ async def test_no_privileges(jailed: Agent) -> None:
     assert {fields[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
     assert (fields["NoNewPrivs"], fields["Seccomp"]) == ("1", "2")
     assert "0" not in fields["Uid"].split() + fields["Gid"].split()
-    for code in ("import os\nos.setuid(0)", "import os\nos.chroot('/')", "import os\nos.mknod('/tmp/d', 0o20600, os.makedev(1, 1))"):
+    for code in (
+        "import os\nos.setuid(0)",
+        "import os\nos.chroot('/')",
+        "import os\nos.mknod('/tmp/d', 0o20600, os.makedev(1, 1))",
+    ):
         assert (await jailed.run(code))["error"]["type"] == "PermissionError", code
 
 
@@ -170,7 +184,9 @@ async def test_memory(jailed: Agent, session: bool) -> None:
 @needs_groups
 async def test_cpu(api: Api, tmp_path: Path) -> None:
     """`cpus` is a share of a processor. CONTRACT: SBX-11."""
-    code = "import time\nend = time.monotonic() + 2\nwhile time.monotonic() < end:\n    pass\nresult = time.process_time()"
+    code = (
+        "import time\nend = time.monotonic() + 2\nwhile time.monotonic() < end:\n    pass\nresult = time.process_time()"
+    )
     async with made(tmp_path, api, "cpus = 0.2").stdio() as agent:
         answer = await agent.run(code)
         if not answer["ok"] and "needs cgroups" in answer["error"]["message"]:
@@ -184,7 +200,9 @@ async def test_processes(api: Api, tmp_path: Path) -> None:
     bomb += "except OSError:\n    result = made"
     async with made(tmp_path, api, limits=f"{LIMITS}processes = 10\n").stdio() as agent:
         assert await agent.value(bomb) < 10
-        assert await agent.value("import os\n[n for n in os.listdir('/proc') if n.isdigit()]") == ["2"]  # the first is hidden
+        assert await agent.value("import os\n[n for n in os.listdir('/proc') if n.isdigit()]") == [
+            "2"
+        ]  # the first is hidden
 
 
 async def test_sessions_keep_files_too(jailed: Agent) -> None:
@@ -195,7 +213,8 @@ async def test_sessions_keep_files_too(jailed: Agent) -> None:
 
 
 async def test_packages(api: Api, tmp_path: Path) -> None:
-    """`doorward sandbox build nsjail` installs what programs may import; before it the run says so. CONTRACT: EXE-17."""
+    """`doorward sandbox build nsjail` installs what programs may import; before it the run says so. CONTRACT:
+    EXE-17."""
     project = made(tmp_path, api, 'packages = ["numpy", "pandas"]\npreload = ["pandas"]')
     (project.folder / "program.py").write_text("1")
     before = json.loads(project.run("run", "--json", "program.py").stdout)
@@ -208,7 +227,9 @@ async def test_packages(api: Api, tmp_path: Path) -> None:
         assert await agent.value("import pandas, shelf\nint(pandas.DataFrame([shelf.get_item(id=3)]).id.sum())") == 3
 
 
-@pytest.mark.parametrize("code", ["while True:\n    pass", "import time\ntime.sleep(100)"], ids=["computing", "sleeping"])
+@pytest.mark.parametrize(
+    "code", ["while True:\n    pass", "import time\ntime.sleep(100)"], ids=["computing", "sleeping"]
+)
 async def test_a_killed_gateway(api: Api, tmp_path: Path, code: str) -> None:
     """kill -9 of the gateway in the middle of a run ends every jail. CONTRACT: SBX-24."""
     project = made(tmp_path, api)

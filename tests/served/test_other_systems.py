@@ -16,14 +16,29 @@ from .product import Agent, Api, Project, apart
 
 pytestmark = pytest.mark.anyio
 
-OURS = ["list_items", "create_item", "get_item", "delete_item", "slow", "big", "status", "drop", "away", "mark", "headers", "echo"]
+OURS = [
+    "list_items",
+    "create_item",
+    "get_item",
+    "delete_item",
+    "slow",
+    "big",
+    "status",
+    "drop",
+    "away",
+    "mark",
+    "headers",
+    "echo",
+]
 
 
 @pytest.fixture(scope="module")
 async def agent(anyio_backend: str, api: Api, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Agent]:
     """A client of a project with the servers `shelf` and `my-shelf`."""
     shelf = SHELF.format(url=api.url)
-    project = Project(tmp_path_factory.mktemp("others"), LIMITS + shelf + shelf.replace("servers.shelf", "servers.my-shelf"))
+    project = Project(
+        tmp_path_factory.mktemp("others"), LIMITS + shelf + shelf.replace("servers.shelf", "servers.my-shelf")
+    )
     async with apart(project.stdio()) as agent:
         yield agent
 
@@ -49,7 +64,8 @@ async def agent(anyio_backend: str, api: Api, tmp_path_factory: pytest.TempPathF
     ],
 )
 async def test_call_styles(agent: Agent, code: str) -> None:
-    """`mcp_servers["s"]`, `mcp_s.tool(…)`, `from mcp.servers.s import *`, `mcp.runtime.call_tool`, and `from s.functions import f`.
+    """`mcp_servers["s"]`, `mcp_s.tool(…)`, `from mcp.servers.s import *`, `mcp.runtime.call_tool`, and `from
+    s.functions import f`.
     CONTRACT: EXE-07, MCP-10, DIS-03."""
     assert (await agent.value(code))["id"] == 7
 
@@ -115,7 +131,11 @@ result = {
     assert got["full"].pop("inputSchema")["properties"]["id"]["type"] == "integer"
     wanted = {"server": "my-shelf", "serverAlias": "my_shelf", "tool": "getItem", "toolAlias": "get_item"}
     assert got["full"] == wanted | {"description": "One item of the shelf"}
-    assert (got["found"]["server"], got["found"]["tool"], got["found"]["description"]) == ("shelf", "deleteItem", "Throw an item away")
+    assert (got["found"]["server"], got["found"]["tool"], got["found"]["description"]) == (
+        "shelf",
+        "deleteItem",
+        "Throw an item away",
+    )
     assert got["tools"] == OURS
     assert got["about"] == ["my-shelf", "my_shelf", "getItem", ["id"], False]
     assert got["loaded"] == [["shelf", len(OURS)], ["my-shelf", len(OURS)]]
@@ -125,13 +145,22 @@ result = {
 @pytest.mark.parametrize(
     ("code", "error"),
     [
-        ('from mcp import runtime\nruntime.call_tool("shell", "get_item", {"id": 7})', "UnknownName: Server 'shell' is not available"),
-        ('from mcp import runtime\nawait runtime.query_tool_docs("shell")', "UnknownName: Server 'shell' is not available"),
+        (
+            'from mcp import runtime\nruntime.call_tool("shell", "get_item", {"id": 7})',
+            "UnknownName: Server 'shell' is not available",
+        ),
+        (
+            'from mcp import runtime\nawait runtime.query_tool_docs("shell")',
+            "UnknownName: Server 'shell' is not available",
+        ),
         ('call_mcp_tool("mcp__shell__get_item", {})', "UnknownName: Server 'shell' is not available"),
         ('import doorward\ndoorward.server("shell")', "UnknownName: Server 'shell' is not available"),
         ("x = 1\nmcp_servers['shell'].get_item(id=7)", "KeyError: shell"),
         ("x = 1\nmcp_shell.get_item(id=7)", "NameError: name 'mcp_shell' is not defined"),
-        ("x = 1\nfrom mcp.servers.shell import get_item", "Unsupported: monty: monty has no module 'mcp.servers.shell'"),
+        (
+            "x = 1\nfrom mcp.servers.shell import get_item",
+            "Unsupported: monty: monty has no module 'mcp.servers.shell'",
+        ),
     ],
 )
 async def test_a_server_that_is_not_there(agent: Agent, code: str, error: str) -> None:
@@ -153,7 +182,11 @@ async def test_servers_of_a_run(agent: Agent) -> None:
 
 async def test_a_misspelt_tool(agent: Agent) -> None:
     """By an alias as by our own name: what is near."""
-    for code in ("mcp_shelf.get_itm(id=1)", "from mcp.servers.shelf import get_itm", "from shelf.functions import get_itm"):
+    for code in (
+        "mcp_shelf.get_itm(id=1)",
+        "from mcp.servers.shelf import get_itm",
+        "from shelf.functions import get_itm",
+    ):
         assert "shelf.get_item" in (await agent.run(code))["error"]["hint"], code
     error = (await agent.run('call_mcp_tool("shelf__get_itm")'))["error"]
     assert error["message"].startswith("there is no function 'shelf.get_itm'; did you mean 'shelf.")
@@ -192,7 +225,9 @@ async def box(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> A
     folder = tmp_path_factory.mktemp("box")
     (folder / "things").mkdir()
     command = [sys.executable, str(Path(__file__).with_name("box.py"))]
-    project = Project(folder, LIMITS + f'[servers.tool-box]\nsource = "mcp"\ncommand = {json.dumps(command)}\ncwd = "things"\n')
+    project = Project(
+        folder, LIMITS + f'[servers.tool-box]\nsource = "mcp"\ncommand = {json.dumps(command)}\ncwd = "things"\n'
+    )
     async with apart(project.stdio()) as agent:
         yield agent
 

@@ -1,4 +1,5 @@
-"""A configuration that changes beside a running `doorward serve`: its servers are taken over, nothing else is disturbed."""
+"""A configuration that changes beside a running `doorward serve`: its servers are taken over, nothing else is
+disturbed."""
 
 from __future__ import annotations
 
@@ -72,7 +73,8 @@ async def servers(agent: Any) -> list[str]:
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 async def test_add_beside_serve(project: Project, api: str, transport: str) -> None:
-    """What `doorward add` adds is there for a client that is connected, who is told; a session and its variables stay."""
+    """What `doorward add` adds is there for a client that is connected, who is told; a session and its variables
+    stay."""
     notes: list[Any] = []
 
     async def told(message: Any) -> None:
@@ -114,13 +116,11 @@ async def test_add_beside_serve(project: Project, api: str, transport: str) -> N
 
 
 async def test_a_call_ends_that_was_made_before(project: Project, api: str) -> None:
-    """A program that waits for an answer gets it though its server is changed and then removed; what it calls next goes where the
-    configuration says, or nowhere."""
+    """A program that waits for an answer gets it though its server is changed and then removed; what it calls next goes
+    where the configuration says, or nowhere."""
     async with Gateway.open(project.file) as gate:
         await gate.compile()
-        code = (
-            "import one\nfirst = one.wait()\ntry:\n    then = one.now()\nexcept Exception as e:\n    then = str(e)\nresult = [first, then]"
-        )
+        code = "import one\nfirst = one.wait()\ntry:\n    then = one.now()\nexcept Exception as e:\n    then = str(e)\nresult = [first, then]"
         for change, second in (
             (server("one", f"{api}/new", 'headers = { X-Key = "k" }'), ["/new/now", "k"]),
             (server("other", api), "there is no function 'one.now'"),
@@ -146,7 +146,10 @@ async def test_a_call_ends_that_was_made_before(project: Project, api: str) -> N
     [
         ("[servers.two", "configuration_not_used"),
         ('nonsense = 1\n[servers.two]\nsource = "openapi"\nspec = "api.json"\n', "nonsense"),
-        ('[policy]\ndeny = ["*"]\n[servers.two]\nsource = "openapi"\nspec = "api.json"\n', "policy: read at the start only"),
+        (
+            '[policy]\ndeny = ["*"]\n[servers.two]\nsource = "openapi"\nspec = "api.json"\n',
+            "policy: read at the start only",
+        ),
         (
             '[principals.local]\ndeny = ["*"]\n[servers.two]\nsource = "openapi"\nspec = "api.json"\n',
             "principals.local: read at the start only",
@@ -157,8 +160,8 @@ async def test_a_call_ends_that_was_made_before(project: Project, api: str) -> N
     ids=["no TOML", "unknown key", "policy", "rights", "a server that was good", "no file"],
 )
 async def test_what_cannot_be_used_changes_nothing(project: Project, text: str | None, why: str) -> None:
-    """A file that is wrong, or that changes what is read at the start, leaves all as it was, with one line in the log; a good one later
-    is used."""
+    """A file that is wrong, or that changes what is read at the start, leaves all as it was, with one line in the log;
+    a good one later is used."""
     good = project.file.read_text()
     async with project.stdio() as agent:
         assert await servers(agent) == ["one"]
@@ -216,19 +219,24 @@ async def test_a_broken_server_beside_a_good_one(project: Project) -> None:
 async def test_what_changes_while_a_gateway_opens_is_seen(project: Project) -> None:
     """A server that is added between the reading of the file and the first look at it is served, too."""
     loaded = load(project.file)
-    project.configure(project.file.read_text().replace(BASE, "") + project.file.read_text().replace(BASE, "").replace("one", "two"))
+    project.configure(
+        project.file.read_text().replace(BASE, "") + project.file.read_text().replace(BASE, "").replace("one", "two")
+    )
     async with Gateway.open(loaded) as gate:
         assert gate.servers.names("local") == ("one",)
         await soon(lambda: gate.servers.names("local") == ("one", "two"))
 
 
 async def test_what_is_excluded_is_refused_at_once(project: Project, api: str) -> None:
-    """Also while the document is asked for, with which its upstream may take its time: what was compiled before is no licence."""
+    """Also while the document is asked for, with which its upstream may take its time: what was compiled before is no
+    licence."""
     async with Gateway.open(project.file) as gate:
         await gate.compile()
         assert (await gate.call("one.now")) == ["/now", None]
         before = gate.servers.revision
-        project.configure(f'[servers.one]\nsource = "openapi"\nspec = "{api}/wait"\nbase_url = "{api}"\nexclude = ["now"]\n')
+        project.configure(
+            f'[servers.one]\nsource = "openapi"\nspec = "{api}/wait"\nbase_url = "{api}"\nexclude = ["now"]\n'
+        )
         await soon(lambda: gate.servers.revision > before)
         await anyio.to_thread.run_sync(Slow.asked.wait, 60)
         with pytest.raises(Refused, match=r"one.now is left out by the configuration of one"):

@@ -1,4 +1,5 @@
-"""Servers that want a login by POST, through the MCP interface: an API with sessions of each kind, and an MCP server behind a cookie."""
+"""Servers that want a login by POST, through the MCP interface: an API with sessions of each kind, and an MCP server
+behind a cookie."""
 
 from __future__ import annotations
 
@@ -43,10 +44,14 @@ def application() -> Iterator[tuple[Any, str]]:
 
 
 def leak(handler: Any) -> None:
-    """What a hostile API gives back: all that it was told and has given of late, in some form, as an answer or an error; and a new cookie
-    each time."""
+    """What a hostile API gives back: all that it was told and has given of late, in some form, as an answer or an
+    error; and a new cookie each time."""
     asked = {name: values[0] for name, values in parse_qs(urlsplit(handler.path).query).items()}
-    told = [handler.headers.get(name, "") for name in ("Cookie", "Authorization", "X-CSRFToken")] + handler.app.given[-8:] + [PASSWORD]
+    told = (
+        [handler.headers.get(name, "") for name in ("Cookie", "Authorization", "X-CSRFToken")]
+        + handler.app.given[-8:]
+        + [PASSWORD]
+    )
     said = [FORMS[asked.get("form", "plain")](text) for text in told]
     headers = [("X-Told", said[-1].replace("\n", "")), ("Set-Cookie", f"more={handler.app.secret('more')}")]
     handler.say(int(asked.get("status", 200)), {"message": said, "told": dict.fromkeys(said, 1)}, *headers)
@@ -57,9 +62,13 @@ def document() -> dict[str, Any]:
         return {"name": name, "in": "query", "schema": {"type": "string"}}
 
     answer = {"responses": {"200": {"description": "OK"}}}
-    paths: dict[str, Any] = {f"/{name}": {"get": {"operationId": name, "summary": name, **answer}} for name in ("me", "rotate", "web")}
+    paths: dict[str, Any] = {
+        f"/{name}": {"get": {"operationId": name, "summary": name, **answer}} for name in ("me", "rotate", "web")
+    }
     paths["/write"] = {"post": {"operationId": "write", "summary": "Change something", **answer}}
-    paths["/leak"] = {"get": {"operationId": "leak", "summary": "Say it", "parameters": [query("form"), query("status")], **answer}}
+    paths["/leak"] = {
+        "get": {"operationId": "leak", "summary": "Say it", "parameters": [query("form"), query("status")], **answer}
+    }
     return {"openapi": "3.1.0", "info": {"title": "App", "version": "1"}, "paths": paths}
 
 
@@ -78,8 +87,8 @@ MANY = "import asyncio\nimport plain\nresult = await asyncio.gather(*(plain.me()
 
 
 async def test_a_session(tmp_path: Path, application: tuple[Any, str]) -> None:
-    """One login for 100 calls, another one when the server has forgotten it, or when it ends; none of the calls fails; a logout at the
-    end. Compiling needs no password. CONTRACT: AUT-07, AUT-10, AUT-18."""
+    """One login for 100 calls, another one when the server has forgotten it, or when it ends; none of the calls fails;
+    a logout at the end. Compiling needs no password. CONTRACT: AUT-07, AUT-10, AUT-18."""
     app, url = application
     place = project(tmp_path, url, "plain", "token")
     assert place.run("compile").returncode == 0
@@ -103,7 +112,8 @@ async def test_a_session(tmp_path: Path, application: tuple[Any, str]) -> None:
 
 
 async def test_each_kind(tmp_path: Path, application: tuple[Any, str]) -> None:
-    """Cookies, a form with a CSRF token, a token in the answer; cookies that rotate, and a redirect to the login. CONTRACT: AUT-07."""
+    """Cookies, a form with a CSRF token, a token in the answer; cookies that rotate, and a redirect to the login.
+    CONTRACT: AUT-07."""
     app, url = application
     place = project(tmp_path, url, *KINDS, PASSWORD=PASSWORD)
     async with place.stdio() as agent:
@@ -147,8 +157,8 @@ result = seen
 
 
 async def test_nothing_comes_out(tmp_path: Path, application: tuple[Any, str]) -> None:
-    """Neither the password nor a cookie nor a token, from a server that gives them back in any form, with the login or with a call: in no
-    answer, no log at level debug, no file. CONTRACT: AUT-07, AUT-12."""
+    """Neither the password nor a cookie nor a token, from a server that gives them back in any form, with the login or
+    with a call: in no answer, no log at level debug, no file. CONTRACT: AUT-07, AUT-12."""
     app, url = application
     place = project(tmp_path, url, *KINDS, head='log_level = "debug"\n', PASSWORD=PASSWORD, DOORWARD_DEBUG="1")
     wire = ["sh", "-c", f"{shlex.join(place.command('serve'))} | tee wire"]
@@ -216,7 +226,9 @@ async def test_an_mcp_server(tmp_path: Path) -> None:
     """The same before an MCP server: a login, and another one when the first has ended. CONTRACT: AUT-07, MCP-03."""
     with mcp_server() as (given, url):
         auth = '{ type = "session", login_url = "/login", username = "alice", password = "${PASSWORD}", cookie_name = "sid" }'
-        place = Project(tmp_path, f'[servers.tools]\nsource = "mcp"\nurl = "{url}"\nauth = {auth}\n', {"PASSWORD": PASSWORD})
+        place = Project(
+            tmp_path, f'[servers.tools]\nsource = "mcp"\nurl = "{url}"\nauth = {auth}\n', {"PASSWORD": PASSWORD}
+        )
         assert place.run("compile").returncode == 0
         async with place.stdio() as agent:
             assert await agent.value("import tools\ntools.who()") == "alice"

@@ -1,4 +1,5 @@
-"""Past policy by the words of a request: against a server that decodes paths, folds `..`, and obeys headers and fields."""
+"""Past policy by the words of a request: against a server that decodes paths, folds `..`, and obeys headers and
+fields."""
 
 from __future__ import annotations
 
@@ -37,7 +38,12 @@ class Obedient(Answering):
         path, _, query = self.path.partition("?")
         fields = {**parse_qs(query), **parse_qs(body), **(json.loads(body) if body.startswith("{") else {})}
         path = told.get("x-original-url") or told.get("x-rewrite-url") or path
-        method = told.get("x-http-method-override") or told.get("x-http-method") or "".join(fields.get("_method", [])) or self.command
+        method = (
+            told.get("x-http-method-override")
+            or told.get("x-http-method")
+            or "".join(fields.get("_method", []))
+            or self.command
+        )
         path = posixpath.normpath(unquote(unquote(path)).replace("\\", "/")).replace("//", "/")
         self.answer(f"{method} {path} {told.get('x-forwarded-for', '')}".strip())
 
@@ -55,7 +61,10 @@ DOCUMENT = {
     "info": {"title": "users", "version": "1"},
     "paths": {
         "/users/{id}": {
-            "get": {"operationId": "get_user", "parameters": [*parameters(*ODD), *parameters("_method", place="query"), FREE]},
+            "get": {
+                "operationId": "get_user",
+                "parameters": [*parameters(*ODD), *parameters("_method", place="query"), FREE],
+            },
             "post": {"operationId": "set_user", "requestBody": FORM},
             "delete": {"operationId": "delete_user"},
         },
@@ -97,13 +106,19 @@ CLOSED = ["u.get_keys", "u.get_me", "u.get_admin", "u.delete_user"]
 
 @pytest.mark.parametrize(
     ("policy", "server"),
-    [(f"[policy]\ndeny = {json.dumps(CLOSED)}\n", ""), ("", "read_only = true\nexclude = ['get_keys', 'get_me', 'get_admin']\n")],
+    [
+        (f"[policy]\ndeny = {json.dumps(CLOSED)}\n", ""),
+        ("", "read_only = true\nexclude = ['get_keys', 'get_me', 'get_admin']\n"),
+    ],
     ids=["deny", "read_only"],
 )
 async def test_no_word_of_a_request_leads_past_policy(tmp_path: Path, obedient: str, policy: str, server: str) -> None:
-    """No value, no declared header or field and no free object reaches what policy or `read_only` closes; plain calls go through."""
+    """No value, no declared header or field and no free object reaches what policy or `read_only` closes; plain calls
+    go through."""
     (tmp_path / "u.json").write_text(json.dumps(DOCUMENT))
-    project = Project(tmp_path, f'{policy}[servers.u]\nsource = "openapi"\nspec = "u.json"\nbase_url = "{obedient}"\n{server}')
+    project = Project(
+        tmp_path, f'{policy}[servers.u]\nsource = "openapi"\nspec = "u.json"\nbase_url = "{obedient}"\n{server}'
+    )
     report = json.loads(project.run("compile", "--json").stdout)["servers"]["u"]
     assert [skipped["where"] for skipped in report["skipped"]] == ["GET /public/../admin/keys"]
     assert sum("programs cannot give" in warning for warning in report["warnings"]) >= 5

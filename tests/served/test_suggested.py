@@ -1,4 +1,5 @@
-"""`add openapi` writes the auth that a document asks for, and it works: each kind of credential, against an API that wants it."""
+"""`add openapi` writes the auth that a document asks for, and it works: each kind of credential, against an API that
+wants it."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ WANTED = {  # what the API wants to see: the path is the name of the scheme
     "header": lambda request, query: request.headers.get("X-Key") == "k3y-of-me",
     "query": lambda request, query: query.get("key") == ["k3y-of-me"],
     "cookie": lambda request, query: request.headers.get("Cookie") == "sid=k3y-of-me",
-    "both": lambda request, query: (request.headers.get("X-App"), request.headers.get("X-Key")) == ("k3y-of-me", "k3y-2-of-me"),
+    "both": lambda request, query: (
+        (request.headers.get("X-App"), request.headers.get("X-Key")) == ("k3y-of-me", "k3y-2-of-me")
+    ),
     "oauth2": lambda request, query: request.headers.get("Authorization") == "Bearer issued",
 }
 
@@ -70,18 +73,27 @@ def url() -> Iterator[str]:
 class Folder:
     def __init__(self, folder: Path, kind: str, new: bool = True, **more: Any) -> None:
         self.folder = folder
-        self.environment = {key: value for key, value in os.environ.items() if not key.startswith(("API_", "DOORWARD_CONFIG"))}
+        self.environment = {
+            key: value for key, value in os.environ.items() if not key.startswith(("API_", "DOORWARD_CONFIG"))
+        }
         security = [{name: [] for name in SCHEMES[kind]}]
         answer = {"200": {"description": "OK", "content": {"application/json": {"schema": {"type": "object"}}}}}
         get = {"operationId": "look", "security": security, "responses": answer}
         info = {"title": "Api", "version": "1"}
-        document = {"openapi": "3.1.0", "info": info, "paths": {f"/{kind}": {"get": get}}, "components": {"securitySchemes": SCHEMES[kind]}}
+        document = {
+            "openapi": "3.1.0",
+            "info": info,
+            "paths": {f"/{kind}": {"get": get}},
+            "components": {"securitySchemes": SCHEMES[kind]},
+        }
         (folder / f"{kind}.json").write_text(json.dumps({**document, **more}))
         if new:
             (folder / "doorward.toml").write_text('# mine\nstate = "state"\nexecutor = "monty"\n')
 
     def run(self, *words: str, code: int = 0) -> str:
-        done = subprocess.run([*DOORWARD, *words], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [*DOORWARD, *words], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=60
+        )
         assert done.returncode == code, done
         return done.stdout + done.stderr
 
@@ -95,7 +107,8 @@ class Folder:
 
 
 def test_the_suggested_auths_work(tmp_path: Path, url: str) -> None:
-    """`add` writes them while no variable is set, and says which to set; once they are in .env, calls work. CONTRACT: AUT-01, AUT-09."""
+    """`add` writes them while no variable is set, and says which to set; once they are in .env, calls work. CONTRACT:
+    AUT-01, AUT-09."""
     variables, program = [], []
     for kind in WANTED:
         here = Folder(tmp_path, kind, kind == "basic")
@@ -112,8 +125,8 @@ def test_the_suggested_auths_work(tmp_path: Path, url: str) -> None:
 
 
 def test_what_is_told(tmp_path: Path, url: str) -> None:
-    """In words: what was written, which variables to set and where; `doctor` then names those that are missing. With `--no-auth` nothing
-    is written, and `doctor` and a refused call say what to write. CONTRACT: AUT-01."""
+    """In words: what was written, which variables to set and where; `doctor` then names those that are missing. With
+    `--no-auth` nothing is written, and `doctor` and a refused call say what to write. CONTRACT: AUT-01."""
     here = Folder(tmp_path, "oauth2")
     added = here.run("add", "openapi", "api", "oauth2.json", "--base-url", url)
     assert "set API_CLIENT_ID, API_CLIENT_SECRET in .env" in added
@@ -122,12 +135,21 @@ def test_what_is_told(tmp_path: Path, url: str) -> None:
     assert (tmp_path / "doorward.toml").read_text().startswith("# mine\n")
     checked = json.loads(here.run("doctor", "--json", code=1))["checks"]
     missing = [check["check"] for check in checks(checked) if not check["ok"]]
-    assert all(any(f"${{{name}}} has no value" in text for text in missing) for name in ("API_CLIENT_ID", "API_CLIENT_SECRET")), missing
+    assert all(
+        any(f"${{{name}}} has no value" in text for text in missing) for name in ("API_CLIENT_ID", "API_CLIENT_SECRET")
+    ), missing
 
     here.run("add", "openapi", "api", "oauth2.json", "--base-url", url, "--force", "--no-auth")
     assert "auth" not in here.server
-    (advice,) = [check["advice"] for check in checks(json.loads(here.run("doctor", "--json"))["checks"]) if "has no auth" in check["check"]]
-    assert f'Add to [servers.api]: auth = {{type = "oauth2", flow = "client_credentials", token_url = "{url}/token"' in advice
+    (advice,) = [
+        check["advice"]
+        for check in checks(json.loads(here.run("doctor", "--json"))["checks"])
+        if "has no auth" in check["check"]
+    ]
+    assert (
+        f'Add to [servers.api]: auth = {{type = "oauth2", flow = "client_credentials", token_url = "{url}/token"'
+        in advice
+    )
     refused = here.run("call", "api.look", code=1)
     assert "[servers.api] has no credentials: the operator gives it an `auth` of the type oauth2 or jwt" in refused
     assert "/token" not in refused
@@ -139,7 +161,12 @@ def checks(all_of_them: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def test_secrets_do_not_go_elsewhere_on_the_word_of_a_document(tmp_path: Path, url: str) -> None:
     """A token URL of another origin is written as a comment, and told."""
-    elsewhere = {"oauth2": {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": "https://login.example/token", "scopes": {}}}}}
+    elsewhere = {
+        "oauth2": {
+            "type": "oauth2",
+            "flows": {"clientCredentials": {"tokenUrl": "https://login.example/token", "scopes": {}}},
+        }
+    }
     here = Folder(tmp_path, "oauth2", components={"securitySchemes": elsewhere})
     added = here.run("add", "openapi", "api", "oauth2.json", "--base-url", url)
     assert "https://login.example/token, which is not where the API is" in added
@@ -158,7 +185,9 @@ def test_what_the_operator_says_stays(tmp_path: Path, url: str) -> None:
     assert "auth:" not in here.run("add", "openapi", "api", "header.json", "--base-url", url, "--auth", given)
     assert here.server["auth"]["name"] == "X-Other"
     hints = checks(json.loads(here.run("doctor", "--json"))["checks"])
-    assert [c["ok"] for c in hints if "an API key in header x-other; its document knows header x-key" in c["check"]] == [True]
+    assert [
+        c["ok"] for c in hints if "an API key in header x-other; its document knows header x-key" in c["check"]
+    ] == [True]
 
 
 def test_a_public_api_gets_nothing(tmp_path: Path, url: str) -> None:
@@ -175,7 +204,8 @@ class Closed(Handler):
         self.rfile.read(int(self.headers["Content-Length"]))
         self.send_response(401)
         self.send_header(
-            "WWW-Authenticate", f'Bearer resource_metadata="http://{self.headers["Host"]}/.well-known/oauth-protected-resource"'
+            "WWW-Authenticate",
+            f'Bearer resource_metadata="http://{self.headers["Host"]}/.well-known/oauth-protected-resource"',
         )
         self.send_header("Content-Length", "0")
         self.end_headers()

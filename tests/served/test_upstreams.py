@@ -1,4 +1,5 @@
-"""MCP servers behind Doorward as an agent meets them: connected when first called, kept, by every transport, with what is theirs."""
+"""MCP servers behind Doorward as an agent meets them: connected when first called, kept, by every transport, with what
+is theirs."""
 
 from __future__ import annotations
 
@@ -83,7 +84,8 @@ def _started() -> int:
 
 
 async def test_connected_by_the_first_call_and_kept(project: Project) -> None:
-    """A start connects to nothing; the first call starts the server; the next runs find the same process. CONTRACT: EXE-11, EXE-12."""
+    """A start connects to nothing; the first call starts the server; the next runs find the same process. CONTRACT:
+    EXE-11, EXE-12."""
     others = _started()
     async with project.stdio() as agent:
         listed = await agent.call("list_servers")
@@ -101,8 +103,8 @@ async def test_connected_by_the_first_call_and_kept(project: Project) -> None:
 
 @pytest.mark.parametrize("server", ["started", "newer", "remote", "older", "chatty"])
 async def test_every_transport_is_called_alike(agent: Agent, server: str) -> None:
-    """Standard input and output in both eras, streamable HTTP, and the older HTTP with server-sent events, which nobody named; a
-    server that prints banners and blank lines. CONTRACT: MCP-01, MCP-02, MCP-03, MCP-04, SEC-14."""
+    """Standard input and output in both eras, streamable HTTP, and the older HTTP with server-sent events, which nobody
+    named; a server that prints banners and blank lines. CONTRACT: MCP-01, MCP-02, MCP-03, MCP-04, SEC-14."""
     text = '{"text": "hello"}' if server != "chatty" else "{}"
     arguments = "text='hello'" if server != "chatty" else ""
     assert await agent.value(f"import {server}\nresult = {server}.echo({arguments})") == json.loads(text)
@@ -120,8 +122,8 @@ async def test_a_server_gets_what_its_entry_gives(project: Project, agent: Agent
 
 
 async def test_what_goes_wrong_is_said(project: Project) -> None:
-    """A command that does not exist, a server that crashes, one that is silent: each is told by its name, with what to do or what it said
-    itself; the others go on. CONTRACT: OUT-05."""
+    """A command that does not exist, a server that crashes, one that is silent: each is told by its name, with what to
+    do or what it said itself; the others go on. CONTRACT: OUT-05."""
     raw = [sys.executable, str(SERVERS / "raw.py")]
     wrong = _server("missing", command=["no-such-program"]) + _server("crashing", command=[*raw, "crash"])
     wrong += _server("silent", command=[*raw, "silent"], start_timeout=1)

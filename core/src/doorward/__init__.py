@@ -133,14 +133,14 @@ if TYPE_CHECKING:
     from doorward.model.errors import *  # noqa: F403
     from doorward.model.interaction import Client as Client
     from doorward.model.interaction import LoginPrompt as LoginPrompt
-    from doorward.model.interaction import LoginPrompt as Person
+    from doorward.model.interaction import LoginPrompt as Person  # noqa: F401
     from doorward.model.limits import Limits as Limits
     from doorward.model.names import is_plain as is_plain
     from doorward.model.names import python_name as python_name
     from doorward.model.names import unique_names as unique_names
     from doorward.model.settings import Settings as Settings
     from doorward.model.types import *  # noqa: F403
-    from doorward.model.types import ProgramResult as Ended
+    from doorward.model.types import ProgramResult as Ended  # noqa: F401
     from doorward.model.version import PLUGIN_API as PLUGIN_API
     from doorward.model.version import __version__ as __version__
     from doorward.plugins.hookspecs import hookimpl as hookimpl

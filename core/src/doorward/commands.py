@@ -1,6 +1,8 @@
-"""What commands of plugins import (`doorward.command`): the common options, how to print, and what writes a configuration.
+"""What commands of plugins import (`doorward.command`): the common options, how to print, and what writes a
+configuration.
 
-Each name is loaded when it is first imported: a command pays for what it uses. `doorward` itself imports a command only when it is invoked.
+Each name is loaded when it is first imported: a command pays for what it uses. `doorward` itself imports a command only
+when it is invoked.
 """
 
 from __future__ import annotations

@@ -77,14 +77,18 @@ class Gateway:
         self.skills = Skills(loaded, self.principals, self.state)
         self.servers = Servers(loaded, plugins, self.catalog, self.skills, self.principals, self.state)
         self.executors = Executors(loaded, plugins, self.state)
-        self.broker = Broker(self.catalog, self.servers, Policy(self.config.policy, self.principals), plugins, self.secrets)
+        self.broker = Broker(
+            self.catalog, self.servers, Policy(self.config.policy, self.principals), plugins, self.secrets
+        )
         cards = HelperCards(HELPERS)
         self.discovery = Discovery(self.catalog, self.servers, self.broker, cards, self.executors.told, self.limits)
         ours = Helpers(self.discovery, self.servers, self.skills)
         others = Runtime(self.discovery, self.catalog, self.servers, self.broker)
         self.modules = Modules(self.catalog, self.servers, self.discovery, {MODULE: ours.all, RUNTIME: others.all})
         self.exposed = DirectTools(self.servers, self.catalog)
-        self._artefacts = Artefacts(stores.artefacts, most=self.config.limits.kept, seconds=self.config.limits.kept_seconds)
+        self._artefacts = Artefacts(
+            stores.artefacts, most=self.config.limits.kept, seconds=self.config.limits.kept_seconds
+        )
         self._sessions = Sessions(most=self.config.limits.sessions, idle=self.config.limits.session_idle)
         self._runs = Runs(self.executors, plugins, self.secrets)
         self._admission = Admission(self.limits, self.broker.withholding, plugins)
@@ -105,9 +109,9 @@ class Gateway:
     ) -> AsyncIterator[Gateway]:
         """Open a configuration (default `doorward.toml`), and close everything at the end.
 
-        Servers whose configuration or document has changed are compiled in the background (`compile`): whoever asks
-        for functions waits for those that have none yet. `environ` stands for this process's variables, `index` for what is installed,
-        `stores` for where things are kept.
+        Servers whose configuration or document has changed are compiled in the background (`compile`): whoever asks for
+        functions waits for those that have none yet. `environ` stands for this process's variables, `index` for what is
+        installed, `stores` for where things are kept.
 
         Raises: ConfigError, PluginError. A broken server does not raise; `servers()` tells.
         """
@@ -119,7 +123,8 @@ class Gateway:
                 if compile:
                     changes = Reconfiguration(loaded, gate.servers, gate.principals, gate.skills)
                     background.start_soon(
-                        BackgroundRefresh(gate.servers, gate.catalog, gate.config.refresh, changes).run, gate._compiled.set
+                        BackgroundRefresh(gate.servers, gate.catalog, gate.config.refresh, changes).run,
+                        gate._compiled.set,
                     )
                     background.start_soon(steadily, gate._sweep)
                     background.start_soon(anyio.to_thread.run_sync, gate.principals.warn)
@@ -146,8 +151,11 @@ class Gateway:
 
     # Discovery
 
-    async def list_servers(self, *, limit: int | None = None, cursor: str | None = None, principal: str = LOCAL) -> dict[str, Any]:
-        """The servers with their functions (some names, the count) or what is wrong with them, all or a page; and the executors."""
+    async def list_servers(
+        self, *, limit: int | None = None, cursor: str | None = None, principal: str = LOCAL
+    ) -> dict[str, Any]:
+        """The servers with their functions (some names, the count) or what is wrong with them, all or a page; and the
+        executors."""
         await self.ready()
         return self.discovery.servers(principal, limit=limit, cursor=cursor) | {"executors": self.executors.describe()}
 
@@ -163,7 +171,9 @@ class Gateway:
     ) -> dict[str, Any]:
         """Functions that fit the words, best first. Raises: UnknownName, InvalidArguments."""
         await self.ready()
-        return self.discovery.search(query, principal=principal, server=server, read_only=read_only, limit=limit, cursor=cursor)
+        return self.discovery.search(
+            query, principal=principal, server=server, read_only=read_only, limit=limit, cursor=cursor
+        )
 
     async def get_functions(self, names: Sequence[str], *, principal: str = LOCAL) -> list[dict[str, Any]]:
         """One to five functions in full. Raises: InvalidArguments."""
@@ -194,9 +204,9 @@ class Gateway:
         principal: str = LOCAL,
         client: Client | None = None,
     ) -> Outcome:
-        """Run a program. `params` are values for its parameters, files by their handles; `functions` narrows what it may
-        call; `session_id` is that of an open session, or `"new"`; `client` can be told of progress and asked by what the
-        program calls. What goes wrong is in the outcome, never raised.
+        """Run a program. `params` are values for its parameters, files by their handles; `functions` narrows what it
+        may call; `session_id` is that of an open session, or `"new"`; `client` can be told of progress and asked by
+        what the program calls. What goes wrong is in the outcome, never raised.
         """
         try:
             self._admission.admit(principal)
@@ -206,7 +216,9 @@ class Gateway:
             values = self._artefacts.in_params(params or {}, principal)
             program_text.check({k: v for k, v in values.items() if k in known}, known)
             program_text.check_names(values)
-            program = self._admission.program(code, principal, params=values, description=description, functions=functions, timeout=timeout)
+            program = self._admission.program(
+                code, principal, params=values, description=description, functions=functions, timeout=timeout
+            )
             session = await self._sessions.get(session_id, principal) if session_id else None
         except DoorwardError as error:
             return self._admission.refused(error, code, principal)
@@ -231,12 +243,21 @@ class Gateway:
             program_text.check(values, kept.params)
             values = {**kept.params, **values}
             program = self._admission.program(
-                kept.code, principal, params=values, description=kept.description, functions=kept.functions, timeout=timeout
+                kept.code,
+                principal,
+                params=values,
+                description=kept.description,
+                functions=kept.functions,
+                timeout=timeout,
             )
         except DoorwardError as error:
             return self._admission.refused(error, "", principal)
         outcome = await self._run(program, None, None, client)
-        return replace(outcome, cache_id=cache_id, next=again(cache_id, {**kept.params, **(params or {})})) if outcome.ok else outcome
+        return (
+            replace(outcome, cache_id=cache_id, next=again(cache_id, {**kept.params, **(params or {})}))
+            if outcome.ok
+            else outcome
+        )
 
     async def call(self, function: str, arguments: Mapping[str, Any] | None = None, *, principal: str = LOCAL) -> Any:
         """Make one call through the door, without a sandbox. Raises: DoorwardError."""
@@ -244,9 +265,15 @@ class Gateway:
         return await self._door(self._admission.program("", principal)).call(function, (), dict(arguments or {}))
 
     async def answer(
-        self, function: str, arguments: Mapping[str, Any] | None = None, *, principal: str = LOCAL, client: Client | None = None
+        self,
+        function: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        principal: str = LOCAL,
+        client: Client | None = None,
     ) -> Outcome:
-        """One call as a run: it counts as one, its value is cut if it is large, and what goes wrong is in the outcome."""
+        """One call as a run: it counts as one, its value is cut if it is large, and what goes wrong is in the
+        outcome."""
         try:
             self._admission.admit(principal)
             await self.ready()
@@ -270,7 +297,9 @@ class Gateway:
     def _door(self, program: Program, session: Session | None = None, client: Client | None = None) -> RunContext:
         return RunContext(program, self.broker, self.modules, self._artefacts, session, client)
 
-    async def _run(self, program: Program, known: Mapping[str, Any] | None, session: Session | None, client: Client | None) -> Outcome:
+    async def _run(
+        self, program: Program, known: Mapping[str, Any] | None, session: Session | None, client: Client | None
+    ) -> Outcome:
         outcome = await self._runs.run(program, self._door(program, session, client), session)
         if session is not None:
             await self._sessions.leave(session)

@@ -1,7 +1,8 @@
 """What serves a gateway to agents imports, besides `doorward` itself: the MCP server, or another protocol's.
 
-A face gets whole answers from the `Gateway` and says them in the words of its protocol. What is here is for that: answers and errors as
-text, functions as tools of their own, who comes in over HTTP, and how principals share what there is.
+A face gets whole answers from the `Gateway` and says them in the words of its protocol. What is here is for that:
+answers and errors as text, functions as tools of their own, who comes in over HTTP, and how principals share what there
+is.
 """
 
 from __future__ import annotations

@@ -44,7 +44,9 @@ def test_what_a_pattern_selects(pattern: str, expected: list[Function]) -> None:
     assert [f for f in (ONE, ROOT, REMOVE) if selected(f, [pattern])] == expected
 
 
-@pytest.mark.parametrize("pattern", ["my_api.repos_get", "my-api.repos/get[1]", "mcp__my-api__repos_get", "my_api", "my-api.repos/*", "*"])
+@pytest.mark.parametrize(
+    "pattern", ["my_api.repos_get", "my-api.repos/get[1]", "mcp__my-api__repos_get", "my_api", "my-api.repos/*", "*"]
+)
 def test_policy_knows_original_ids(pattern: str) -> None:
     """A function is meant by its name and by what its upstream calls it, brackets included. CONTRACT: SRC-11."""
     assert matches(ONE, [pattern])

@@ -53,7 +53,9 @@ class Zephyr(Weather):
     async def compile(self) -> Compiled:
         compiled = await super().compile()
         first, *_ = compiled.functions
-        functions = [replace(first, name=f"siphon_{n}", id=f"siphonOf{n}", summary="Siphon a forecast") for n in ("one", "two")]
+        functions = [
+            replace(first, name=f"siphon_{n}", id=f"siphonOf{n}", summary="Siphon a forecast") for n in ("one", "two")
+        ]
         return Compiled(functions, description="The quagmire of the world")
 
 
@@ -100,13 +102,26 @@ async def everything(gate: Gateway, who: str) -> list[str]:
     """All that a principal can be told who names what is there and what is not."""
     theirs = door(gate, who)
     texts = [await said(gate.list_servers(principal=who)), gate.capabilities(who)]
-    texts += [await said(gate.search_functions(words, principal=who)) for words in ("", "forecast", "siphon_one", "tag:weather")]
     texts += [
-        await said(gate.search_functions("forecast", server=s, principal=who)) for s in ("zephyr_vault", "zephyr-vault", "Zephyr_Vault")
+        await said(gate.search_functions(words, principal=who))
+        for words in ("", "forecast", "siphon_one", "tag:weather")
     ]
-    names = ["zephyr_vault.siphon_one", "zephyr_vault", "zephyr_vault.siphon_one#X", "mcp__zephyr-vault__siphonOfone", "weather.siphon_one"]
+    texts += [
+        await said(gate.search_functions("forecast", server=s, principal=who))
+        for s in ("zephyr_vault", "zephyr-vault", "Zephyr_Vault")
+    ]
+    names = [
+        "zephyr_vault.siphon_one",
+        "zephyr_vault",
+        "zephyr_vault.siphon_one#X",
+        "mcp__zephyr-vault__siphonOfone",
+        "weather.siphon_one",
+    ]
     texts += [await said(gate.get_functions([name], principal=who)) for name in names]
-    texts += [await said(theirs.call(name, (), {"city": "Oslo"})) for name in [*names, "zephyr_vault.resources/read", "zephyr_broken.x"]]
+    texts += [
+        await said(theirs.call(name, (), {"city": "Oslo"}))
+        for name in [*names, "zephyr_vault.resources/read", "zephyr_broken.x"]
+    ]
     texts += [await said(gate.call(name, {"city": "Oslo"}, principal=who)) for name in names]
     texts += [await said(gate.answer(name, {"city": "Oslo"}, principal=who)) for name in names]
     codes = [
@@ -124,8 +139,18 @@ async def everything(gate: Gateway, who: str) -> list[str]:
         theirs.stub("zephyr_vault", ["siphon_one"]),
     ]
     texts += [str(theirs.aliases("mcp_zephyr_vault; mcp_servers", everything=every)) for every in (True, False)]
-    given: list[tuple[Any, ...]] = [(), ("zephyr-vault",), ("zephyr_vault",), ("siphon_one",), ("mcp__zephyr_vault__siphon_one",)]
-    given += [("zephyr_vault", "siphon_one"), ("zephyr_vault", "siphon_one", {"city": "Oslo"}), ("mcp__zephyr_vault__siphon_one", {})]
+    given: list[tuple[Any, ...]] = [
+        (),
+        ("zephyr-vault",),
+        ("zephyr_vault",),
+        ("siphon_one",),
+        ("mcp__zephyr_vault__siphon_one",),
+    ]
+    given += [
+        ("zephyr_vault", "siphon_one"),
+        ("zephyr_vault", "siphon_one", {"city": "Oslo"}),
+        ("mcp__zephyr_vault__siphon_one", {}),
+    ]
     for helper in [*gate.modules.helpers[MODULE], *(f"runtime.{name}" for name in gate.modules.helpers[RUNTIME])]:
         if helper != "close_session":
             texts += [await said(theirs.call(f"doorward.{helper}", args, {})) for args in given]
@@ -166,7 +191,10 @@ async def test_the_answer_is_that_of_what_is_not_there_at_all(place: Any) -> Non
                 "runtime.get_tool_schema",
             ):
                 args = ("x", name) if helper == "search" else (name, "uri") if helper == "read_resource" else (name,)
-                them = [await said(door(gate, "alice").call(f"doorward.{helper}", a, {})) for a in (args, _replaced(args, name, absent))]
+                them = [
+                    await said(door(gate, "alice").call(f"doorward.{helper}", a, {}))
+                    for a in (args, _replaced(args, name, absent))
+                ]
                 assert them[0].replace("vault", "fault") == them[1]
 
 
@@ -176,7 +204,10 @@ def _replaced(args: tuple[Any, ...], old: str, new: str) -> tuple[Any, ...]:
 
 async def test_policy_of_a_principal_narrows_that_of_all(place: Any) -> None:
     """Deny wins, allow never widens, and the refusal names the rule."""
-    config = BOTH + '[principals.carol]\nallow = ["*"]\n[principals."*"]\nallow = ["weather.get_*"]\n[policy]\ndeny = ["weather.fail"]\n'
+    config = (
+        BOTH + '[principals.carol]\nallow = ["*"]\n[principals."*"]\nallow = ["weather.get_*"]\n[policy]\ndeny = '
+        '["weather.fail"]\n'
+    )
     async with place.gateway(config) as gate:
         assert (await gate.call("weather.get_forecast", {"city": "Oslo"}, principal="bob"))["city"] == "Oslo"
         for who, name, rule in [
@@ -192,10 +223,18 @@ async def test_policy_of_a_principal_narrows_that_of_all(place: Any) -> None:
         assert isinstance(await gate.call("weather.big", principal="carol"), list)
 
 
-NOT_NAMES = ['[principals."al*"]\n', '[principals."a?"]\n', '[principals."[ab]"]\n', '[principals.""]\n', '[principals."a\\nb"]\n']
+NOT_NAMES = [
+    '[principals."al*"]\n',
+    '[principals."a?"]\n',
+    '[principals."[ab]"]\n',
+    '[principals.""]\n',
+    '[principals."a\\nb"]\n',
+]
 
 
-@pytest.mark.parametrize("table", [*NOT_NAMES, '[principals."*".secrets]\ntoken = "x"\n', '[principals.a.secrets]\nname = "x"\n'])
+@pytest.mark.parametrize(
+    "table", [*NOT_NAMES, '[principals."*".secrets]\ntoken = "x"\n', '[principals.a.secrets]\nname = "x"\n']
+)
 def test_what_cannot_be_a_principal(tmp_path: Path, table: str) -> None:
     """A pattern is no name, everyone has no secrets, and a principal's name is theirs."""
     (tmp_path / "doorward.toml").write_text(table)
@@ -218,7 +257,9 @@ def test_a_pattern_that_fits_no_server_is_told(tmp_path: Path) -> None:
     """It may be misspelt; what it leaves is still served."""
     servers = '[servers.my-api]\nsource = "fake"\n[servers.off]\nsource = "fake"\ndisabled = true\n'
     told = _principals(
-        tmp_path, servers + '[principals.a]\nservers = ["my_api", "my-*", "of?", "wether", "*"]\n[principals."*"]\nservers = []\n'
+        tmp_path,
+        servers
+        + '[principals.a]\nservers = ["my_api", "my-*", "of?", "wether", "*"]\n[principals."*"]\nservers = []\n',
     )
     assert list(told.unknown()) == ["[principals.a] servers: 'wether' fits no server"]
 
@@ -252,7 +293,14 @@ def test_a_server_is_meant_by_its_name_and_by_its_modules(name: str, other: str,
         rights = Rights(PrincipalSettings(servers=[pattern]), {})
         return rights.servers.fit(module_name(server))
 
-    for written in (name, module_name(name), f"{name[:cut]}*", f"{module_name(name)[:cut]}*", "*", name[:1] + "?" * (len(name) - 1)):
+    for written in (
+        name,
+        module_name(name),
+        f"{name[:cut]}*",
+        f"{module_name(name)[:cut]}*",
+        "*",
+        name[:1] + "?" * (len(name) - 1),
+    ):
         assert means(written, name)
         assert means(written, other) == means(written, module_name(other))
     assert means(name, other) == (module_name(name) == module_name(other))
@@ -341,7 +389,9 @@ async def test_each_has_credentials_of_their_own(own: Any) -> None:
     async with own.gateway(OWN) as gate:
         found = await asyncio.gather(*(_whose(gate, who) for who in ("alice", "bob") * 20))
         assert found == ["[secret]", "[secret]"] * 20  # a program never sees them
-        whose = {source.settings.who.reveal(): source for source in own.own.made if source.state.parent.name == "principals"}
+        whose = {
+            source.settings.who.reveal(): source for source in own.own.made if source.state.parent.name == "principals"
+        }
         assert set(whose) == {"token-of-alice", "token-of-bob"}
         assert len({source.state for source in whose.values()}) == 2
         with pytest.raises(ConfigError, match="the principal 'carol' has no 'token'") as missing:
@@ -352,20 +402,30 @@ async def test_each_has_credentials_of_their_own(own: Any) -> None:
 
 
 async def test_local_may_have_an_auth_of_its_own(own: Any) -> None:
-    """What compiles a server is not what others call it with; and such an auth is for nobody where all have the same."""
-    auths = 'auth = { type = "login", user = "${principal:name}" }\nlocal_auth = { type = "login", user = "compiler" }\n'
+    """What compiles a server is not what others call it with; and such an auth is for nobody where all have the
+    same."""
+    auths = (
+        'auth = { type = "login", user = "${principal:name}" }\nlocal_auth = { type = "login", user = "compiler" }\n'
+    )
     async with own.gateway(
         OWN.replace("[principals", auths + "[principals.local.secrets]\ntoken = 'token-of-local'\n[principals", 1)
     ) as gate:
-        assert [(await gate.call("own.raw", principal=who))["user"] for who in ("alice", "local", "bob")] == ["alice", "compiler", "bob"]
+        assert [(await gate.call("own.raw", principal=who))["user"] for who in ("alice", "local", "bob")] == [
+            "alice",
+            "compiler",
+            "bob",
+        ]
         assert own.own.made[0].auth() == "compiler"
-    async with own.gateway('[servers.own]\nsource = "own"\nwho = "all"\nlocal_auth = { type = "login", user = "compiler" }\n') as gate:
+    async with own.gateway(
+        '[servers.own]\nsource = "own"\nwho = "all"\nlocal_auth = { type = "login", user = "compiler" }\n'
+    ) as gate:
         assert "local_auth is for a server that is per_principal" in str(gate.servers.broken["own"])
 
 
 @pytest.mark.parametrize("plain", ["folder = '${principal:folder}'\n", ""])
 async def test_compile_needs_no_credentials_of_local(own: Any, plain: str) -> None:
-    """What only calls need is not asked for by a compile; what the source itself is made with is, and the message says so."""
+    """What only calls need is not asked for by a compile; what the source itself is made with is, and the message says
+    so."""
     async with own.gateway(OWN.replace("[principals", plain + "[principals", 1)) as gate:
         await gate.ready()
         if plain:
@@ -410,7 +470,14 @@ async def test_sources_of_principals_are_bounded_and_close_when_idle(own: Any, m
             await asyncio.sleep(0)
             for n in range(1, 6):
                 await _whose(gate, f"p{n}")
-            assert [source.closed for source in own.own.made if source is not first] == [False, True, True, True, False, False]
+            assert [source.closed for source in own.own.made if source is not first] == [
+                False,
+                True,
+                True,
+                True,
+                False,
+                False,
+            ]
             assert closed == [("own", "p1"), ("own", "p2"), ("own", "p3")]
             monkeypatch.setattr(source_pool, "IDLE", -1.0)
             await gate.servers.sweep()
@@ -513,13 +580,21 @@ async def test_what_is_fetched_for_many_is_scrubbed_within_bounds(own: Any, monk
     monkeypatch.setattr(auths, "MOST_OF_ALL", 5)
     monkeypatch.setattr(source_pool, "IDLE", -1.0)
     config = OWN.replace("${principal:token}", "x")
-    config = config.replace("[principals", 'auth = { type = "fetching", user = "by-${principal:name}" }\n[principals', 1)
+    config = config.replace(
+        "[principals", 'auth = { type = "fetching", user = "by-${principal:name}" }\n[principals', 1
+    )
     async with own.gateway(config) as gate:
         for number in range(12):
             assert (await gate.call("own.raw", principal=f"person-{number:02}"))["user"] == "[secret]"
             await gate.servers.sweep()
         scrub = gate.loaded.secrets.scrub
-        assert [number for number in range(12) if scrub(f"fetched-by-person-{number:02}") == "[secret]"] == [7, 8, 9, 10, 11]
+        assert [number for number in range(12) if scrub(f"fetched-by-person-{number:02}") == "[secret]"] == [
+            7,
+            8,
+            9,
+            10,
+            11,
+        ]
 
 
 async def _append(to: list[tuple[str, str]], key: Any) -> None:
@@ -622,7 +697,8 @@ def test_doctor_tells_of_each_principal(cli: Cli, own: Any) -> None:
         'executor = "inprocess"\n'
         + server.format("own")
         + server.format("hidden")
-        + '[principals.alice]\nservers = ["own", "onw"]\n[principals.alice.secrets]\ntoken = "t"\nuser = "${ALICE:-Ann}"\n'
+        + '[principals.alice]\nservers = ["own", "onw"]\n[principals.alice.secrets]\ntoken = "t"\nuser = '
+        '"${ALICE:-Ann}"\n'
         + '[principals.bob]\nservers = ["own"]\n[principals.bob.secrets]\nuser = "Bob"\n'
         + "[principals.carol]\nservers = []\n"
     )
@@ -646,7 +722,11 @@ def test_without_a_secret_the_command_line_still_shows_what_there_is(cli: Cli, o
     assert "own" in cli("list").out
     assert "raw" in cli("list", "own").out
     ended = cli("call", "own.raw")
-    assert (ended.code, "the principal 'local' has no 'token'" in ended.err, "[principals.local.secrets]" in ended.err) == (2, True, True)
+    assert (
+        ended.code,
+        "the principal 'local' has no 'token'" in ended.err,
+        "[principals.local.secrets]" in ended.err,
+    ) == (2, True, True)
 
 
 def test_the_command_line_is_local(cli: Cli, place: Any) -> None:

@@ -28,7 +28,11 @@ class Definitions:
 
 CARD = {"type": "object", "required": ["kind", "number"], "properties": {
     "kind": {"const": "card"}, "number": {"type": "string"}, "holder": {"type": "object", "required": ["name"]}}}  # fmt: skip
-BANK = {"type": "object", "required": ["kind", "iban"], "properties": {"kind": {"const": "bank"}, "iban": {"type": "string"}}}
+BANK = {
+    "type": "object",
+    "required": ["kind", "iban"],
+    "properties": {"kind": {"const": "bank"}, "iban": {"type": "string"}},
+}
 PARAMETERS = {
     "type": "object",
     "properties": {
@@ -38,7 +42,10 @@ PARAMETERS = {
         "code": {"type": "string", "pattern": "^[A-Z]{3}$"},
         "title": {"type": "string", "minLength": 2, "maxLength": 5},
         "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 3},
-        "items": {"type": "array", "items": {"type": "object", "required": ["sku"], "properties": {"qty": {"type": "integer"}}}},
+        "items": {
+            "type": "array",
+            "items": {"type": "object", "required": ["sku"], "properties": {"qty": {"type": "integer"}}},
+        },
         "since": {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]},
         "payment": {"anyOf": [{"$ref": "#/$defs/Card"}, {"$ref": "#/$defs/Bank"}]},
         "level": {"const": 3},
@@ -69,7 +76,10 @@ def bound(*args: Any, **kwargs: Any) -> dict[str, Any]:
         ({"ownr": "x"}, "has no parameter 'ownr'; did you mean 'owner'?"),
         ({"ownr": "x", "flagg": 1}, "has no parameter 'ownr', 'flagg'; did you mean 'owner', 'flag'?"),
         ({"zzz": 1}, "has no parameter 'zzz'"),
-        ({"state": "Opened"}, "argument state: expected one of 'open', 'closed', 'all', got str 'Opened'; did you mean 'open'?"),
+        (
+            {"state": "Opened"},
+            "argument state: expected one of 'open', 'closed', 'all', got str 'Opened'; did you mean 'open'?",
+        ),
         ({"code": "ab"}, "argument code: expected a str that matches ^[A-Z]{3}$, got str 'ab'"),
         ({"tags": ["a", 1]}, "argument tags[1]: expected str, got int 1"),
         ({"tags": "a"}, "argument tags: expected list, got str 'a'"),
@@ -78,12 +88,18 @@ def bound(*args: Any, **kwargs: Any) -> dict[str, Any]:
         ({"filee": 1}, "has no parameter 'filee'; did you mean 'file'?"),
         ({"ratio": ["x"]}, "argument ratio: expected float, got a list of 1"),
         ({"files": "x"}, "argument files: expected list, got str 'x'; did you mean 'file'?"),
-        ({"items": [{"sku": 1}, {"qty": "2"}]}, "argument items[1]: needs 'sku'; argument items[1].qty: expected int, got str '2'"),
+        (
+            {"items": [{"sku": 1}, {"qty": "2"}]},
+            "argument items[1]: needs 'sku'; argument items[1].qty: expected int, got str '2'",
+        ),
         ({"since": [1]}, "argument since: expected str | int | None, got a list of 1"),
         ({"payment": {"kind": "card", "number": 1}}, "argument payment.number: expected str, got int 1"),
         ({"payment": {"kind": "bank"}}, "argument payment: needs 'iban'"),
         ({"payment": {"kind": "card", "number": "1", "holder": {}}}, "argument payment.holder: needs 'name'"),
-        ({"payment": {"kind": "cash", "number": "1"}}, "argument payment.kind: expected one of 'card', 'bank', got str 'cash'"),
+        (
+            {"payment": {"kind": "cash", "number": "1"}},
+            "argument payment.kind: expected one of 'card', 'bank', got str 'cash'",
+        ),
         ({"payment": "cash"}, "argument payment: expected dict, got str 'cash'"),
         ({"owner": None}, "shop.buy argument owner: expected str, got None"),
         ({"count": True}, "argument count: expected int, got bool True"),
@@ -101,7 +117,8 @@ def bound(*args: Any, **kwargs: Any) -> dict[str, Any]:
     ],
 )
 def test_mistakes_are_told(arguments: dict[str, Any], told: str) -> None:
-    """A mistake is told by its place, what was expected and what was given; the hint is the right signature, or what is right there."""
+    """A mistake is told by its place, what was expected and what was given; the hint is the right signature, or what is
+    right there."""
     with pytest.raises(InvalidArguments) as raised:
         bound(**arguments)
     assert str(raised.value).startswith("shop.buy ")
@@ -114,7 +131,11 @@ def test_mistakes_are_told(arguments: dict[str, Any], told: str) -> None:
 
 def test_a_nested_mistake_shows_the_class_that_is_wrong() -> None:
     """Not the whole signature: the innermost object around it with its fields, and how to ask for what is cut of it."""
-    inner = {"type": "object", "required": ["image"], "properties": {"image": {"type": "string"}, "port": {"$ref": "#/$defs/Port"}}}
+    inner = {
+        "type": "object",
+        "required": ["image"],
+        "properties": {"image": {"type": "string"}, "port": {"$ref": "#/$defs/Port"}},
+    }
     port = {"type": "object", "properties": {"number": {"type": "integer"}}, "additionalProperties": False}
     spec = {"type": "object", "properties": {"containers": {"type": "array", "items": {"$ref": "#/$defs/Container"}}}}
     parameters = {"type": "object", "properties": {"spec": {"$ref": "#/$defs/Spec"}, "other": {"type": "string"}}}
@@ -127,10 +148,14 @@ def test_a_nested_mistake_shows_the_class_that_is_wrong() -> None:
         return str(raised.value.hint)
 
     missing = hint(spec={"containers": [{}]})
-    assert missing.startswith("spec.containers[0] is of the type Container:\nclass Container(TypedDict, total=False):\n    image: Required")
+    assert missing.startswith(
+        "spec.containers[0] is of the type Container:\nclass Container(TypedDict, total=False):\n    image: Required"
+    )
     assert missing.endswith('# In full: get_functions(["k8s.create#Port"])')
     assert "other" not in missing
-    assert hint(spec={"containers": [{"image": "x", "port": {"number": "8"}}]}).startswith("spec.containers[0].port is of the type Port:")
+    assert hint(spec={"containers": [{"image": "x", "port": {"number": "8"}}]}).startswith(
+        "spec.containers[0].port is of the type Port:"
+    )
     both = hint(spec={"containers": [{}]}, other=5)
     assert both.index("In the signature:\n    other: str = ...,") < both.index("class Container(")
     with pytest.raises(InvalidArguments, match=r"argument spec.containers\[0\].port: has no field 'nmber'"):
@@ -140,10 +165,17 @@ def test_a_nested_mistake_shows_the_class_that_is_wrong() -> None:
 def test_an_argument_that_another_parameter_takes_is_told() -> None:
     """Of two parameters that the API calls the same; only what is wrong of the signature is shown."""
     fields = {f"field_{i}": {"type": "string"} for i in range(30)}
-    record = {"type": "object", "required": ["records"], "properties": {"records": {"type": "array"}, "name": {"type": "string"}}}
+    record = {
+        "type": "object",
+        "required": ["records"],
+        "properties": {"records": {"type": "array"}, "name": {"type": "string"}},
+    }
     sets = {"type": "array", "items": {"$ref": "#/$defs/Set"}}
     parameters: dict[str, Any] = {"type": "object", "additionalProperties": False}
-    parameters |= {"properties": {"rrsets": {"type": "boolean"}, "rrsets_body": sets, **fields}, "required": ["field_1"]}
+    parameters |= {
+        "properties": {"rrsets": {"type": "boolean"}, "rrsets_body": sets, **fields},
+        "required": ["field_1"],
+    }
     function = Function("dns", "create", parameters=parameters, names={"rrsets_body": "rrsets"})
     catalog: Any = Definitions(Set=record)
 
@@ -170,13 +202,18 @@ def test_an_argument_that_another_parameter_takes_is_told() -> None:
 
 def test_what_tells_alternatives_apart_is_told_with_all_its_values() -> None:
     """Not only that of the alternative that fits best."""
-    with pytest.raises(InvalidArguments, match=r"payment.kind: expected one of 'card', 'bank', got str 'bnk'; did you mean 'bank'"):
+    with pytest.raises(
+        InvalidArguments, match=r"payment.kind: expected one of 'card', 'bank', got str 'bnk'; did you mean 'bank'"
+    ):
         bound(payment={"kind": "bnk", "number": "1"})
 
 
 def test_missing_arguments_are_told() -> None:
     """What is missing is told by name, beside what is wrong."""
-    with pytest.raises(InvalidArguments, match=r"shop.buy has no parameter 'owners'; did you mean 'owner'\?; needs the argument 'owner'"):
+    with pytest.raises(
+        InvalidArguments,
+        match=r"shop.buy has no parameter 'owners'; did you mean 'owner'\?; needs the argument 'owner'",
+    ):
         bind(FUNCTION, (), {"owners": "x"}, CATALOG)
     with pytest.raises(InvalidArguments, match="two values for 'owner'"):
         bind(FUNCTION, ("a",), {"owner": "x"}, CATALOG)
@@ -185,7 +222,10 @@ def test_missing_arguments_are_told() -> None:
 def test_messages_stay_short() -> None:
     """Alternatives, long values and long lists do not make long messages."""
     many: Any = Definitions(Card=CARD, Bank=BANK)
-    alternatives = {"type": "object", "properties": {"x": {"anyOf": [{"type": "object", "required": [f"key{i}"]} for i in range(300)]}}}
+    alternatives = {
+        "type": "object",
+        "properties": {"x": {"anyOf": [{"type": "object", "required": [f"key{i}"]} for i in range(300)]}},
+    }
     for value in ({}, "s" * 100_000, ["x"] * 10_000, {f"k{i}": i for i in range(1000)}):
         with pytest.raises(InvalidArguments) as raised:
             bind(Function("shop", "many", parameters=alternatives), (), {"x": value}, many)
@@ -224,7 +264,11 @@ def test_what_the_schema_allows_is_allowed(arguments: dict[str, Any]) -> None:
 
 def test_none_of_an_optional_parameter_is_left_out() -> None:
     """None where null is no value means that a parameter is not given; where null is a value, it is passed."""
-    assert bound(count=None, payment=None, none=None, state=None, maybe=None, since=None) == {"owner": "a", "maybe": None, "since": None}
+    assert bound(count=None, payment=None, none=None, state=None, maybe=None, since=None) == {
+        "owner": "a",
+        "maybe": None,
+        "since": None,
+    }
     nulls = Function("shop", "change", parameters=PARAMETERS, sends_null=True)
     assert bind(nulls, (), {"owner": "a", "count": None}, CATALOG) == {"owner": "a", "count": None}
     with pytest.raises(InvalidArguments, match="argument owner: expected str, got None"):
@@ -234,14 +278,22 @@ def test_none_of_an_optional_parameter_is_left_out() -> None:
 
 
 def test_nulls_inside_are_passed_on() -> None:
-    """What an API has answered can be sent back, with nulls of which its document does not speak; other mistakes beside them are told."""
+    """What an API has answered can be sent back, with nulls of which its document does not speak; other mistakes beside
+    them are told."""
     names = Function("s", "f", parameters={"properties": {"names": {"additionalProperties": {"type": "string"}}}})
     assert bind(names, (), {"names": {"": None}}, CATALOG) == {"names": {"": None}}
-    given = {"tags": ["a", None], "items": [{"sku": None, "qty": None}, None], "payment": {"kind": "card", "number": None, "holder": None}}
+    given = {
+        "tags": ["a", None],
+        "items": [{"sku": None, "qty": None}, None],
+        "payment": {"kind": "card", "number": None, "holder": None},
+    }
     assert bound(**given) == {"owner": "a", **given}
     many = Function("s", "f", parameters={"properties": {"x": {"type": "array", "items": {"type": "string"}}}})
     assert bind(many, (), {"x": [None] * 3000}, CATALOG) == {"x": [None] * 3000}
-    for wrong, told in (({"tags": [None, 1]}, "tags[1]: expected str, got int 1"), ({"items": [{"qty": None}]}, "items[0]: needs 'sku'")):
+    for wrong, told in (
+        ({"tags": [None, 1]}, "tags[1]: expected str, got int 1"),
+        ({"items": [{"qty": None}]}, "items[0]: needs 'sku'"),
+    ):
         with pytest.raises(InvalidArguments) as raised:
             bound(**wrong)
         assert str(raised.value).partition("; if the document")[0] == f"shop.buy argument {told}"
@@ -250,7 +302,9 @@ def test_nulls_inside_are_passed_on() -> None:
 def test_a_mistake_is_told_once() -> None:
     """What is missing is one sentence, and a wrong value of a list of values is told without its type."""
     state = {"type": "string", "enum": ["open", "closed"]}
-    function = Function("s", "f", parameters={"properties": {"state": state, "a": {}, "b": {}}, "required": ["state", "a", "b"]})
+    function = Function(
+        "s", "f", parameters={"properties": {"state": state, "a": {}, "b": {}}, "required": ["state", "a", "b"]}
+    )
     for given, told in (
         ({}, "needs the arguments 'state', 'a', 'b'"),
         ({"state": 5, "a": 1, "b": 1}, "argument state: expected one of 'open', 'closed', got int 5"),
@@ -272,11 +326,17 @@ def test_content_with_a_name_and_a_type_is_a_file() -> None:
         "file": {"type": "string", "format": "binary"},
         "files": {"type": "array", "items": {"type": "string", "format": "binary"}},
     }
-    function = Function("s", "f", parameters={"type": "object", "properties": properties | {"note": {"type": "object"}}})
+    function = Function(
+        "s", "f", parameters={"type": "object", "properties": properties | {"note": {"type": "object"}}}
+    )
     given = {"content": "ü", "name": "a.txt", "type": "text/plain"}
     arguments = {"file": given, "files": [{"content": b"\xff"}, "text"], "note": {"content": "x"}}
     found = opened(Call(function, arguments), lambda uri: pytest.fail("nothing is opened"))
-    assert found == {"file": File("ü".encode(), "text/plain", "a.txt"), "files": [File(b"\xff"), "text"], "note": {"content": "x"}}
+    assert found == {
+        "file": File("ü".encode(), "text/plain", "a.txt"),
+        "files": [File(b"\xff"), "text"],
+        "note": {"content": "x"},
+    }
     odd = {"content": "x", "more": 1}
     assert opened(Call(function, {"file": odd}), lambda uri: File(b"")) == {"file": odd}
 

@@ -70,7 +70,9 @@ async def test_files_that_a_program_leaves(files: Any) -> None:
         outcome = await gate.execute("door.keep(b'1,2', 'text/csv', '../report.csv').uri", principal="ann")
         (kept,) = outcome.artefacts
         assert (kept.uri, kept.type, kept.bytes, kept.name) == (outcome.value, "text/csv", 3, "report.csv")
-        assert as_dict(outcome)["artefacts"] == [{"uri": kept.uri, "type": "text/csv", "bytes": 3, "name": "report.csv"}]
+        assert as_dict(outcome)["artefacts"] == [
+            {"uri": kept.uri, "type": "text/csv", "bytes": 3, "name": "report.csv"}
+        ]
         assert f"artefact: {kept.uri} (report.csv, text/csv, 3 bytes)" in as_text(outcome)
         assert gate.file(kept.uri, principal="ann").name == "report.csv"
         read = await gate.execute("door.open(uri).content.decode()", params={"uri": kept.uri}, principal="ann")
@@ -81,7 +83,9 @@ async def test_files_that_a_program_leaves(files: Any) -> None:
         odd = await gate.execute("door.keep(b'', 'text/html\\nX: y').type")
         assert odd.value == "application/octet-stream"
         assert "name" not in as_dict(odd)["artefacts"][0]
-        failed = await gate.execute("[door.keep(b'', 'text/csv', 'opened.csv'), door.keep(b'1', 'text/csv', 'written.csv')] and 1 / 0")
+        failed = await gate.execute(
+            "[door.keep(b'', 'text/csv', 'opened.csv'), door.keep(b'1', 'text/csv', 'written.csv')] and 1 / 0"
+        )
         assert [file.name for file in failed.artefacts] == ["written.csv"]  # the other one it had only opened
 
 
@@ -97,7 +101,8 @@ async def test_files_are_bounded_in_number_and_bytes(files: Any) -> None:
 
 
 async def test_a_handle_as_a_parameter_is_its_uri(files: Any) -> None:
-    """Checked to be the principal's, before the program begins; for text and undeclared parameters, also of kept programs.
+    """Checked to be the principal's, before the program begins; for text and undeclared parameters, also of kept
+    programs.
     CONTRACT: EXE-01."""
     async with files.gateway(FILES) as gate:
         uri = (await gate.execute("door.keep(b'1', 'text/csv', 'a.csv').uri")).value

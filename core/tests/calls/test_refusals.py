@@ -33,7 +33,10 @@ def hint(said: str, status: int = 422) -> str:
 @pytest.mark.parametrize(
     ("said", "shown"),
     [
-        ("body.flow_runs.state.type.any: Extra inputs are not permitted", "flow_runs.state.type.any is of the type Type"),
+        (
+            "body.flow_runs.state.type.any: Extra inputs are not permitted",
+            "flow_runs.state.type.any is of the type Type",
+        ),
         ("body.flow_runs.state.type: wrong", "flow_runs.state.type is of the type Type"),
         ("/flow_runs/state/type/any is wrong", "flow_runs.state.type"),
         ("see https://x.example/flow_runs/1; $.sets[0].nam: no", "sets_body[0]"),

@@ -76,10 +76,13 @@ def opened(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 USES = "await weather.quiet()\n"
 
 
-@pytest.mark.parametrize("told", ["print({0!r})", "result = {0!r}", "result = [1, {{'x': {0!r}}}]", "raise ValueError({0!r})"])
+@pytest.mark.parametrize(
+    "told", ["print({0!r})", "result = {0!r}", "result = [1, {{'x': {0!r}}}]", "raise ValueError({0!r})"]
+)
 @pytest.mark.parametrize("form", [str, lambda t: base64.b64encode(t.encode()).decode(), lambda t: t[::-1]])
 async def test_what_a_program_made_is_withheld_whole(opened: Any, told: str, form: Any) -> None:
-    """Where the credential stands in it is not told: with a million guesses beside it, that would say which is right."""
+    """Where the credential stands in it is not told: with a million guesses beside it, that would say which is
+    right."""
     async with opened(STRONG) as gate:
         outcome = await gate.execute(USES + told.format(form(STRONG)), principal="alice")
     assert not outcome.ok
@@ -98,7 +101,9 @@ async def test_nothing_is_told_of_credentials_that_cannot_have_reached_a_program
         for principal, code in (("eve", ""), ("alice", "")):
             outcome = await gate.execute(f"{code}result = {STRONG!r}", principal=principal)
             assert outcome.value == STRONG
-        assert (await gate.execute(USES + "result = 'another-credential-7Hq2'", principal="alice")).ok  # of the other server
+        assert (
+            await gate.execute(USES + "result = 'another-credential-7Hq2'", principal="alice")
+        ).ok  # of the other server
 
 
 async def test_what_another_server_was_sent_is_taken_out_of_answers(opened: Any) -> None:
@@ -122,8 +127,11 @@ async def test_what_another_server_was_sent_is_taken_out_of_answers(opened: Any)
 
 
 @pytest.mark.parametrize("word", [WEAK, "postgres", "Summer2026", "correct horse"])
-async def test_a_credential_that_can_be_guessed_is_not_searched_for_in_what_programs_make(opened: Any, word: str) -> None:
-    """A program that writes all numbers of eight digits sees all of them again. From answers it is taken out all the same."""
+async def test_a_credential_that_can_be_guessed_is_not_searched_for_in_what_programs_make(
+    opened: Any, word: str
+) -> None:
+    """A program that writes all numbers of eight digits sees all of them again. From answers it is taken out all the
+    same."""
     assert bits(word) < LEAST_BITS < bits(STRONG)
     async with opened(word) as gate:
         outcome = await gate.execute(USES + f"print({word!r})\nresult = {word!r}", principal="alice")
@@ -133,7 +141,8 @@ async def test_a_credential_that_can_be_guessed_is_not_searched_for_in_what_prog
 
 
 async def test_a_users_name_is_no_guess(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a setting that is no credential names, a program may know: it is taken out of answers, and nothing is withheld for it."""
+    """What a setting that is no credential names, a program may know: it is taken out of answers, and nothing is
+    withheld for it."""
     from doorward import Template
 
     from ..conftest import InProcess, WeatherSettings
@@ -271,9 +280,11 @@ def test_scopes_hold_what_can_have_reached_a_program() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("known", [1, 300])
 @pytest.mark.parametrize("length", [8, 12, 24, 60])
-def test_a_text_that_nearly_fits_costs_what_any_text_costs(monkeypatch: pytest.MonkeyPatch, known: int, length: int) -> None:
-    """Of no form is a letter compared before its first and its last window are there, which are all of it: no time tells that some
-    letters are right."""
+def test_a_text_that_nearly_fits_costs_what_any_text_costs(
+    monkeypatch: pytest.MonkeyPatch, known: int, length: int
+) -> None:
+    """Of no form is a letter compared before its first and its last window are there, which are all of it: no time
+    tells that some letters are right."""
     secret = tokens.token_urlsafe(length)
     search = Needles([Forms(forms(secret)), *(Forms([tokens.token_bytes(24)]) for _ in range(known))])
     compared: list[bytes] = []
@@ -281,7 +292,9 @@ def test_a_text_that_nearly_fits_costs_what_any_text_costs(monkeypatch: pytest.M
     monkeypatch.setattr(needles_module, "_digest", lambda form: compared.append(form) or real(form))
     for form in set(forms(secret)):
         near = [form[:-1], form[1:], b"!" + form[1:], form[:-1] + b"!", form[-16:], form[:16], form[len(form) // 2 :]]
-        text = b"~~".join(part for part in near * 20 if not any(other in part for other in forms(secret) if len(other) >= 6))
+        text = b"~~".join(
+            part for part in near * 20 if not any(other in part for other in forms(secret) if len(other) >= 6)
+        )
         assert list(search.find(text)) == []
     assert not compared
     assert [match.secret for match in search.find(secret.encode())]

@@ -71,7 +71,10 @@ class MemoryCatalog:
                 state,
                 servers=dict(sorted({**state.servers, contents.server: contents}.items())),
                 functions={**state.functions, **dict(enumerate(contents.functions, first))},
-                definitions={**state.definitions, **{(contents.server, name): text for name, text in contents.definitions}},
+                definitions={
+                    **state.definitions,
+                    **{(contents.server, name): text for name, text in contents.definitions},
+                },
             )
         )
 
@@ -81,9 +84,13 @@ class MemoryCatalog:
             state = without(state, server, lambda name, digest: False)
         self._commit(state)
 
-    def merge_observations(self, seen: Mapping[tuple[str, str], Callable[[StoredObservation | None], StoredObservation]]) -> None:
+    def merge_observations(
+        self, seen: Mapping[tuple[str, str], Callable[[StoredObservation | None], StoredObservation]]
+    ) -> None:
         state = self._state()
-        self._commit(replace(state, seen={**state.seen, **{this: merged(state.seen.get(this)) for this, merged in seen.items()}}))
+        self._commit(
+            replace(state, seen={**state.seen, **{this: merged(state.seen.get(this)) for this, merged in seen.items()}})
+        )
 
     def _state(self) -> State:
         return self.place.state if self.place else State()
@@ -127,7 +134,9 @@ class Reader:
         return {*self.place.state.servers}
 
     def reports(self, server: str | None = None) -> list[tuple[str, str]]:
-        return [(name, contents.report) for name, contents in self.place.state.servers.items() if server in (None, name)]
+        return [
+            (name, contents.report) for name, contents in self.place.state.servers.items() if server in (None, name)
+        ]
 
     def settings(self) -> dict[str, str]:
         return {name: json.loads(report)["settings"] for name, report in self.reports()}
@@ -155,7 +164,9 @@ class Reader:
         return tuple(row.name if column == "name" else original for row, original, _, _ in self.of(server))[:most]
 
     def named(self, server: str) -> list[tuple[str, str, str]]:
-        return [(row.name, original, json.loads(row.record).get("route") or "") for row, original, _, _ in self.of(server)]
+        return [
+            (row.name, original, json.loads(row.record).get("route") or "") for row, original, _, _ in self.of(server)
+        ]
 
     def aliases(self, server: str) -> list[tuple[str, str]]:
         found = [(json.loads(row.record).get("aliases"), row.name) for row in self.functions(server)]
@@ -171,15 +182,25 @@ class Reader:
         return frozenset(number for number, entry in self.place.state.functions.items() if entry[0].server in servers)
 
     def called(self, names: Collection[str]) -> set[int]:
-        return {number for number, (row, original, _, _) in self.place.state.functions.items() if row.name in names or original in names}
+        return {
+            number
+            for number, (row, original, _, _) in self.place.state.functions.items()
+            if row.name in names or original in names
+        }
 
     def listed(self, only: Only, limit: int, offset: int) -> tuple[list[int], int]:
         kept = self.place.state.functions
-        found = sorted((number for number in kept if left(kept[number], only)), key=lambda number: (kept[number][0].server, number))
+        found = sorted(
+            (number for number in kept if left(kept[number], only)), key=lambda number: (kept[number][0].server, number)
+        )
         return found[offset : offset + limit], len(found)
 
     def having(self, fields: Sequence[str], phrases: Iterable[Phrase], only: Only) -> list[int]:
-        return [number for number, entry in self.place.state.functions.items() if left(entry, only) and fit(entry, fields, phrases)]
+        return [
+            number
+            for number, entry in self.place.state.functions.items()
+            if left(entry, only) and fit(entry, fields, phrases)
+        ]
 
     def ranked(self, fields: Sequence[str], phrases: Iterable[Phrase], only: Only, most: int | None) -> list[int]:
         kept = self.place.state.functions
@@ -195,12 +216,22 @@ class Reader:
 
 def left(entry: Entry, only: Only) -> bool:
     facts = entry[3][0].split()
-    all_of = all(any(each.startswith(fact[:-1]) if fact.endswith("*") else each == fact for each in facts) for fact in only.facts)
+    all_of = all(
+        any(each.startswith(fact[:-1]) if fact.endswith("*") else each == fact for each in facts) for fact in only.facts
+    )
     return all_of and (only.one_of is None or not {*facts}.isdisjoint(only.one_of))
 
 
 def fit(entry: Entry, fields: Sequence[str], phrases: Iterable[Phrase]) -> int:
-    """What the fields are worth in which the words of a phrase are; 0 if no phrase is whole. A fact is worth something, too."""
+    """What the fields are worth in which the words of a phrase are; 0 if no phrase is whole. A fact is worth something,
+    too."""
     worth = {name: 1 + weight for name, weight in zip(FIELDS, WEIGHTS, strict=True)}
-    words = {word: [worth[f] for f in fields if word in entry[3][FIELDS.index(f)].split()] for phrase in phrases for word in phrase}
-    return max((sum(map(max, (words[word] for word in phrase))) for phrase in phrases if all(words[word] for word in phrase)), default=0)
+    words = {
+        word: [worth[f] for f in fields if word in entry[3][FIELDS.index(f)].split()]
+        for phrase in phrases
+        for word in phrase
+    }
+    return max(
+        (sum(map(max, (words[word] for word in phrase))) for phrase in phrases if all(words[word] for word in phrase)),
+        default=0,
+    )

@@ -16,7 +16,15 @@ from ..conftest import function, stored
 
 def test_a_function_comes_back_as_it_was(tmp_path: Path) -> None:
     """Everything of a function survives, by its name and by its original id. CONTRACT: SRC-07, SRC-11."""
-    kept = function("get_it", "Gets it", id="getIt", tags=("a", "b"), returns={"$ref": "#/$defs/Thing"}, read_only=True, data={"x": [1]})
+    kept = function(
+        "get_it",
+        "Gets it",
+        id="getIt",
+        tags=("a", "b"),
+        returns={"$ref": "#/$defs/Thing"},
+        read_only=True,
+        data={"x": [1]},
+    )
     catalog = stored(tmp_path, kept)
     assert catalog.function("s", "get_it") == catalog.function("s", "getIt") == kept
     assert catalog.definition("s", "Thing") == {"type": "object"}
@@ -44,7 +52,9 @@ def test_search_knows_other_words(tmp_path: Path, query: str, first: str) -> Non
     assert catalog.search(query, servers=["s"])[0][0].name == first
 
 
-@pytest.mark.parametrize("query", ["", '"', "a OR", "NEAR(", "x*", "(", "col:umn", "'; DROP TABLE functions; --", "🐍", "\0"])
+@pytest.mark.parametrize(
+    "query", ["", '"', "a OR", "NEAR(", "x*", "(", "col:umn", "'; DROP TABLE functions; --", "🐍", "\0"]
+)
 def test_queries_are_not_syntax(tmp_path: Path, query: str) -> None:
     """Whatever is asked, it is words."""
     catalog = stored(tmp_path, function("f"))
@@ -103,8 +113,12 @@ def test_a_file_of_before_is_the_same(tmp_path: Path) -> None:
 
     def tables(file: Path) -> tuple[object, ...]:
         with contextlib.closing(sqlite3.connect(file)) as db:
-            names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
-            columns = {name: [(*row[1:3], row[5]) for row in db.execute(f"PRAGMA table_info({name})")] for name in names}
+            names = [
+                name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+            ]
+            columns = {
+                name: [(*row[1:3], row[5]) for row in db.execute(f"PRAGMA table_info({name})")] for name in names
+            }
             made = "SELECT name, tbl_name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name"
             indexes = {row: db.execute(f"PRAGMA index_info({row[0]})").fetchall() for row in db.execute(made)}
             search = db.execute("SELECT sql FROM sqlite_master WHERE name = 'search'").fetchone()[0].split()

@@ -39,7 +39,8 @@ NAMES = [
     ],
 )
 def test_words_count_in_any_order(tmp_path: Path, asked: str, first: str) -> None:
-    """The nearest function has the words of the name, all of it, whatever order and form they have there, or what means the same."""
+    """The nearest function has the words of the name, all of it, whatever order and form they have there, or what means
+    the same."""
     catalog = stored(tmp_path, *[function(name, name.replace("_", " ")) for name in NAMES])
     assert names_near(catalog, f"s.{asked}", ["s"])[0] == f"s.{first}"
     assert names_near(catalog, f"other.{asked}", ["s"])[0] == f"s.{first}"
@@ -48,7 +49,11 @@ def test_words_count_in_any_order(tmp_path: Path, asked: str, first: str) -> Non
 @pytest.mark.parametrize(
     ("asked", "age", "said"),
     [
-        ("create_items_piers", 700, "Near: a.create_items_articles. a was compiled 11 minutes ago; an operator compiles again by `"),
+        (
+            "create_items_piers",
+            700,
+            "Near: a.create_items_articles. a was compiled 11 minutes ago; an operator compiles again by `",
+        ),
         ("create_items_piers", 3, "a was compiled just now;"),
         ("create_items_piers", 90_000, "a was compiled 1 day ago;"),
         ("create_items_piers", 8000, "a was compiled 2 hours ago;"),

@@ -106,7 +106,11 @@ def test_a_shape_has_names_and_types(values: list[Any], schema: Any) -> None:
 
 KEYS = st.sampled_from(["a", "b_c", "d-e"]) | st.text(max_size=6)
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(10**6) | st.floats(10**6, 10**7) | st.text(min_size=1).map(lambda t: f"value-{t}"),
+    st.none()
+    | st.booleans()
+    | st.integers(10**6)
+    | st.floats(10**6, 10**7)
+    | st.text(min_size=1).map(lambda t: f"value-{t}"),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4),
     max_leaves=20,
 )
@@ -181,7 +185,9 @@ def test_what_was_seen_is_kept_and_no_compile(tmp_path: Path) -> None:
     ast.parse(stubbed)
 
 
-def test_what_is_learnt_while_it_is_stored_is_stored_the_next_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_learnt_while_it_is_stored_is_stored_the_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is stored by another thread than that of the calls."""
     catalog = catalog_with(tmp_path, function("f"))
     known = catalog.function("weather", "f")
@@ -307,13 +313,18 @@ async def test_bytes_within_a_result_are_artefacts(doorward_host: Any, source: t
 
 
 @pytest.mark.anyio
-async def test_a_function_that_changes_while_a_program_runs_is_refused(doorward_host: Any, source: type[Anything]) -> None:
+async def test_a_function_that_changes_while_a_program_runs_is_refused(
+    doorward_host: Any, source: type[Anything]
+) -> None:
     """CONTRACT: SEC-10."""
     source.functions = {"f": function("f"), "other": function("other"), "change": function("change")}
 
     async def change() -> None:
         properties = {"town": {"type": "string"}}
-        source.functions = {**source.functions, "f": function("f", parameters={"type": "object", "properties": properties})}
+        source.functions = {
+            **source.functions,
+            "f": function("f", parameters={"type": "object", "properties": properties}),
+        }
         source.version += 1
         await gate.compile()
 
@@ -375,8 +386,12 @@ async def test_probing_calls_only_what_surely_changes_nothing(doorward_host: Any
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("returns", [None, {"type": "string"}])
-@pytest.mark.parametrize(("answer", "told"), [('{"a": 1}', "JSON: json.loads"), ("{'a': None}", "a Python literal: `import ast`")])
-async def test_a_text_that_holds_values_is_told(doorward_host: Any, source: type[Anything], returns: Any, answer: str, told: str) -> None:
+@pytest.mark.parametrize(
+    ("answer", "told"), [('{"a": 1}', "JSON: json.loads"), ("{'a': None}", "a Python literal: `import ast`")]
+)
+async def test_a_text_that_holds_values_is_told(
+    doorward_host: Any, source: type[Anything], returns: Any, answer: str, told: str
+) -> None:
     """On the card of a function that answered one, also where its schema says only that it is text."""
     source.functions = {"report": function("report", returns=returns), "plain": function("plain", returns=returns)}
     source.answers = {"report": answer, "plain": "words"}

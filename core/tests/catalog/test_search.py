@@ -1,4 +1,5 @@
-"""Search finds by meaning as well as by word, in any catalog, whatever is asked and whatever a document says of itself."""
+"""Search finds by meaning as well as by word, in any catalog, whatever is asked and whatever a document says of
+itself."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ def function(name: str, summary: str = "", server: str = "s", **fields: object) 
 def stored(folder: Path, *functions: Function) -> Catalog:
     catalog = Catalog(SqliteCatalog(folder / "catalog.db"))
     for server in dict.fromkeys(f.server for f in functions):
-        catalog.store(server, Compiled([f for f in functions if f.server == server]), fingerprint="f", settings="c", ms=1)
+        catalog.store(
+            server, Compiled([f for f in functions if f.server == server]), fingerprint="f", settings="c", ms=1
+        )
     catalog.refresh()
     return catalog
 
@@ -36,9 +39,15 @@ SHOP = (
     function("get_charges_charge", "Retrieves a charge", route="GET /v1/charges/{charge}", read_only=True),
     function("post_charges", "Creates a charge", route="POST /v1/charges"),
     function("post_charges_charge", "Updates a charge", route="POST /v1/charges/{charge}"),
-    function("post_charges_charge_refund", "Creates a refund", route="POST /v1/charges/{charge}/refund", tags=("Money back",)),
-    function("delete_customers_customer", "Deletes a customer", route="DELETE /v1/customers/{customer}", tags=("people",)),
-    function("get_customers", "Returns a list of your customers", route="GET /v1/customers", read_only=True, tags=("people",)),
+    function(
+        "post_charges_charge_refund", "Creates a refund", route="POST /v1/charges/{charge}/refund", tags=("Money back",)
+    ),
+    function(
+        "delete_customers_customer", "Deletes a customer", route="DELETE /v1/customers/{customer}", tags=("people",)
+    ),
+    function(
+        "get_customers", "Returns a list of your customers", route="GET /v1/customers", read_only=True, tags=("people",)
+    ),
     function("connect_pod_portforward", "Connects to portforward of Pod", route="POST /pods/{name}/portforward"),
 )
 
@@ -59,7 +68,8 @@ SHOP = (
     ],
 )
 def test_finds_what_is_meant(tmp_path: Path, query: str, first: str) -> None:
-    """Synonyms, verbs against methods and paths, words that names write together, slips of the finger. CONTRACT: DIS-12."""
+    """Synonyms, verbs against methods and paths, words that names write together, slips of the finger. CONTRACT:
+    DIS-12."""
     assert found(stored(tmp_path, *SHOP), query)[0] == first
 
 
@@ -106,14 +116,20 @@ def test_filters_leave_what_fits_them(tmp_path: Path) -> None:
 
 def test_a_server_that_is_named_comes_first(tmp_path: Path) -> None:
     """`… in jira` prefers jira, and asks for nothing called jira."""
-    catalog = stored(tmp_path, function("create_issue", "Creates an issue", "github"), function("create_issue", "Creates an issue", "jira"))
+    catalog = stored(
+        tmp_path,
+        function("create_issue", "Creates an issue", "github"),
+        function("create_issue", "Creates an issue", "jira"),
+    )
     for server in ("jira", "github"):
         assert catalog.search(f"open a ticket in {server}", servers=["github", "jira"])[0][0].server == server
 
 
 def test_pages_hold_everything_once(tmp_path: Path) -> None:
     """Paging goes on behind what was looked at closely, without gaps or repetitions, and agrees with the total."""
-    catalog = stored(tmp_path, *(function(f"list_things_{i}", "Lists things", description="common") for i in range(300)))
+    catalog = stored(
+        tmp_path, *(function(f"list_things_{i}", "Lists things", description="common") for i in range(300))
+    )
     pages = [catalog.search("things", servers=["s"], limit=50, offset=at) for at in range(0, 350, 50)]
     names = [f.name for page, _ in pages for f in page]
     assert {total for _, total in pages} == {300}
@@ -121,7 +137,8 @@ def test_pages_hold_everything_once(tmp_path: Path) -> None:
 
 
 def test_repeating_gains_nothing(tmp_path: Path) -> None:
-    """A document that says a word a thousand times, or every word there is, does not come before the one that is meant."""
+    """A document that says a word a thousand times, or every word there is, does not come before the one that is
+    meant."""
     spam = "create customer invoice payment delete list issue message file search user " * 5_000
     customers: dict[str, object] = {f"customer_{i}": {} for i in range(500)}
     catalog = stored(
@@ -173,7 +190,9 @@ def test_any_document_can_be_stored_and_listed(
 ) -> None:
     """No name, text, tag or path breaks the index, and the next compile takes its place."""
     catalog = Catalog(SqliteCatalog(tmp_path_factory.getbasetemp() / "documents.db"))
-    hostile = Function("s", "f", name, text, text, {"properties": {name: {"description": text}}}, tags=tuple(tags), route=route)
+    hostile = Function(
+        "s", "f", name, text, text, {"properties": {name: {"description": text}}}, tags=tuple(tags), route=route
+    )
     try:
         catalog.store("s", Compiled([hostile]), fingerprint="", settings="", ms=0)
         assert catalog.search("", servers=["s"])[1] == 1
@@ -197,14 +216,22 @@ def test_what_is_scrubbed_is_not_found(tmp_path: Path) -> None:
     """A secret in a document is neither stored nor searched, not even in pieces."""
     catalog = Catalog(SqliteCatalog(tmp_path / "catalog.db"))
     secret = function("f", "Use sk-alpha-bravo", description="sk-alpha-bravo", tags=("sk-alpha-bravo",))
-    catalog.store("s", Compiled([secret]), fingerprint="", settings="", ms=0, scrub=lambda text: text.replace("sk-alpha-bravo", "[secret]"))
+    catalog.store(
+        "s",
+        Compiled([secret]),
+        fingerprint="",
+        settings="",
+        ms=0,
+        scrub=lambda text: text.replace("sk-alpha-bravo", "[secret]"),
+    )
     assert catalog.search("bravo", servers=["s"]) == ([], 0)
     catalog.close()
     assert b"bravo" not in (tmp_path / "catalog.db").read_bytes()
 
 
 @pytest.mark.parametrize(
-    "words", ["deployment deployments deploy deployed deploying", "policy policies", "status statuses", "notify notified"]
+    "words",
+    ["deployment deployments deploy deployed deploying", "policy policies", "status statuses", "notify notified"],
 )
 def test_endings_do_not_matter(words: str) -> None:
     """Forms of a word are one word."""
@@ -246,7 +273,9 @@ def test_the_name_of_a_server_is_a_word_as_well(tmp_path: Path) -> None:
         function("get_file_info", "Size and times of a file", server="files"),
         function("list_directory", "What is in a folder", server="files"),
     ]
-    dns = [function(f"zone_{i}", "Records", server="dns", description="uploads", route=f"PUT /zones/{i}") for i in range(3)]
+    dns = [
+        function(f"zone_{i}", "Records", server="dns", description="uploads", route=f"PUT /zones/{i}") for i in range(3)
+    ]
     shop = [function("attach_file", "Add a file to an order", server="shop", route="POST /orders/{id}/files")]
     catalog = stored(tmp_path, *files, *dns, *shop)
     servers = ("files", "dns", "shop")
@@ -258,7 +287,8 @@ def test_the_name_of_a_server_is_a_word_as_well(tmp_path: Path) -> None:
 
 
 def test_a_server_is_found_by_its_name_alone(tmp_path: Path) -> None:
-    """Who names a server, and besides it nothing that anybody knows, is shown what the server has; nobody else's functions."""
+    """Who names a server, and besides it nothing that anybody knows, is shown what the server has; nobody else's
+    functions."""
     catalog = stored(tmp_path, function("list_directory", "What is in a folder", server="files"), *SHOP)
     assert found(catalog, "biggest files", "files", "s") == found(catalog, "files", "files", "s") == ["list_directory"]
     assert found(catalog, "biggest", "files", "s") == []

@@ -55,7 +55,9 @@ def test_sql_is_below_the_seam() -> None:
         "host/sqlite_file.py",
     }
     makes = re.compile(r"SqliteCatalog\(|MemoryArtefacts\(")
-    assert [file.name for file in CORE.rglob("*.py") if makes.search(re.sub(r"(?m)^class .*", "", file.read_text()))] == ["stores.py"]
+    assert [
+        file.name for file in CORE.rglob("*.py") if makes.search(re.sub(r"(?m)^class .*", "", file.read_text()))
+    ] == ["stores.py"]
 
 
 @pytest.mark.anyio
@@ -68,7 +70,10 @@ async def test_a_gateway_on_another_engine(doorward_host: Any, monkeypatch: pyte
     monkeypatch.setattr(sqlite3, "connect", none)
     stores = Stores(MemoryCatalog(), MemoryArtefacts())
     async with doorward_host.gateway(CONFIG, stores=stores) as gate:
-        assert (await gate.execute("result = await weather.get_forecast(city='Oslo')")).value == {"city": "Oslo", "high": 20.5}
+        assert (await gate.execute("result = await weather.get_forecast(city='Oslo')")).value == {
+            "city": "Oslo",
+            "high": 20.5,
+        }
         found = await gate.search_functions("forecast of a city", read_only=True)
         assert found["functions"][0]["function"] == "weather.get_forecast"
         assert (await gate.search_functions("tag:adm*"))["total"] == 1
@@ -88,7 +93,9 @@ async def test_a_gateway_on_another_engine(doorward_host: Any, monkeypatch: pyte
     assert not list(doorward_host.folder.rglob("*.db"))
 
 
-@pytest.mark.parametrize("query", ["show all issues", "createIssue", "s.issues_delete", "issus", "remove", "tag:a*", "", "pets and issues"])
+@pytest.mark.parametrize(
+    "query", ["show all issues", "createIssue", "s.issues_delete", "issus", "remove", "tag:a*", "", "pets and issues"]
+)
 def test_engines_find_the_same(tmp_path: Path, query: str) -> None:
     """What fits, and what fits best, is no matter of the engine."""
     functions = [
@@ -148,7 +155,10 @@ asyncio.run(main())
 @pytest.mark.parametrize("there", ["none", "one", "broken", "older"])
 def test_a_start_does_not_import_what_makes_tables(doorward_host: Any, there: str) -> None:
     """Whatever catalog there is: to import sqlite-utils takes longer than the start itself."""
-    config, file = doorward_host.write('executor = []\ncache = "none"\nplugins = []\n'), doorward_host.folder / "state/catalog.db"
+    config, file = (
+        doorward_host.write('executor = []\ncache = "none"\nplugins = []\n'),
+        doorward_host.folder / "state/catalog.db",
+    )
     if there != "none":
         SqliteCatalog(file).made().close()
     if there == "broken":

@@ -97,7 +97,8 @@ def cli_error(ended: CommandEnded) -> tuple[str, str, int]:
 
 
 def test_defects_tell_no_secret(project: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error that nobody foresaw is one line; its traceback is for DOORWARD_DEBUG=1; neither holds a secret. CONTRACT: OBS-01."""
+    """An error that nobody foresaw is one line; its traceback is for DOORWARD_DEBUG=1; neither holds a secret.
+    CONTRACT: OBS-01."""
     from doorward.gateway import Gateway
 
     async def defect(gate: Gateway) -> None:
@@ -127,7 +128,8 @@ def test_a_folder_that_is_a_file(cli: Cli, doorward_host: Any) -> None:
 
 
 def test_init_writes_what_can_be_used(cli: Cli, doorward_host: Any) -> None:
-    """`init` writes a configuration that loads, a private .env, and keeps that out of git; it overwrites nothing. CONTRACT: CLI-06."""
+    """`init` writes a configuration that loads, a private .env, and keeps that out of git; it overwrites nothing.
+    CONTRACT: CLI-06."""
     (doorward_host.folder / ".gitignore").write_text("dist")
     assert cli("init").code == 0
     env = doorward_host.folder / ".env"
@@ -213,13 +215,16 @@ def test_add_takes_every_key_of_a_server(cli: Cli, doorward_host: Any) -> None:
         "--skills",
         "guide.md",
     ]
-    ended = cli("add", "spec", "one", "https://x/y", *given, "--auth", '{"type": "fake"}', "--config", "conf/doorward.toml")
+    ended = cli(
+        "add", "spec", "one", "https://x/y", *given, "--auth", '{"type": "fake"}', "--config", "conf/doorward.toml"
+    )
     assert ended.code == 0, ended
     assert (
         (doorward_host.folder / "conf" / "doorward.toml")
         .read_text()
         .endswith(
-            '[servers.one]\nsource = "spec"\nauth = {type = "fake"}\ninclude = ["get_*", "tag:x"]\nexclude = ["a"]\nexpose = ["get_a"]\n'
+            '[servers.one]\nsource = "spec"\nauth = {type = "fake"}\ninclude = ["get_*", "tag:x"]\nexclude = '
+            '["a"]\nexpose = ["get_a"]\n'
             'skills = "../guide.md"\nspec = "https://x/y"\nfixes = ["../fix.yaml", "https://x/fix"]\n'
         )
     )
@@ -231,7 +236,9 @@ def test_add_takes_tables_as_json_and_as_toml(cli: Cli, doorward_host: Any, tabl
     doorward_host.install("source", "spec", Spec)
     (doorward_host.folder / ".env").write_text("B=hidden")
     assert cli("add", "spec", "one", "https://x/y", "--headers", table).code == 0
-    assert (doorward_host.folder / "doorward.toml").read_text().endswith('spec = "https://x/y"\nheaders = {A = "${B}"}\n')
+    assert (
+        (doorward_host.folder / "doorward.toml").read_text().endswith('spec = "https://x/y"\nheaders = {A = "${B}"}\n')
+    )
 
 
 class CommandSettings(Settings):
@@ -251,12 +258,19 @@ def test_add_takes_a_command_line(cli: Cli, doorward_host: Any) -> None:
     """Behind `--` stands the command, whatever its options are; a table of texts is given entry by entry."""
     doorward_host.install("source", "started", Started)
     (doorward_host.folder / ".env").write_text("TOKEN=hidden")
-    assert cli("add", "started", "one", "--env", "A=${TOKEN}", "--env", "B=x=y", "--", "npx", "-y", "--url", "server").code == 0
+    assert (
+        cli("add", "started", "one", "--env", "A=${TOKEN}", "--env", "B=x=y", "--", "npx", "-y", "--url", "server").code
+        == 0
+    )
     assert (doorward_host.folder / "doorward.toml").read_text().endswith(
         'command = ["npx", "-y", "--url", "server"]\nenv = {A = "${TOKEN}", B = "x=y"}\n'
     )  # fmt: skip
     assert cli("add", "started", "two", "--url", "https://x/y").code == 0
-    assert (doorward_host.folder / "doorward.toml").read_text().endswith('[servers.two]\nsource = "started"\nurl = "https://x/y"\n')
+    assert (
+        (doorward_host.folder / "doorward.toml")
+        .read_text()
+        .endswith('[servers.two]\nsource = "started"\nurl = "https://x/y"\n')
+    )
     assert "Its command stands behind `--`." in " ".join(cli("add", "started", "--help").out.split())
 
 
@@ -269,7 +283,13 @@ def test_add_says_how_a_table_is_written(cli: Cli, doorward_host: Any) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [["nope", "x", "y"], ["spec", "a.b", "y"], ["spec", "json", "y"], ["spec", "x"], ["spec", "x", "y", "--timeout", "soon"]],
+    [
+        ["nope", "x", "y"],
+        ["spec", "a.b", "y"],
+        ["spec", "json", "y"],
+        ["spec", "x"],
+        ["spec", "x", "y", "--timeout", "soon"],
+    ],
 )
 def test_add_leaves_nothing_that_cannot_work(project: Cli, doorward_host: Any, words: list[str]) -> None:
     """A server that the configuration would refuse is refused, and the file stays as it was."""
@@ -322,7 +342,8 @@ def test_compile_as_json(project: Cli, doorward_host: Any) -> None:
 
 
 def test_compile_probes_when_it_is_told_to(project: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--probe` calls what only reads and needs no arguments, and says what was learnt and what failed. CONTRACT: SRC-23."""
+    """`--probe` calls what only reads and needs no arguments, and says what was learnt and what failed. CONTRACT:
+    SRC-23."""
     called = []
 
     async def call(self: Any, call: Any) -> Any:
@@ -394,7 +415,8 @@ def test_compile_says_what_is_behind(project: Cli, monkeypatch: pytest.MonkeyPat
 def test_a_document_that_turns_bad_leaves_the_last_compile_in_use(
     project: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half a file, or an HTML page where the document was: a server goes on, unless its own configuration has changed as well."""
+    """Half a file, or an HTML page where the document was: a server goes on, unless its own configuration has changed
+    as well."""
     assert project("compile").code == 0
 
     async def unreadable(self: Any) -> str:
@@ -425,7 +447,8 @@ def test_clean(project: Cli, doorward_host: Any) -> None:
 
 
 def test_list(project: Cli, doorward_host: Any) -> None:
-    """Servers with their functions or what is wrong; the functions of one. What was never compiled is compiled first."""
+    """Servers with their functions or what is wrong; the functions of one. What was never compiled is compiled
+    first."""
     doorward_host.write(BROKEN)
     out = project("list").out
     assert "weather\t8\tWeather of the world\n" in out
@@ -437,7 +460,8 @@ def test_list(project: Cli, doorward_host: Any) -> None:
 
 
 def test_a_command_about_one_server_leaves_the_others_alone(project: Cli, doorward_host: Any) -> None:
-    """A server that is broken is neither asked again nor told by what does not concern it; the others are asked side by side."""
+    """A server that is broken is neither asked again nor told by what does not concern it; the others are asked side by
+    side."""
     asked: list[str] = []
 
     class Slow(Weather):
@@ -545,7 +569,8 @@ def test_call_for_bytes(project: Cli, doorward_host: Any) -> None:
 
 
 def test_call_saves_the_files_within_a_result(project: Cli, doorward_host: Any) -> None:
-    """Tools of MCP servers answer with a text and an image: `--artefacts` saves the image, and without it that is said."""
+    """Tools of MCP servers answer with a text and an image: `--artefacts` saves the image, and without it that is
+    said."""
     assert "--artefacts FOLDER saves them" in project("call", "weather.raw", "listed=true").err
     ended = project("call", "weather.raw", "listed=true", "--artefacts", "maps")
     assert json.loads(ended.out)[1]["artefact"] in ended.err
@@ -633,7 +658,13 @@ def test_run_prints_whole_values(project: Cli, doorward_host: Any) -> None:
 def test_plugins(project: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is installed, whether the configuration names it, and what the distribution refuses; none is imported."""
     doorward_host.entries.clear()
-    for kind, name in [("source", "fake"), ("executor", "inprocess"), ("auth", "jwt"), ("auth", "basic"), ("plugin", "bad")]:
+    for kind, name in [
+        ("source", "fake"),
+        ("executor", "inprocess"),
+        ("auth", "jwt"),
+        ("auth", "basic"),
+        ("plugin", "bad"),
+    ]:
         doorward_host.install(kind, name, ImportError("not to be imported"))
     doorward_host.write(f'{CONFIG}auth = {{ type = "jwt" }}')
     index = Index(doorward_host.entries, allowed=lambda entry: entry.name != "bad")
@@ -724,7 +755,8 @@ class Failing(click.Command):
 
 
 def test_commands_of_plugins_check(project: Cli, doorward_host: Any) -> None:
-    """A command with `checks` has lines of its own in `doctor`. One that fails, or is broken, is told, and keeps no other from it."""
+    """A command with `checks` has lines of its own in `doctor`. One that fails, or is broken, is told, and keeps no
+    other from it."""
     doorward_host.install("command", "broken", ImportError("no module"))
     doorward_host.install("command", "failing", Failing("failing"))
     doorward_host.install("command", "plain", click.Command("plain"))
@@ -732,7 +764,10 @@ def test_commands_of_plugins_check(project: Cli, doorward_host: Any) -> None:
     doorward_host.install("executor", "sick", type("Sick", (InProcess,), {"open": None}))
     doorward_host.write(CONFIG.replace('"inprocess"', '["inprocess", "sick"]'))
     out = project("doctor").out
-    assert "✗ command broken: command 'broken' of test-plugin 1.0 does not import: ImportError: no module\n    Reinstall" in out
+    assert (
+        "✗ command broken: command 'broken' of test-plugin 1.0 does not import: ImportError: no module\n    Reinstall"
+        in out
+    )
     assert "! the sun\n    Do not look.\n✗ command failing of test-plugin 1.0 cannot check anything more\n" in out
     assert "✓ stars over inprocess\n✗ command stars: [sky]: it is day\n    Wait.\n" in out
     assert "s3cret" not in out
@@ -849,7 +884,8 @@ def test_progress_after_a_second(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 
 
 def test_logs(capsys: pytest.CaptureFixture[str], cli: Cli) -> None:
-    """Logs go to standard error at the configured level, as JSON lines, scrubbed whatever they hold; libraries' logs too.
+    """Logs go to standard error at the configured level, as JSON lines, scrubbed whatever they hold; libraries' logs
+    too.
     CONTRACT: OBS-01."""
     from doorward.cli import logs
     from doorward.secrets.store import Secrets
@@ -881,7 +917,8 @@ def test_logs(capsys: pytest.CaptureFixture[str], cli: Cli) -> None:
     ("variable", "level"), [({}, "error"), ({"DOORWARD_LOG_LEVEL": "info"}, "info"), ({"DOORWARD_DEBUG": "1"}, "debug")]
 )
 def test_log_level(project: Cli, monkeypatch: pytest.MonkeyPatch, variable: dict[str, str], level: str) -> None:
-    """The level is a setting, and DOORWARD_DEBUG=1 logs everything; commands are silent on what they answer anyhow. CONTRACT: OBS-01."""
+    """The level is a setting, and DOORWARD_DEBUG=1 logs everything; commands are silent on what they answer anyhow.
+    CONTRACT: OBS-01."""
     from doorward.cli import logs
     from doorward.config import config
 

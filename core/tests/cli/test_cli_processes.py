@@ -39,7 +39,8 @@ Start = Callable[..., subprocess.Popen[str]]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Start:
-    """Starts `doorward` in a folder with a configuration. A module `poison` is installed, whose import leaves a trace."""
+    """Starts `doorward` in a folder with a configuration. A module `poison` is installed, whose import leaves a
+    trace."""
     site = tmp_path / "site" / "doorward_fake-1.0.dist-info"
     site.mkdir(parents=True)
     (site / "METADATA").write_text(METADATA)
@@ -87,7 +88,9 @@ class Client:
 def served(process: subprocess.Popen[str]) -> Iterator[Client]:
     try:
         client = Client(process)
-        client.ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "test", "version": "1"})
+        client.ask(
+            "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "test", "version": "1"}
+        )
         client._send({"method": "notifications/initialized"})
         yield client
     finally:
@@ -104,7 +107,8 @@ def ended(process: subprocess.Popen[str], stdin: str | None = None) -> tuple[int
 
 
 def test_help_imports_nothing(start: Start) -> None:
-    """`doorward --help` imports neither a command, click, pydantic, nor a plugin, though it lists what plugins bring."""
+    """`doorward --help` imports neither a command, click, pydantic, nor a plugin, though it lists what plugins
+    bring."""
     code, out, err = ended(start("--help", python=("-X", "importtime")))
     assert (code, "poisoned" in out) == (0, True)
     imported = set(re.findall(r"\| +([\w.]+)$", err, re.MULTILINE))
@@ -151,7 +155,8 @@ def test_serve_stdio(start: Start, tmp_path: Path, told: str) -> None:
 
 
 def test_serve_told_before_it_serves(start: Start) -> None:
-    """A signal that comes at any moment of the start ends it, with 0 once it listens to signals, and never with a traceback."""
+    """A signal that comes at any moment of the start ends it, with 0 once it listens to signals, and never with a
+    traceback."""
     process = start("serve", "--transport", "http", "--port", "0")
     first = process.stderr.readline()  # type: ignore[union-attr]
     process.send_signal(signal.SIGTERM)
@@ -189,7 +194,8 @@ def test_serve_http_for_others_is_refused(start: Start) -> None:
 
 
 def test_serve_warns_and_serves_the_rest(start: Start, tmp_path: Path) -> None:
-    """A broken server is a warning on standard error, in JSON lines without a secret; the others serve. CONTRACT: OBS-01, OBS-03."""
+    """A broken server is a warning on standard error, in JSON lines without a secret; the others serve. CONTRACT:
+    OBS-01, OBS-03."""
     more = '[servers.bad]\nsource = "nope"\n[servers.worse]\nsorce = "x"\n'
     (tmp_path / "doorward.toml").write_text(CONFIG + 'token = "${WEATHER}"\n' + more)
     (tmp_path / ".env").write_text(f"WEATHER={TOKEN}")
@@ -215,7 +221,8 @@ def test_serve_warns_and_serves_the_rest(start: Start, tmp_path: Path) -> None:
     ],
 )
 def test_serve_that_cannot_start(start: Start, tmp_path: Path, config: str | None, says: str) -> None:
-    """A configuration or a guard that cannot be used stops the start with one message, on standard error, exit code 2."""
+    """A configuration or a guard that cannot be used stops the start with one message, on standard error, exit code
+    2."""
     (tmp_path / "doorward.toml").unlink()
     if config is not None:
         (tmp_path / "doorward.toml").write_text(config)
@@ -250,17 +257,25 @@ def test_reader_that_goes_away(start: Start) -> None:
 
 
 def test_real_api(start: Start, tmp_path: Path) -> None:
-    """With the plugins that are meant for it: add an OpenAPI document, find its function, fail to reach it, run a program.
+    """With the plugins that are meant for it: add an OpenAPI document, find its function, fail to reach it, run a
+    program.
     CONTRACT: CLI-01."""
     for plugin in ("doorward_openapi", "doorward_sandbox_monty"):
         pytest.importorskip(plugin, reason=f"{plugin} is not installed")
     (tmp_path / "doorward.toml").unlink()
     operation = {"operationId": "getForecast", "summary": "The forecast", "responses": {"200": {"description": "ok"}}}
-    spec = {"openapi": "3.1.0", "info": {"title": "Weather", "version": "1"}, "paths": {"/forecast": {"get": operation}}}
+    spec = {
+        "openapi": "3.1.0",
+        "info": {"title": "Weather", "version": "1"},
+        "paths": {"/forecast": {"get": operation}},
+    }
     (tmp_path / "weather.json").write_text(json.dumps(spec))
     code, out, err = ended(start("add", "openapi", "weather", "weather.json", "--base-url", "http://127.0.0.1:9"))
     assert (code, "weather: 1 function, " in out, err) == (0, True, "")
-    assert json.loads(ended(start("search", "forecast", "--json"))[1])["functions"][0]["function"] == "weather.get_forecast"
+    assert (
+        json.loads(ended(start("search", "forecast", "--json"))[1])["functions"][0]["function"]
+        == "weather.get_forecast"
+    )
     code, out, err = ended(start("call", "weather.get_forecast"))
     assert (code, out, "127.0.0.1:9" in err) == (1, "", True)
     code, out, _ = ended(start("run", "-", "--json"), "result = 6 * 7")
@@ -272,7 +287,13 @@ def test_tokens_that_are_made_and_revoked_at_once(start: Start, tmp_path: Path) 
     file = tmp_path / "doorward.toml"
     tokens = "".join(f'[[principals.bob.tokens]]\nid = "bob{n}"\nhash = "sha256:{n:064}"\n' for n in range(3))
     file.write_text(file.read_text() + tokens)
-    running = [start("token", "new", f"person{n}") for n in range(3)] + [start("token", "revoke", f"bob{n}") for n in range(3)]
+    running = [start("token", "new", f"person{n}") for n in range(3)] + [
+        start("token", "revoke", f"bob{n}") for n in range(3)
+    ]
     assert [ended(process)[0] for process in running] == [0] * 6
     left = tomllib.loads(file.read_text())["principals"]
-    assert {name: len(table.get("tokens", ())) for name, table in left.items() if table} == {"person0": 1, "person1": 1, "person2": 1}
+    assert {name: len(table.get("tokens", ())) for name, table in left.items() if table} == {
+        "person0": 1,
+        "person1": 1,
+        "person2": 1,
+    }

@@ -1,4 +1,5 @@
-"""Credentials and the command line: `add` moves literal ones to `.env`, `doctor` finds those that are in the wrong place."""
+"""Credentials and the command line: `add` moves literal ones to `.env`, `doctor` finds those that are in the wrong
+place."""
 
 from __future__ import annotations
 
@@ -92,8 +93,16 @@ ADDED: list[tuple[list[str], dict[str, Any], dict[str, str]]] = [
     ),
     (["--auth", '{ type = "keyed", value = "${UP}" }'], {"auth": {"type": "keyed", "value": "${UP}"}}, {}),
     (["--pin", "4711"], {"pin": "${ONE_PIN_SECRET}"}, {"ONE_PIN_SECRET": "4711"}),
-    (["--url", f"https://h/mcp?api_key={LITERAL}&v=1"], {"url": "https://h/mcp?api_key=${ONE_API_KEY}&v=1"}, {"ONE_API_KEY": LITERAL}),
-    (["--url", "https://h/" + "0a1b2c3d" * 5 + "/openapi.json"], {"url": "https://h/" + "0a1b2c3d" * 5 + "/openapi.json"}, {}),
+    (
+        ["--url", f"https://h/mcp?api_key={LITERAL}&v=1"],
+        {"url": "https://h/mcp?api_key=${ONE_API_KEY}&v=1"},
+        {"ONE_API_KEY": LITERAL},
+    ),
+    (
+        ["--url", "https://h/" + "0a1b2c3d" * 5 + "/openapi.json"],
+        {"url": "https://h/" + "0a1b2c3d" * 5 + "/openapi.json"},
+        {},
+    ),
     (
         ["--", "npx", "server", "--token", LITERAL, "--port", "80"],
         {"command": ["npx", "server", "--token", "${ONE_TOKEN}", "--port", "80"]},
@@ -103,8 +112,11 @@ ADDED: list[tuple[list[str], dict[str, Any], dict[str, str]]] = [
 
 
 @pytest.mark.parametrize(("words", "written", "kept"), ADDED)
-def test_add_moves_credentials(upstream: Cli, doorward_host: Any, words: list[str], written: dict[str, Any], kept: dict[str, str]) -> None:
-    """What looks like a credential stands in `.env` afterwards, which is for its owner only; people are told its name. CONTRACT: AUT-15."""
+def test_add_moves_credentials(
+    upstream: Cli, doorward_host: Any, words: list[str], written: dict[str, Any], kept: dict[str, str]
+) -> None:
+    """What looks like a credential stands in `.env` afterwards, which is for its owner only; people are told its name.
+    CONTRACT: AUT-15."""
     ended = upstream("add", "up", "one", *words)
     assert table(doorward_host) == {"source": "up", **written}
     file = doorward_host.folder / ".env"
@@ -128,7 +140,8 @@ def test_add_moves_credentials(upstream: Cli, doorward_host: Any, words: list[st
     ],
 )
 def test_add_leaves_no_credentials_in_a_wrong_auth(upstream: Cli, doorward_host: Any, auth: str, says: str) -> None:
-    """Which keys hold credentials, the type of the auth says: one that is misspelt is refused before anything is written."""
+    """Which keys hold credentials, the type of the auth says: one that is misspelt is refused before anything is
+    written."""
     ended = upstream("add", "up", "one", "--auth", auth)
     assert (ended.code, says in ended.err, LITERAL in ended.err) == (2, True, False)
     assert not (doorward_host.folder / "doorward.toml").exists()
@@ -173,8 +186,8 @@ auth = {{ type = "keyed", value = "${{SHORT}}" }}
 
 
 def test_doctor_finds_credentials_in_the_wrong_place(upstream: Cli, doorward_host: Any) -> None:
-    """In the file, in a `.env` that others may read, too short to be scrubbed, sent in the clear or to different hosts; their values are
-    told nowhere. CONTRACT: AUT-12, AUT-15."""
+    """In the file, in a `.env` that others may read, too short to be scrubbed, sent in the clear or to different hosts;
+    their values are told nowhere. CONTRACT: AUT-12, AUT-15."""
     doorward_host.write(WRONG)
     env = doorward_host.folder / ".env"
     env.write_text("SHARED=shared-both\nSHORT=abc\nANY=some-thing\n")
@@ -192,7 +205,10 @@ def test_doctor_finds_credentials_in_the_wrong_place(upstream: Cli, doorward_hos
     )
     assert "https" in warned["server open: its credentials go over plain http"]
     assert "servers open, other: one credential for different hosts" in warned
-    assert "server short: a credential has fewer than 6 characters, so it is not scrubbed from what the API answers" in warned
+    assert (
+        "server short: a credential has fewer than 6 characters, so it is not scrubbed from what the API answers"
+        in warned
+    )
     assert "server open: a credential can be guessed, so it is not looked for in what programs make" in warned
     assert "vault_key: it has fewer than 16 characters" in warned
     if os.name == "posix":
@@ -201,7 +217,8 @@ def test_doctor_finds_credentials_in_the_wrong_place(upstream: Cli, doorward_hos
 
 
 def test_doctor_is_content(upstream: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """References, files and variables, over https or on this machine, are no matter; nor is what a scheme lacks told twice."""
+    """References, files and variables, over https or on this machine, are no matter; nor is what a scheme lacks told
+    twice."""
     monkeypatch.setenv("DOORWARD_VAULT_KEY", "k" * 32)
     (doorward_host.folder / ".env").touch(mode=0o600)
     (doorward_host.folder / "token").write_text("a-token-in-a-file")
@@ -237,7 +254,9 @@ def test_the_key_of_the_vault_from_anywhere(doorward_host: Any) -> None:
 
 def test_doctor_goes_on_where_a_url_is_none(upstream: Cli, doorward_host: Any) -> None:
     """What is no URL is the source's to refuse: all else is still told."""
-    doorward_host.write(WRONG + '[servers.odd]\nsource = "up"\nurl = "http://[x"\nauth = { type = "keyed", value = "${SHARED}" }\n')
+    doorward_host.write(
+        WRONG + '[servers.odd]\nsource = "up"\nurl = "http://[x"\nauth = { type = "keyed", value = "${SHARED}" }\n'
+    )
     (doorward_host.folder / ".env").write_text("SHARED=shared-both\nSHORT=abc\nANY=some-thing\n")
     warned = found(upstream("doctor", "--json"))
     assert "servers open, other: one credential for different hosts" in warned

@@ -84,12 +84,17 @@ auth = {{ type = "none-such" }}
 
 @pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="a browser would open there")
 def test_log_in_without_a_display(project: Cli) -> None:
-    """The address is printed for the person; the answer of the command goes to standard output, without what was fetched."""
+    """The address is printed for the person; the answer of the command goes to standard output, without what was
+    fetched."""
     ran = project("login", "weather")
     assert (ran.code, ran.out) == (0, "weather: logged in with [secret]\nweather: 8 functions\n")
     assert ran.err == "Be quick.\nVisit:\nhttps://login.example.com/?a=1&b=2\n"
     assert Keyed.kept == {"weather": "None  fake"}
-    assert project("login", "weather", "--json").json == {"server": "weather", "message": "logged in with [secret]", "functions": 8}
+    assert project("login", "weather", "--json").json == {
+        "server": "weather",
+        "message": "logged in with [secret]",
+        "functions": 8,
+    }
     assert project("login", "weather", "--remove").out == "weather: logged out\n"
     assert project("login", "weather", "--remove").out == "weather: nobody was logged in\n"
 
@@ -165,7 +170,8 @@ def test_doctor_tells(project: Cli) -> None:
 
 
 def test_the_latest_fetched_values_are_scrubbed() -> None:
-    """Those that went before are forgotten, for each costs time with every answer; what stands in the configuration never is."""
+    """Those that went before are forgotten, for each costs time with every answer; what stands in the configuration
+    never is."""
     secrets = Secrets(environ={})
     secrets.remember("a-password-for-ever")
     redact, other = secrets.redaction(), secrets.redaction()
@@ -185,11 +191,22 @@ def test_the_latest_fetched_values_are_scrubbed() -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["string", "description", "Repository", "ENGLISH", "created_at", "Europe/Oslo", "dark-mode", "20261122", "99999999999"]
+    "word",
+    [
+        "string",
+        "description",
+        "Repository",
+        "ENGLISH",
+        "created_at",
+        "Europe/Oslo",
+        "dark-mode",
+        "20261122",
+        "99999999999",
+    ],
 )
 def test_a_fetched_word_blanks_no_answers(word: str) -> None:
-    """An API can hand out whatever it likes as a cookie or token: ordinary words stay in everyone's answers. What the operator calls a
-    secret goes, word or not."""
+    """An API can hand out whatever it likes as a cookie or token: ordinary words stay in everyone's answers. What the
+    operator calls a secret goes, word or not."""
     secrets = Secrets(environ={})
     secrets.redaction()(word)
     assert secrets.scrub(f"a {word} is here") == f"a {word} is here"
@@ -197,7 +214,9 @@ def test_a_fetched_word_blanks_no_answers(word: str) -> None:
     assert secrets.scrub(f"a {word} is here") == "a [secret] is here"
 
 
-@pytest.mark.parametrize("token", ["xKqzWvbT", "deadbeef01", "authentication", "123456789012", "a1b2c3", "ab--cd", "string\n"])
+@pytest.mark.parametrize(
+    "token", ["xKqzWvbT", "deadbeef01", "authentication", "123456789012", "a1b2c3", "ab--cd", "string\n"]
+)
 def test_a_short_token_is_scrubbed(token: str) -> None:
     secrets = Secrets(environ={})
     secrets.redaction()(token)

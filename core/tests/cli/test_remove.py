@@ -1,4 +1,5 @@
-"""`doorward remove`: the entry of a server, what was compiled of it, and its logins; the rest of the file stays as it is."""
+"""`doorward remove`: the entry of a server, what was compiled of it, and its logins; the rest of the file stays as it
+is."""
 
 from __future__ import annotations
 
@@ -67,7 +68,8 @@ def log_in(host: Any, name: str, principal: str = "local") -> Path:
 
 
 def test_the_entry_goes_and_all_else_stays(project: Cli, doorward_host: Any) -> None:
-    """The file without the entry, byte for byte, comments of its neighbours included; the catalog without its functions."""
+    """The file without the entry, byte for byte, comments of its neighbours included; the catalog without its
+    functions."""
     (doorward_host.folder / "state" / "servers" / "weather").mkdir(parents=True)
     ended = project("remove", "weather")
     assert ended.code == 0, ended
@@ -84,8 +86,13 @@ def test_the_entry_goes_and_all_else_stays(project: Cli, doorward_host: Any) -> 
 
 
 def test_logins_stay_unless_they_are_to_go(project: Cli, doorward_host: Any) -> None:
-    """Without a terminal nobody is asked: what was kept stays, and is named; `--logins` logs out and forgets those of all principals."""
-    mine, ann, news = log_in(doorward_host, "weather"), log_in(doorward_host, "weather", "ann"), log_in(doorward_host, "news")
+    """Without a terminal nobody is asked: what was kept stays, and is named; `--logins` logs out and forgets those of
+    all principals."""
+    mine, ann, news = (
+        log_in(doorward_host, "weather"),
+        log_in(doorward_host, "weather", "ann"),
+        log_in(doorward_host, "news"),
+    )
     text = (doorward_host.folder / "doorward.toml").read_text()
     ended = project("remove", "weather")
     assert "--logins" in ended.out
@@ -165,15 +172,24 @@ def test_a_broken_server_can_go(project: Cli, doorward_host: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "left"),
     [
-        ('[servers.a]\nsource = "x"\n[servers.a.auth]\ntype = "y"\n\n# b\n[servers.b]\nsource = "x"\n', '# b\n[servers.b]\nsource = "x"\n'),
-        ("[servers.b]\nc = 1\n[servers.a]\nc = 1\n[limits]\nc = 1\n[servers.a.env]\nd = 1\n", "[servers.b]\nc = 1\n[limits]\nc = 1\n"),
+        (
+            '[servers.a]\nsource = "x"\n[servers.a.auth]\ntype = "y"\n\n# b\n[servers.b]\nsource = "x"\n',
+            '# b\n[servers.b]\nsource = "x"\n',
+        ),
+        (
+            "[servers.b]\nc = 1\n[servers.a]\nc = 1\n[limits]\nc = 1\n[servers.a.env]\nd = 1\n",
+            "[servers.b]\nc = 1\n[limits]\nc = 1\n",
+        ),
         ("[servers]\n# all\na = { c = 1 }\nb = { c = 1 }\n", "[servers]\n# all\nb = { c = 1 }\n"),
         ("servers.a.c = 1\nservers.b.c = 1\n", "servers.b.c = 1\n"),
         ('[servers."a"]\r\nc = 1\r\n\r\n# b\r\n[servers.b]\r\nc = 1\r\n', "# b\r\n[servers.b]\r\nc = 1\r\n"),
         ("\ufeff[servers.a]\nc = 1\n[servers.b]\nc = 1\n", "\ufeff[servers.b]\nc = 1\n"),
         ('[servers.a]\nt = """\n[servers.b]\n# no comment\n"""\n\n[servers.b]\nc = 1\n', "[servers.b]\nc = 1\n"),
         ("x = 1\n\n[servers.a]\nc = 1\n", "x = 1\n\n"),
-        ("[[servers.a.auth]]\nt = 1\n[[servers.a.auth]]\nt = 2\n# here\n\n# b\n# and c\n\n[servers.b]\n", "# b\n# and c\n\n[servers.b]\n"),
+        (
+            "[[servers.a.auth]]\nt = 1\n[[servers.a.auth]]\nt = 2\n# here\n\n# b\n# and c\n\n[servers.b]\n",
+            "# b\n# and c\n\n[servers.b]\n",
+        ),
     ],
 )
 def test_however_it_is_written(text: str, left: str) -> None:

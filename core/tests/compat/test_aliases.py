@@ -1,4 +1,5 @@
-"""Other systems' names, and what MCP servers have besides tools, for programs: resources, prompts, ToolError, a working directory."""
+"""Other systems' names, and what MCP servers have besides tools, for programs: resources, prompts, ToolError, a working
+directory."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ class Box:
 
     async def compile(self) -> Compiled:
         open_it = {"type": "object", "properties": {"per_page": {"type": "integer"}}, "required": ["per_page"]}
-        opened = Function(self.name, "open_it", "open-it", "Open the box", parameters=open_it, names={"per_page": "perPage"})
+        opened = Function(
+            self.name, "open_it", "open-it", "Open the box", parameters=open_it, names={"per_page": "perPage"}
+        )
         functions = [opened, Function(self.name, "jam", "jamNow")]
         many = [Function(self.name, f"spare_{n}", summary="One of many") for n in range(600)]
         return Compiled([*functions, *many], description="A box of things")
@@ -136,7 +139,9 @@ def test_servers_names_come_first() -> None:
     """An alias never takes the name of a server or a function; other names are made if nothing has them."""
     servers = {"mcp": "mcp", "mcp_git": "mcp_git", "git": "git", "Hub": "Hub"}
     found = aliases("mcp.functions mcp_git mcp_hub git Hub", servers, lambda server, name: server == "git")
-    assert not {name for name in found.modules if name.startswith("mcp.s") or name in ("mcp", "mcp_git", "git.functions")}
+    assert not {
+        name for name in found.modules if name.startswith("mcp.s") or name in ("mcp", "mcp_git", "git.functions")
+    }
     assert {"mcp_hub": "Hub", "Hub.functions": "Hub", "mcp.functions": "mcp"}.items() <= found.modules.items()
     assert found.before == "try:\n    eval('mcp_hub')\nexcept NameError:\n    import mcp_hub\n"
     odd = aliases("mcp_servers", {"a_b": 'a"b\\\n'}, lambda server, name: False)
@@ -154,7 +159,13 @@ async def test_every_name_that_is_there_is_a_helper(box: Any) -> None:
 
 @pytest.mark.parametrize(
     ("name", "server"),
-    [("mcp.servers.git", "git"), ("mcp.servers.git.x", "git"), ("mcp_git", "git"), ("git.functions", "git"), ("git", "git")],
+    [
+        ("mcp.servers.git", "git"),
+        ("mcp.servers.git.x", "git"),
+        ("mcp_git", "git"),
+        ("git.functions", "git"),
+        ("git", "git"),
+    ],
 )
 def test_what_a_name_means(name: str, server: str) -> None:
     assert server_meant(name) == server

@@ -112,7 +112,10 @@ OTHER = '\n[servers.other]\nsource = "openapi"\n'
         ('[servers.bad]\nsource = "openapi"\ninclude = ["${NOWHERE}"]', r"include: \$\{NOWHERE\} has no value"),
         ("[servers.bad]\nread_only = true", "source: Field required"),
         ('[servers.bad]\nsource = "openapi"\nread_only = "maybe"', "read_only: Input should be a valid boolean"),
-        ('[servers.bad]\nsource = "openapi"\n[servers.bad]\nsource = "mcp"', r"\[servers.bad\] is given twice, again in line 3"),
+        (
+            '[servers.bad]\nsource = "openapi"\n[servers.bad]\nsource = "mcp"',
+            r"\[servers.bad\] is given twice, again in line 3",
+        ),
     ],
 )
 def test_one_broken_server_breaks_only_itself(loaded: Loader, text: str, message: str) -> None:
@@ -156,7 +159,11 @@ def test_environment_wins_over_the_file(loaded: Loader) -> None:
     )
     assert config.config.surface == "standard"
     assert (config.config.limits.timeout, config.config.limits.memory) == (7.5, 2**30)
-    assert (config.config.plugins, config.config.executor, config.config.state) == (["ruff"], ["docker"], Path("/tmp/state"))
+    assert (config.config.plugins, config.config.executor, config.config.state) == (
+        ["ruff"],
+        ["docker"],
+        Path("/tmp/state"),
+    )
     assert config.servers["my-api"].options == {"base_url": "https://example.com"}
     assert config.broken == {}
     assert {"surface", "plugins", "state"} <= config.named
@@ -164,7 +171,8 @@ def test_environment_wins_over_the_file(loaded: Loader) -> None:
 
 @pytest.mark.parametrize("kind", ["folder", "link"])
 def test_a_dotenv_that_is_none_is_told(tmp_path: Path, loaded: Loader, kind: str) -> None:
-    """A folder, or a link that leads nowhere, in the place of `.env` is an error: its variables are missed otherwise where nobody looks."""
+    """A folder, or a link that leads nowhere, in the place of `.env` is an error: its variables are missed otherwise
+    where nobody looks."""
     (tmp_path / ".env").mkdir() if kind == "folder" else (tmp_path / ".env").symlink_to(tmp_path / "nowhere")
     with pytest.raises(ConfigError, match="no file of variables") as caught:
         loaded("")
@@ -172,7 +180,8 @@ def test_a_dotenv_that_is_none_is_told(tmp_path: Path, loaded: Loader, kind: str
 
 
 def test_dotenv_beside_the_file_sets_too(tmp_path: Path, loaded: Loader) -> None:
-    """CONTRACT: AUT-13: .env is found beside the file, another one is named by --env-file, and the real environment wins."""
+    """CONTRACT: AUT-13: .env is found beside the file, another one is named by --env-file, and the real environment
+    wins."""
     (tmp_path / ".env").write_text("DOORWARD_SURFACE=minimal\nDOORWARD_LOG_LEVEL=debug\n")
     config = loaded("", DOORWARD_LOG_LEVEL="error").config
     assert (config.surface, config.log_level) == ("minimal", "error")
@@ -208,7 +217,8 @@ def test_reading_resolves_no_credential(loaded: Loader) -> None:
 
 
 def test_a_plugin_has_its_strings_expanded() -> None:
-    """CONTRACT: AUT-09: strings of a plugin's settings are expanded while they are read, those of Secret fields when used."""
+    """CONTRACT: AUT-09: strings of a plugin's settings are expanded while they are read, those of Secret fields when
+    used."""
 
     class Inner(Settings):
         path: str
@@ -250,8 +260,12 @@ def test_a_distribution_lies_between_core_and_the_file(loaded: Loader, distro: C
     assert config.executor == ["monty"]
 
 
-@pytest.mark.parametrize(("text", "environ"), [("[limits]\ntimeout = 60", {}), ("", {"DOORWARD_LIMITS__TIMEOUT": "60"})])
-def test_locked_keys_cannot_be_changed(loaded: Loader, distro: Callable[..., None], text: str, environ: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("text", "environ"), [("[limits]\ntimeout = 60", {}), ("", {"DOORWARD_LIMITS__TIMEOUT": "60"})]
+)
+def test_locked_keys_cannot_be_changed(
+    loaded: Loader, distro: Callable[..., None], text: str, environ: dict[str, str]
+) -> None:
     """A key that the distribution locks refuses another value from the file or the environment, by name."""
     distro("[locked.limits]\ntimeout = 9\n")
     assert loaded("").config.limits.timeout == 9
@@ -273,7 +287,9 @@ def test_a_broken_manifest_is_named(loaded: Loader, distro: Callable[..., None])
         loaded("")
 
 
-def test_two_distributions_need_a_choice(loaded: Loader, distro: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_distributions_need_a_choice(
+    loaded: Loader, distro: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of several distributions none is taken by accident; DOORWARD_DISTRO names one."""
     distro('[defaults]\nsurface = "minimal"\n')
     distro("", name="other")
@@ -320,7 +336,9 @@ def test_a_server_may_be_brought_by_the_distribution(distro: Callable[..., None]
         ("win32", {"LOCALAPPDATA": "/local"}, "/local/doorward/doorward"),
     ],
 )
-def test_where_state_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str, environ: dict[str, str], folder: str) -> None:
+def test_where_state_lies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str, environ: dict[str, str], folder: str
+) -> None:
     """In the user's state folder, where each system has it; two configurations never share one."""
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("XDG_STATE_HOME", "LOCALAPPDATA"):

@@ -46,8 +46,12 @@ def test_tokens_come_and_go_with_the_file(file: Path) -> None:
     assert found.tokens == {}
 
 
-@pytest.mark.parametrize("text", ["not toml [", "principals = 1\n", '[[principals.alice.tokens]]\nid = "x"\n', "[principals]\nalice = 2\n"])
-def test_while_it_cannot_be_read_the_tokens_of_before_hold(file: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "text", ["not toml [", "principals = 1\n", '[[principals.alice.tokens]]\nid = "x"\n', "[principals]\nalice = 2\n"]
+)
+def test_while_it_cannot_be_read_the_tokens_of_before_hold(
+    file: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Half a file takes no one's token away, nor does one that is gone."""
     found = TokenFile(load(file))
     write(file, text)
@@ -60,13 +64,19 @@ def test_while_it_cannot_be_read_the_tokens_of_before_hold(file: Path, text: str
 
 
 def test_rights_that_have_changed_give_no_new_token(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A token of a principal whose table says something else by now waits for a restart; those that they had are still good. So it is for
-    all, if what holds for everybody has changed; `local` gets none."""
+    """A token of a principal whose table says something else by now waits for a restart; those that they had are still
+    good. So it is for all, if what holds for everybody has changed; `local` gets none."""
     found = TokenFile(load(file))
-    write(file, '[principals.alice]\nallow = ["x.*"]\n' + token("alice", FIRST) + token("alice", SECOND) + token("bob", THIRD))
+    write(
+        file,
+        '[principals.alice]\nallow = ["x.*"]\n' + token("alice", FIRST) + token("alice", SECOND) + token("bob", THIRD),
+    )
     found.refresh()
     assert {*found.tokens} == {FIRST, THIRD}
     assert "token_needs_restart" in capsys.readouterr().err
-    write(file, '[principals."*"]\nallow = ["x.*"]\n' + token("alice", FIRST) + token("bob", FOURTH) + token("local", SECOND))
+    write(
+        file,
+        '[principals."*"]\nallow = ["x.*"]\n' + token("alice", FIRST) + token("bob", FOURTH) + token("local", SECOND),
+    )
     found.refresh()
     assert {*found.tokens} == {FIRST}

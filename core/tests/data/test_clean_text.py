@@ -25,7 +25,8 @@ VISIBLE_FORMAT = {0x600, 0x601, 0x602, 0x603, 0x604, 0x605, 0x6DD, 0x70F, 0x890,
 
 
 def test_no_hidden_character_is_left() -> None:
-    """No control character but the line break, no format character without a shape, no private one, no half of a pair."""
+    """No control character but the line break, no format character without a shape, no private one, no half of a
+    pair."""
     for code in range(sys.maxunicode + 1):
         if unicodedata.category(chr(code)) in ("Cc", "Cf", "Cs", "Co") and code not in VISIBLE_FORMAT:
             assert clean_text(f"a{chr(code)}b") in ("ab", "a b", "a\nb"), hex(code)
@@ -67,13 +68,23 @@ def test_values_of_schemas_stay() -> None:
     clean = clean_schema(ODD)
     text = json.dumps(clean, ensure_ascii=False)
     assert text.count(json.dumps(UNSEEN, ensure_ascii=False)[1:-1]) == 3
-    assert clean["description"] == clean["properties"]["description"]["title"] == clean["properties"]["enum"]["description"] == "x"
+    assert (
+        clean["description"]
+        == clean["properties"]["description"]["title"]
+        == clean["properties"]["enum"]["description"]
+        == "x"
+    )
     assert clean["properties"]["description"]["enum"] == ["a", f"b{UNSEEN}"]
 
 
 def test_a_schema_that_is_shown_hides_nothing() -> None:
     """A client gets values that cannot be seen by their escapes, in the description; a call may still send them."""
-    named = {**ODD, "properties": {**ODD["properties"], f"k{UNSEEN}": {}}, "required": [f"k{UNSEEN}"], "additionalProperties": False}
+    named = {
+        **ODD,
+        "properties": {**ODD["properties"], f"k{UNSEEN}": {}},
+        "required": [f"k{UNSEEN}"],
+        "additionalProperties": False,
+    }
     shown = shown_schema(clean_schema(named))
     text = json.dumps(shown, ensure_ascii=False)
     assert clean_text(text) == text
@@ -85,7 +96,9 @@ def test_a_schema_that_is_shown_hides_nothing() -> None:
 
 def test_a_plain_compile_is_left_as_it_is() -> None:
     """What has nothing to clean, nearly everything, is not copied."""
-    function = Function(server="w", name="a", id="a", parameters={"type": "object", "properties": {"x": {"description": "ü"}}})
+    function = Function(
+        server="w", name="a", id="a", parameters={"type": "object", "properties": {"x": {"description": "ü"}}}
+    )
     assert clean_compile(Compiled([function])).functions[0] is function
 
 
@@ -94,7 +107,9 @@ def test_a_schema_that_is_nested_too_deeply_hides_no_others() -> None:
     deep: Any = {"description": UNSEEN}
     for _ in range(5000):
         deep = {"items": deep}
-    functions = [Function(server="w", name=name, id=name, parameters=shape) for name, shape in (("a", deep), ("b", ODD))]
+    functions = [
+        Function(server="w", name=name, id=name, parameters=shape) for name, shape in (("a", deep), ("b", ODD))
+    ]
     assert [f.parameters == {} for f in clean_compile(Compiled(functions, {"D": deep})).functions] == [True, False]
 
 
@@ -109,14 +124,22 @@ async def test_no_source_can_forget_it(doorward_host: Any) -> None:
                 parameters=ODD, returns={"description": f"x{UNSEEN}"}, tags=(f"tag{UNSEEN}",),
             )  # fmt: skip
             definitions = {"D": {"description": f"x{UNSEEN}"}}
-            return Compiled([function], definitions, [Skipped(f"a{UNSEEN}", f"b{UNSEEN}")], [f"c{UNSEEN}"], f"d{UNSEEN}")
+            return Compiled(
+                [function], definitions, [Skipped(f"a{UNSEEN}", f"b{UNSEEN}")], [f"c{UNSEEN}"], f"d{UNSEEN}"
+            )
 
     doorward_host.install("source", "odd", Odd)
     async with doorward_host.gateway('[servers.w]\nsource = "odd"\nexpose = ["odd"]\n') as gate:
         report = (await gate.servers.compile())["w"]
         assert (report.warnings, report.skipped, report.description) == (["c"], [{"where": "a", "why": "b"}], "d")
         (found,), _ = gate.catalog.search("summed", servers=["w"])
-        assert (found.id, found.summary, found.description, found.route, found.tags) == ("odd", "summed", "said", "GET /x", ("tag",))
+        assert (found.id, found.summary, found.description, found.route, found.tags) == (
+            "odd",
+            "summed",
+            "said",
+            "GET /x",
+            ("tag",),
+        )
         assert found.returns == gate.catalog.definition("w", "D") == {"description": "x"}
         tool = function_tool(found, partial(gate.catalog.definition, "w"))
         text = json.dumps(asdict(tool), ensure_ascii=False)

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 HTML = (
-    "<!DOCTYPE html><html><head><title>502 Bad Gateway</title><style>a > b {}</style><script>if (a < b) {'</p>'}</script></head>"
+    "<!DOCTYPE html><html><head><title>502 Bad Gateway</title><style>a > b {}</style><script>if (a < b) "
+    "{'</p>'}</script></head>"
     "<body><!-- hidden <b>too</b> --><h1>502 Bad Gateway</h1><p>nginx &amp; friends, <i>a-b</i></p></body></html>"
 )
 FAULT = (
@@ -32,11 +33,15 @@ FAULT = (
         ({"detail": [{"loc": ["query", f"q{n}"], "msg": "bad"} for n in range(7)]},
          "query.q0: bad; query.q1: bad; query.q2: bad; query.q3: bad; query.q4: bad; and 2 more"),
         # RFC 9457, ASP.NET, RFC 7807's own example
-        ({"type": "about:blank", "title": "Out of credit", "detail": "30 short", "status": 403}, "Out of credit: 30 short"),
+        ({"type": "about:blank", "title": "Out of credit", "detail": "30 short", "status": 403}, "Out of credit: 30 "
+                                                                                                 "short"),
         ({"detail": "30 short", "title": "Out of credit"}, "Out of credit: 30 short"),
-        ({"title": "Invalid", "errors": [{"detail": "must be positive", "pointer": "#/age"}]}, "Invalid: #/age: must be positive"),
-        ({"title": "Invalid", "errors": {"Name": ["is required"], "title": ["is blank"]}}, "Invalid: Name: is required; title: is blank"),
-        ({"title": "Invalid", "invalid-params": [{"name": "age", "reason": "must be positive"}]}, "Invalid: age: must be positive"),
+        ({"title": "Invalid", "errors": [{"detail": "must be positive", "pointer": "#/age"}]}, "Invalid: #/age: must "
+                                                                                               "be positive"),
+        ({"title": "Invalid", "errors": {"Name": ["is required"], "title": ["is blank"]}}, "Invalid: Name: is "
+                                                                                           "required; title: is blank"),
+        ({"title": "Invalid", "invalid-params": [{"name": "age", "reason": "must be positive"}]}, "Invalid: age: must "
+                                                                                                  "be positive"),
         # Directus, GraphQL, JSON:API
         ({"errors": [{"message": 'Invalid payload. "a" is required.', "extensions": {"reason": '"a" is required', "code": "INVALID"}}]},
          'Invalid payload. "a" is required.'),
@@ -45,12 +50,14 @@ FAULT = (
         ({"data": None, "errors": [{"message": "boom", "path": ["user", 0, "name"]}]}, "user.0.name: boom"),
         ({"errors": [{"status": "422", "source": {"pointer": "/data/x"}, "title": "Bad", "detail": "too long"}]}, "/data/x: Bad: too long"),
         # OAuth, Google, GitHub, Kubernetes, Jira, Cloudflare, Django, SAP, Spring, Slack
-        ({"error": "invalid_request", "error_description": "The x", "error_uri": "https://e.test"}, "invalid_request: The x"),
+        ({"error": "invalid_request", "error_description": "The x", "error_uri": "https://e.test"}, "invalid_request: "
+                                                                                                    "The x"),
         ({"error": {"code": 400, "message": "bad", "details": [{"fieldViolations": [{"field": "x", "description": "low"}]}]}},
          "bad: field: x; description: low"),
         ({"message": "Validation Failed", "errors": [{"resource": "Issue", "field": "title", "code": "missing_field"}]},
          "Validation Failed: resource: Issue; field: title; code: missing_field"),
-        ({"kind": "Status", "message": 'pods "x" not found', "reason": "NotFound", "code": 404}, 'pods "x" not found: NotFound'),
+        ({"kind": "Status", "message": 'pods "x" not found', "reason": "NotFound", "code": 404}, 'pods "x" not found: '
+                                                                                                 'NotFound'),
         ({"errorMessages": [], "errors": {"summary": "is required"}}, "summary: is required"),
         ({"success": False, "errors": [{"code": 1003, "message": "Invalid zone"}], "messages": [], "result": None}, "Invalid zone"),
         ({"title": ["is blank"], "name": ["is too long"]}, "title: is blank; name: is too long"),
@@ -77,14 +84,21 @@ def test_the_words_for_a_reader_are_told(body: Any, said: str) -> None:
     assert error_text(body) == (json.dumps(said, ensure_ascii=False) if said else "")
 
 
-@pytest.mark.parametrize("body", [{"name": "too long"}, {"error": True, "code": 3}, [{"a": [1, None]}], {"errors": [17]}, 42])
+@pytest.mark.parametrize(
+    "body", [{"name": "too long"}, {"error": True, "code": 3}, [{"a": [1, None]}], {"errors": [17]}, 42]
+)
 def test_what_has_no_words_is_told_as_it_is(body: Any) -> None:
     """A body in which nothing is named for a reader is shown itself, on one line."""
     assert json.loads(error_text(body)) == body
 
 
 @pytest.mark.parametrize(
-    "body", ["a\x1b[31mb\u202ec\x00\x9bd\r\nhint: e\u2028f", {"message": "a\x1b]0;x\x07b\u200bc\nerror: d"}, {"a\u202eb\n": "c\u2028\x7fd"}]
+    "body",
+    [
+        "a\x1b[31mb\u202ec\x00\x9bd\r\nhint: e\u2028f",
+        {"message": "a\x1b]0;x\x07b\u200bc\nerror: d"},
+        {"a\u202eb\n": "c\u2028\x7fd"},
+    ],
 )
 def test_nothing_unseen_is_told(body: Any) -> None:
     """No control characters, direction marks or line breaks: a line of ours cannot be forged."""
@@ -92,7 +106,9 @@ def test_nothing_unseen_is_told(body: Any) -> None:
     assert error_text(body)[0] in '"{'
 
 
-NAMES = st.sampled_from(["message", "errors", "detail", "title", "loc", "path", "extensions", "source", "name", "code", "x\n"])
+NAMES = st.sampled_from(
+    ["message", "errors", "detail", "title", "loc", "path", "extensions", "source", "name", "code", "x\n"]
+)
 TEXTS = st.text() | st.sampled_from(["<p>a</p>", "<!-- x", "<![CDATA[", '{"message": "m"}', "[1", "a\u2028hint: b"])
 BODIES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
@@ -110,7 +126,8 @@ def test_any_body_is_one_line(body: Any) -> None:
 
 
 def test_a_credential_is_found_in_what_is_told() -> None:
-    """Nothing is cut or joined that would keep the scrubber from a credential, even one with something unseen in the middle."""
+    """Nothing is cut or joined that would keep the scrubber from a credential, even one with something unseen in the
+    middle."""
     scrubber, secret = Scrubber(), "tok_9f8e7d6c5b4a39281706"
     scrubber.remember(secret)
     halves = f"{secret[:9]}\u200b{secret[9:]}"

@@ -15,7 +15,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(st.characters(codec="utf-8")),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8")),
     lambda inner: st.lists(inner, max_size=8) | st.dictionaries(st.text(max_size=20), inner, max_size=8),
     max_leaves=60,
 )
@@ -55,7 +59,13 @@ def test_what_is_odd_costs_nothing_else() -> None:
     digits, deep = "9" * 5000, 20_000
     text = f'{{"a": {digits}, "b": NaN, "c": "\\ud800", "a": 1, "d": {"[" * deep}{"]" * deep}, "e": "fine", "f": [{digits}, -Infinity, 2]}}'
     found = read_json(text)
-    assert (found["a"], found["b"], found["c"], found["e"], found["f"]) == (1, None, "\ud800", "fine", [digits, None, 2])
+    assert (found["a"], found["b"], found["c"], found["e"], found["f"]) == (
+        1,
+        None,
+        "\ud800",
+        "fine",
+        [digits, None, 2],
+    )
     assert read_json(b'["\xff", "x\x00y"]') == ["\ufffd", "x\x00y"]
     assert read_json('"' + "\U0001f600" * 500 + '"') == "\U0001f600" * 500
     assert read_json('"' + "\\ud83d\\ude00" * 500 + '"') == "\U0001f600" * 500

@@ -14,9 +14,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-LEAVES = st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=40)
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**9), 10**9)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=40)
+)
 TREES = st.recursive(
-    LEAVES, lambda inner: st.lists(inner, max_size=8) | st.dictionaries(st.text(max_size=8), inner, max_size=8), max_leaves=60
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=8) | st.dictionaries(st.text(max_size=8), inner, max_size=8),
+    max_leaves=60,
 )
 OFTEN = settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
 
@@ -47,7 +55,8 @@ def test_halves_of_pairs_in_long_texts() -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    ("value", "there"), [([0] * 10, False), ("x" * 1000, False), ([0] * 1000, True), ("x" * 10**6, True), ({"k" * 10**6: 1}, True)]
+    ("value", "there"),
+    [([0] * 10, False), ("x" * 1000, False), ([0] * 1000, True), ("x" * 10**6, True), ({"k" * 10**6: 1}, True)],
 )
 async def test_work_on_large_values_is_done_in_a_thread(value: Any, there: bool) -> None:
     used = await done(threading.get_ident, large=is_large(value))

@@ -37,16 +37,21 @@ def hint(value: Any, type: str, message: str, size: int = 100) -> str | None:
         ("TypeError", "unhashable type: 'slice'", SAID),
         ("KeyError", "'totals'", f"Did you mean 'total'? {SAID}"),
         ("KeyError", "'name'", f"There is 'name' at ['items'][0]. {SAID}"),
-        ("AttributeError", "the answer has no field 'name'; it has: items, total", f"There is 'name' at ['items'][0]. {SAID}"),
-        ("AttributeError", "'dict' object has no attribute 'total'", f'Answers are plain dictionaries here: write value["total"]. {SAID}'),
-        ("AttributeError", "the answer has no field 'json'; it has: items", "An answer is its value, not a response: leave out "
+        ("AttributeError", "the answer has no field 'name'; it has: items, total", f"There is 'name' at ['items'][0]. "
+                                                                                   f"{SAID}"),
+        ("AttributeError", "'dict' object has no attribute 'total'", f'Answers are plain dictionaries here: write '
+                                                                     f'value["total"]. {SAID}'),
+        ("AttributeError", "the answer has no field 'json'; it has: items", "An answer is its value, not a response: "
+                                                                            "leave out "
          f"`.json`. {SAID}"),
         ("AttributeError", "'str' object has no attribute 'id'", f"A loop over a dictionary gives its keys. {SAID}"),
         ("TypeError", "string indices must be integers, not 'str'", f"A loop over a dictionary gives its keys. {SAID}"),
-        ("TypeError", "'builtin_function_or_method' object is not subscriptable", f'Dictionaries have methods: write value["items"], not '
+        ("TypeError", "'builtin_function_or_method' object is not subscriptable", f'Dictionaries have methods: write '
+                                                                                  f'value["items"], not '
          f'value.items, for a field. {SAID}'),
         ("TypeError", "'NoneType' object is not iterable", SAID),
-        ("TypeError", "the JSON object must be str, bytes or bytearray, not dict", "Answers are values already: leave out `json.loads`. "
+        ("TypeError", "the JSON object must be str, bytes or bytearray, not dict", "Answers are values already: leave "
+                                                                                   "out `json.loads`. "
          f"{SAID}"),
         ("ValueError", "too many values to unpack (expected 2)", SAID),
         ("IndexError", "list index out of range", SAID),
@@ -63,7 +68,10 @@ def test_a_mistaken_answer_is_described(type: str, message: str, told: str | Non
     ("value", "told"),
     [
         (json.dumps(RECORDS), "s.records answered text that holds JSON: json.loads reads it"),
-        (str(RECORDS), "s.records answered text that holds a Python literal: `import ast` at the top, ast.literal_eval reads it"),
+        (
+            str(RECORDS),
+            "s.records answered text that holds a Python literal: `import ast` at the top, ast.literal_eval reads it",
+        ),
         ({"content": " [1]"}, "s.records answered text that holds JSON: json.loads reads it, at ['content']"),
         (["plain"], "s.records answered a list of 1, a str."),
     ],
@@ -78,7 +86,9 @@ def test_large_answers_are_remembered_by_their_beginning() -> None:
     large = {"rows": [{"id": n, "text": "x" * 1000} for n in range(10_000)], "raw": json.dumps(["y"] * 100_000)}
     told = hint(large, "KeyError", "'row'", 10**7)
     assert told is not None
-    assert told.startswith("Did you mean 'rows'? s.records answered a dict with rows (a list of 10000, first a dict with id, text), raw")
+    assert told.startswith(
+        "Did you mean 'rows'? s.records answered a dict with rows (a list of 10000, first a dict with id, text), raw"
+    )
     assert holds(large["raw"]) == "JSON"
     assert holds(str([{"a": "y" * 50_000}])) == "a Python literal"
 
@@ -106,7 +116,12 @@ JSON = st.recursive(
 )
 def test_any_answer_and_error(value: Any, type: str, message: str, size: int) -> None:
     """Whatever strangers' keys and values are: one short line that can be seen, and nothing raises."""
-    for text in (message, repr(message), f"'dict' object has no attribute '{message}'", "string indices must be integers"):
+    for text in (
+        message,
+        repr(message),
+        f"'dict' object has no attribute '{message}'",
+        "string indices must be integers",
+    ):
         told = hint(value, type, text, size)
         assert told is None or (len(told) < 1200 and "\n" not in told)
     assert isinstance(described(value), str)
@@ -115,7 +130,10 @@ def test_any_answer_and_error(value: Any, type: str, message: str, size: int) ->
 class Told(Weather):
     async def compile(self) -> Compiled:
         return Compiled(
-            [Function(self.name, "report", "report", "A report", returns={"type": "string"}), Function(self.name, "rows", "rows")]
+            [
+                Function(self.name, "report", "report", "A report", returns={"type": "string"}),
+                Function(self.name, "rows", "rows"),
+            ]
         )
 
     async def call(self, call: Call) -> Any:
@@ -156,7 +174,8 @@ TRAPS = {f"a{i}": {f"b{j}": TRAP for j in range(40)} for i in range(25)}
 
 
 def test_texts_that_hold_nothing_take_no_time(read: list[int]) -> None:
-    """An upstream may answer thousands of texts that look like JSON or a literal up to their end: nobody else waits for them to be read."""
+    """An upstream may answer thousands of texts that look like JSON or a literal up to their end: nobody else waits for
+    them to be read."""
     shape([[TRAP] * 20 for _ in range(50)])
     shape([[TRAP[:400]] * 20 for _ in range(50)])
     assert read[0] < 100_000
@@ -170,7 +189,9 @@ def test_texts_that_hold_nothing_take_no_time(read: list[int]) -> None:
 def test_near_keys_are_looked_for_among_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Comparing names takes long: an answer may have a million."""
     compared: list[int] = []
-    monkeypatch.setattr("doorward.describe.answered.nearest", lambda name, known, most: compared.append(len([*known])) or [])
+    monkeypatch.setattr(
+        "doorward.describe.answered.nearest", lambda name, known, most: compared.append(len([*known])) or []
+    )
     hint({f"a{i}": {f"b{i}-{j}": 0 for j in range(40)} for i in range(40)}, "KeyError", "'zzz'", 10**7)
     assert sum(compared) <= 200
 
@@ -178,9 +199,15 @@ def test_near_keys_are_looked_for_among_few(monkeypatch: pytest.MonkeyPatch) -> 
 def test_of_a_large_answer_little_is_kept() -> None:
     """However it is nested."""
     answered = Answered()
-    answered.add("s.records", {str(i): {str(j): {str(k): {"a": [1]} for k in range(40)} for j in range(40)} for i in range(40)}, 10**7)
+    answered.add(
+        "s.records",
+        {str(i): {str(j): {str(k): {"a": [1]} for k in range(40)} for j in range(40)} for i in range(40)},
+        10**7,
+    )
 
     def parts(value: Any) -> int:
-        return 1 + sum(map(parts, value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()))
+        return 1 + sum(
+            map(parts, value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
+        )
 
     assert parts(answered._last["s.records"]) < 10_000

@@ -73,12 +73,17 @@ def test_nothing_is_told_twice() -> None:
     card = described(function(parameters, returns), definitions)
     assert card.count("part_7") == 1
     assert card.count("class Owner(") == 1
-    assert "class CreatePodResponse(TypedDict, total=False):\n    made: str  # date-time\n    # as the parameters, all but id\n" in card
+    assert (
+        "class CreatePodResponse(TypedDict, total=False):\n    made: str  # date-time\n    # as the parameters, all "
+        "but id\n" in card
+    )
 
 
 def test_what_is_received_otherwise_is_told_so() -> None:
     """A class with fields that are only received is there twice: what differs, and that the others are as sent."""
-    pet = record("name", name=STRING, race=STRING, tag=STRING, id={"type": "integer", "readOnly": True}, pin={"writeOnly": True})
+    pet = record(
+        "name", name=STRING, race=STRING, tag=STRING, id={"type": "integer", "readOnly": True}, pin={"writeOnly": True}
+    )
     card = described(function(record("body", body=ref("Pet")), {"type": "array", "items": ref("Pet")}), {"Pet": pet})
     assert "-> list[Pet]" in card
     assert "class Pet(TypedDict, total=False):  # as received\n    id: int\n    # as sent, all but pin" in card
@@ -105,7 +110,8 @@ def test_a_description_that_is_cut_is_marked_and_can_be_had() -> None:
 
 
 def test_what_is_asked_for_has_whole_descriptions() -> None:
-    """One description that the document itself, or its size, cuts does not take from the others; in many, each is shorter."""
+    """One description that the document itself, or its size, cuts does not take from the others; in many, each is
+    shorter."""
     values = "MUST be added when updating. " + "One of many, as it is said here. " * 20 + "It is REPLACE or DELETE."
     definitions = {"Set": record(kind=STRING | {"description": values}, odd=STRING | {"description": "More " * 400})}
     one = function(record(body=ref("Set"), kind=STRING | {"description": values}))
@@ -154,7 +160,8 @@ def test_any_card_is_without_faults(properties: dict[str, Any], returns: Any, de
 
 
 def test_a_card_of_a_huge_function_is_tried_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A document can make each try look at all that one may: what finds the best width ends soon, and the card is short all the same."""
+    """A document can make each try look at all that one may: what finds the best width ends soon, and the card is short
+    all the same."""
     looked: list[int] = []
 
     def counted(value: Any) -> str:
@@ -163,7 +170,12 @@ def test_a_card_of_a_huge_function_is_tried_few_times(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("doorward.describe.annotations.value_of", counted)
     values = {"type": "string", "enum": [f"v{m}" for m in range(50)]}
-    many = {"anyOf": [{"type": "object", "properties": {f"q{j}_{k}": {"anyOf": [values] * 5} for k in range(40)}} for j in range(40)]}
+    many = {
+        "anyOf": [
+            {"type": "object", "properties": {f"q{j}_{k}": {"anyOf": [values] * 5} for k in range(40)}}
+            for j in range(40)
+        ]
+    }
     function = Function("s", "f", parameters={"type": "object", "properties": {"x": many, "y": many}}, returns=many)
     card = describe(function, lambda name: None, module="s")
     assert len(looked) < 100_000

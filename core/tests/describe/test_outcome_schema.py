@@ -45,7 +45,14 @@ def test_what_is_left_out_is_not_required(outcome: Outcome) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{}, {"ok": 1, "ms": 1}, {"ok": True}, {"ok": True, "ms": 1, "more": 1}, {"ok": True, "ms": 1, "calls": [{"function": "a.b"}]}]
+    "wrong",
+    [
+        {},
+        {"ok": 1, "ms": 1},
+        {"ok": True},
+        {"ok": True, "ms": 1, "more": 1},
+        {"ok": True, "ms": 1, "calls": [{"function": "a.b"}]},
+    ],
 )
 def test_what_is_no_answer_does_not_fit(wrong: Any) -> None:
     """The schema says something."""

@@ -165,7 +165,9 @@ def test_without_schema_the_result_is_any() -> None:
 
 def test_keys_that_are_no_identifiers() -> None:
     """Keys that Python cannot write as names, keywords among them, make a TypedDict in functional form."""
-    _, classes = response(returning({"properties": {"a-b": {"type": "string"}, "class": {}, '"\n': {}}}), DEFINITIONS.get)
+    _, classes = response(
+        returning({"properties": {"a-b": {"type": "string"}, "class": {}, '"\n': {}}}), DEFINITIONS.get
+    )
     assert 'GetTreatmentCaseByIdResponse = TypedDict("GetTreatmentCaseByIdResponse", {' in classes
     assert '    "a-b": str,' in classes
     check(classes)
@@ -183,9 +185,14 @@ def test_budget_cuts_and_counts() -> None:
 
 
 def test_parameter_objects_say_what_is_required() -> None:
-    """An object among the parameters becomes a class below the signature; required fields come first, readOnly ones not at all."""
+    """An object among the parameters becomes a class below the signature; required fields come first, readOnly ones not
+    at all."""
     body = {
-        "properties": {"color": {"type": "string"}, "name": {"type": "string", "description": "Its name."}, "id": {"readOnly": True}},
+        "properties": {
+            "color": {"type": "string"},
+            "name": {"type": "string", "description": "Its name."},
+            "id": {"readOnly": True},
+        },
         "required": ["name"],
     }
     card = describe(taking({"type": "array", "items": body}), DEFINITIONS.get, module="api")
@@ -195,7 +202,8 @@ def test_parameter_objects_say_what_is_required() -> None:
 
 
 def test_card_stands_alone() -> None:
-    """CONTRACT: DIS-03: the card has the import statement verbatim, signature, docs, effect, types and an example call."""
+    """CONTRACT: DIS-03: the card has the import statement verbatim, signature, docs, effect, types and an example
+    call."""
     card = check(describe(CREATE, DEFINITIONS.get, module="github"))
     assert card.startswith("from github import issues_create\n\ndef issues_create(\n    owner: str,\n")
     assert '"""Create an issue\n\n    Anyone may. See the docs. Be kind & brief.\n' in card
@@ -206,7 +214,11 @@ def test_card_stands_alone() -> None:
 
 @pytest.mark.parametrize(
     ("flags", "expected"),
-    [({"read_only": True}, "read-only"), ({"destructive": True}, "destructive"), ({"deprecated": True}, "writes · DEPRECATED")],
+    [
+        ({"read_only": True}, "read-only"),
+        ({"destructive": True}, "destructive"),
+        ({"deprecated": True}, "writes · DEPRECATED"),
+    ],
 )
 def test_card_says_what_a_call_does(flags: dict[str, bool], expected: str) -> None:
     """The card marks reading, writing, destroying and deprecated functions."""
@@ -271,7 +283,10 @@ def test_text_of_a_specification_stays_text(text: str) -> None:
     """No string of a specification leaves its literal, comment or docstring: the statements stay the same."""
     schema = {
         "type": "object",
-        "properties": {"x": {"enum": [text, "b"], "description": text, "default": text, "format": text}, text: {"const": text}},
+        "properties": {
+            "x": {"enum": [text, "b"], "description": text, "default": text, "format": text},
+            text: {"const": text},
+        },
     }
     function = Function("api", "f", text, text, text, {**schema, "required": ["x"]}, schema, route=text)
     tree = ast.parse(check(describe(function, DEFINITIONS.get, module="api")))
@@ -299,11 +314,20 @@ BOMBS: dict[str, tuple[Any, dict[str, Any]]] = {
     "circle of allOf": ({"$ref": "#/$defs/n0"}, circle("allOf")),
     "circle of oneOf": ({"$ref": "#/$defs/n0"}, circle("oneOf")),
     "reference to itself": ({"$ref": "#/$defs/a"}, {"a": {"$ref": "#/$defs/a"}}),
-    "megabyte strings": ({"type": "string", "description": "[<a" * 400_000, "default": "x" * 10**6, "format": "f" * 10**6}, {}),
+    "megabyte strings": (
+        {"type": "string", "description": "[<a" * 400_000, "default": "x" * 10**6, "format": "f" * 10**6},
+        {},
+    ),
     "megabyte keys": ({"type": "object", "properties": {"k" * 10**6: {}, "a": {"$ref": "#/$defs/" + "r" * 10**6}}}, {}),
-    "many properties": ({"type": "object", "properties": {f"p{i}": {"enum": list(range(i % 50))} for i in range(20_000)}}, {}),
+    "many properties": (
+        {"type": "object", "properties": {f"p{i}": {"enum": list(range(i % 50))} for i in range(20_000)}},
+        {},
+    ),
     "huge numbers": ({"enum": [10**5000, float("nan"), float("inf")], "default": 10**5000}, {}),
-    "wrong types": ({"type": 3, "properties": [], "enum": {}, "allOf": "x", "anyOf": 7, "required": 1, "$ref": [], "items": 5}, {}),
+    "wrong types": (
+        {"type": 3, "properties": [], "enum": {}, "allOf": "x", "anyOf": 7, "required": 1, "$ref": [], "items": 5},
+        {},
+    ),
 }
 
 
@@ -316,7 +340,9 @@ def test_bombs_stay_small_and_fast(name: str) -> None:
     started = time.process_time()
     card, text = check(describe(function, definitions.get, module="api")), check(stub([function], definitions.get))
     json.dumps(example(schema, definitions.get))
-    assert time.process_time() - started < 5  # a bound of its kind, not a measure: unbounded, these take minutes, or never end
+    assert (
+        time.process_time() - started < 5
+    )  # a bound of its kind, not a measure: unbounded, these take minutes, or never end
     assert len(card) <= CARD + 500
     assert len(text) < 100_000
 
@@ -324,7 +350,9 @@ def test_bombs_stay_small_and_fast(name: str) -> None:
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.dictionaries(TEXT, ANY, max_size=4), ANY, st.fixed_dictionaries({"A": ANY, "B": ANY}), TEXT)
-def test_any_schema_gives_valid_python(properties: dict[str, Any], returns: Any, definitions: dict[str, Any], text: str) -> None:
+def test_any_schema_gives_valid_python(
+    properties: dict[str, Any], returns: Any, definitions: dict[str, Any], text: str
+) -> None:
     """Whatever the schemas are, every text is Python that compiles, of bounded size; nothing raises."""
     parameters = {"type": "object", "properties": properties, "required": list(properties)[:2]}
     function = Function("api", text, text, text, text, parameters, returns, route=text)
@@ -359,19 +387,31 @@ def test_the_rest_of_a_card_is_there_on_request() -> None:
     fields = {f"field_{i}": {"type": "string"} for i in range(150)}
     big = {
         "type": "object",
-        "properties": {**fields, "secret": {"writeOnly": True}, "made": {"readOnly": True}, "inner": {"$ref": "#/$defs/Inner"}},
+        "properties": {
+            **fields,
+            "secret": {"writeOnly": True},
+            "made": {"readOnly": True},
+            "inner": {"$ref": "#/$defs/Inner"},
+        },
     }
     inner = {"type": "object", "properties": {"deep": {"$ref": "#/$defs/Deep"}}}
     definitions = {"Big": big, "Inner": inner, "Deep": {"type": "object", "properties": {"x": {"type": "integer"}}}}
     returns = {"type": "object", "properties": {"a": {"$ref": "#/$defs/Big"}, "b": {"$ref": "#/$defs/Inner"}}}
-    one = Function("s", "get_it", parameters={"type": "object", "properties": {"big": {"$ref": "#/$defs/Big"}}}, returns=returns)
+    one = Function(
+        "s", "get_it", parameters={"type": "object", "properties": {"big": {"$ref": "#/$defs/Big"}}}, returns=returns
+    )
     card = describe(one, definitions.get, module="s")
     assert '# In full: get_functions(["s.get_it#Big"])' in card
     text = describe_class(one, definitions.get, "Big")
     ast.parse(text)
     assert text.count("field_149: str") == 1
     sent, received = text.split("class Big(TypedDict, total=False):  # as received")
-    assert ("secret:" in sent, "made:" in sent, "secret:" in received, "made:" in received) == (True, False, False, True)
+    assert ("secret:" in sent, "made:" in sent, "secret:" in received, "made:" in received) == (
+        True,
+        False,
+        False,
+        True,
+    )
     assert "# as sent, all but secret" in received
     assert text.endswith('# In full: get_functions(["s.get_it#Deep"])')
     assert describe_class(one, definitions.get, "Deep") == "class Deep(TypedDict, total=False):\n    x: int"
@@ -385,7 +425,9 @@ def test_parameters_that_a_card_leaves_out_are_there_on_request() -> None:
     """A card of very many parameters names those that it has no place for, and how to see the whole signature."""
     properties = {f"parameter_{i}": {"type": "string", "description": "word " * 30} for i in range(80)}
     taken = {"type": "object", "properties": properties, "required": ["parameter_79"]}
-    one = Function("s", "many", parameters=taken, returns={"type": "object", "properties": {f"field_{i}": {} for i in range(400)}})
+    one = Function(
+        "s", "many", parameters=taken, returns={"type": "object", "properties": {f"field_{i}": {} for i in range(400)}}
+    )
     card = describe(one, {}.get, module="s")
     ast.parse(card)
     assert len(card) <= CARD

@@ -55,7 +55,11 @@ RECORD = {
 )  # fmt: skip
 def test_a_member_of_another_type_is_told(value: Any, said: str) -> None:
     """So is one below the answer itself, of those that are declared."""
-    told = unlike(Function("dns", "export", "export", returns={"$ref": "#/$defs/Record"}), value, (DEFINED | {"Record": RECORD}).get)
+    told = unlike(
+        Function("dns", "export", "export", returns={"$ref": "#/$defs/Record"}),
+        value,
+        (DEFINED | {"Record": RECORD}).get,
+    )
     assert said in told
     assert bool(told) == bool(said)
 

@@ -34,10 +34,18 @@ class Drive:
         return "1"
 
     async def compile(self) -> Compiled:
-        parameters = {"type": "object", "properties": {"file": BINARY, "more": {"type": "array", "items": BINARY}, "note": {}}}
+        parameters = {
+            "type": "object",
+            "properties": {"file": BINARY, "more": {"type": "array", "items": BINARY}, "note": {}},
+        }
         parameters["properties"]["either"] = {"anyOf": [BINARY, {"type": "array", "items": BINARY}, {"type": "null"}]}
         size = {"type": "object", "properties": {"size": {"type": "integer"}}}
-        return Compiled([Function("weather", "get", parameters=size, read_only=True), Function("weather", "put", parameters=parameters)])
+        return Compiled(
+            [
+                Function("weather", "get", parameters=size, read_only=True),
+                Function("weather", "put", parameters=parameters),
+            ]
+        )
 
     async def call(self, call: Call) -> Any:
         if call.function.name == "get":
@@ -58,7 +66,8 @@ def drive(host: Any) -> Any:
 
 
 async def test_handles_become_files(drive: Any) -> None:
-    """A handle that one call answered with is a file for the next: alone, in lists and objects, or by its URI where bytes go."""
+    """A handle that one call answered with is a file for the next: alone, in lists and objects, or by its URI where
+    bytes go."""
     image = File(b"\xff\xff\xff", "image/png", "a.png")
     async with drive.gateway(CONFIG) as gate:
         for written, given in (

@@ -1,4 +1,5 @@
-"""State is kept in files of ours: no link is followed, nothing of another user's is used, and who may not write there, cannot."""
+"""State is kept in files of ours: no link is followed, nothing of another user's is used, and who may not write there,
+cannot."""
 
 from __future__ import annotations
 

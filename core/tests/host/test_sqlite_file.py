@@ -66,7 +66,9 @@ def test_a_step_that_fails_leaves_the_file(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["things.db"]
 
 
-@pytest.mark.parametrize("other", [replace(FIRST, application=8), replace(FIRST, first=5), SECOND], ids=["program", "older", "newer"])
+@pytest.mark.parametrize(
+    "other", [replace(FIRST, application=8), replace(FIRST, first=5), SECOND], ids=["program", "older", "newer"]
+)
 def test_another_layout_is_put_aside_whole(tmp_path: Path, other: SqliteLayout) -> None:
     """Of another program, or of another version of ours: with what is still in its log."""
     there = at(tmp_path, other).opened(1)
@@ -112,7 +114,9 @@ def test_plugins_of_sqlite_utils_are_not_loaded(tmp_path: Path, monkeypatch: pyt
     """Nobody has configured them, and this process holds the keys."""
     from sqlite_utils import plugins
 
-    monkeypatch.setattr(plugins.pm, "load_setuptools_entrypoints", lambda *args, **options: pytest.fail("they are loaded"))
+    monkeypatch.setattr(
+        plugins.pm, "load_setuptools_entrypoints", lambda *args, **options: pytest.fail("they are loaded")
+    )
     at(tmp_path).opened(1).close()
 
 

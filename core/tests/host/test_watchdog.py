@@ -9,7 +9,8 @@ from doorward import Watchdog
 
 
 def test_it_ends_what_is_left() -> None:
-    """At the end of its pipe it kills the processes in its charge, and no other; when it is closed or killed itself it kills none."""
+    """At the end of its pipe it kills the processes in its charge, and no other; when it is closed or killed itself it
+    kills none."""
     sleeping = [subprocess.Popen(["sleep", "60"]) for _ in range(5)]
     pids = [process.pid for process in sleeping]
     try:

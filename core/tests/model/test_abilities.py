@@ -21,7 +21,16 @@ ROOT = Path(__file__).resolve().parents[3]
 CORE = Path(doorward.__file__).parent
 ALL = [name for name, thing in vars(abilities).items() if getattr(thing, "_is_runtime_protocol", False)]
 
-FOREIGN = {"sqlite_errorcode", "model_fields", "json_schema_extra", "context", "isoformat", "cache_clear", "PLUGIN_API", "body"}
+FOREIGN = {
+    "sqlite_errorcode",
+    "model_fields",
+    "json_schema_extra",
+    "context",
+    "isoformat",
+    "cache_clear",
+    "PLUGIN_API",
+    "body",
+}
 """Attributes of other libraries' objects, of a plugin's module, and of errors."""
 
 
@@ -34,7 +43,11 @@ def sniffed(tree: ast.AST) -> Sequence[str]:
 
 def test_core_sniffs_no_ability() -> None:
     """Nothing of core asks a driver for an attribute by its name: a protocol says what it may have."""
-    found = {(file.name, name) for file in CORE.rglob("*.py") for name in sniffed(ast.parse(file.read_text(encoding="utf-8")))}
+    found = {
+        (file.name, name)
+        for file in CORE.rglob("*.py")
+        for name in sniffed(ast.parse(file.read_text(encoding="utf-8")))
+    }
     assert [each for each in sorted(found) if each[1] not in FOREIGN] == []
 
 
@@ -64,7 +77,8 @@ def test_a_context_can_be_made_with_its_type(context: Any) -> None:
 
 
 def test_a_context_gives_other_settings() -> None:
-    """A driver that builds on another one hands it a context with the settings which that one knows, and all else as it was."""
+    """A driver that builds on another one hands it a context with the settings which that one knows, and all else as it
+    was."""
     context = PluginContext("acme", Settings(), Path("state"), "https://a.example", principal="ann")
     other = SimpleNamespace(key=1)
     assert context.with_settings(other) == replace(context, settings=other)  # type: ignore[arg-type]

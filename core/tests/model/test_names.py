@@ -24,7 +24,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 IDS = st.one_of(
-    st.text(), st.sampled_from(["a-b", "a_b", "a b", "aB", "a.b", "class", "", "1", "é", "日本", "\ud800", "print", "__debug__"])
+    st.text(),
+    st.sampled_from(["a-b", "a_b", "a b", "aB", "a.b", "class", "", "1", "é", "日本", "\ud800", "print", "__debug__"]),
 )
 
 
@@ -80,7 +81,8 @@ def made(*functions: tuple[str, str]) -> list[Named]:
     ],
 )
 def test_names_repeat_no_route(id: str, route: str, expected: str) -> None:
-    """An id that a framework made of a function's name, path and method is called as that function; CONTRACT: SRC-11."""
+    """An id that a framework made of a function's name, path and method is called as that function; CONTRACT:
+    SRC-11."""
     functions = made((id, route))
     assert brief_names(functions) == [expected]
     called = [functions[0]._replace(name=expected)]
@@ -88,7 +90,8 @@ def test_names_repeat_no_route(id: str, route: str, expected: str) -> None:
 
 
 def test_a_brief_name_is_nobody_elses() -> None:
-    """Where several functions would share a brief name, or one has it already, each keeps the long one, in any order."""
+    """Where several functions would share a brief name, or one has it already, each keeps the long one, in any
+    order."""
     same = made(("list_a_a_get", "GET /a"), ("list_a_b_get", "GET /b"), ("list_c_c_get", "GET /c"))
     assert brief_names(same) == ["list_a_a_get", "list_a_b_get", "list_c"]
     assert brief_names(same[::-1]) == ["list_c", "list_a_b_get", "list_a_a_get"]
@@ -99,7 +102,9 @@ def test_names_of_earlier_versions_mean_the_same() -> None:
     """What an id was once called is a further name of its function, unless another has it."""
     ids = [Named("other", "read_a_a_get", "GET /b"), Named("read_a", "read-a_a_get", "GET /a")]
     assert other_names(ids) == [(), ()]
-    functions = made(("listLROs", "GET /a"), ("read_a_a_get", "GET /a"), ("listURLs", "GET /b"), ("list_ur_ls", "GET /c"))
+    functions = made(
+        ("listLROs", "GET /a"), ("read_a_a_get", "GET /a"), ("listURLs", "GET /b"), ("list_ur_ls", "GET /c")
+    )
     called = [f._replace(name=name) for f, name in zip(functions, brief_names(functions), strict=True)]
     assert [f.name for f in called] == ["list_lros", "read_a", "list_urls", "list_ur_ls"]
     assert other_names(called) == [("list_lr_os",), ("read_a_a_get",), (), ()]
@@ -114,9 +119,12 @@ def test_a_brief_name_is_kept_when_another_comes() -> None:
     assert kept_names(brief, alone) == ["read_a"]
 
 
-@given(st.lists(st.tuples(IDS, st.sampled_from(["GET /a", "POST /a/{b}", "GET /", "", "é"])), max_size=20), st.randoms())
+@given(
+    st.lists(st.tuples(IDS, st.sampled_from(["GET /a", "POST /a/{b}", "GET /", "", "é"])), max_size=20), st.randoms()
+)
 def test_brief_names_are_good_names(functions: list[tuple[str, str]], random: Random) -> None:
-    """Whatever the ids: names are identifiers, each function's own, the same in any order; no further name means two, or hides another."""
+    """Whatever the ids: names are identifiers, each function's own, the same in any order; no further name means two,
+    or hides another."""
     there = made(*dict(functions).items())
     names = brief_names(there)
     assert all(map(is_plain, names))
@@ -227,7 +235,8 @@ def test_a_class_name_is_always_an_identifier(text: str) -> None:
     ],
 )
 def test_servers_are_meant_by_configured_names(written: str, meant: str) -> None:
-    """Dashes of a server's name are its module's underscores, but in ranges; a long text takes no longer than its length."""
+    """Dashes of a server's name are its module's underscores, but in ranges; a long text takes no longer than its
+    length."""
     assert qualified(written) == meant
 
 

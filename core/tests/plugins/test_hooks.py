@@ -143,7 +143,8 @@ def test_wrappers_wrap_additions(host: Any) -> None:
 @pytest.mark.parametrize("hook", ["guard_program", "guard_call", "guard_result"])
 @pytest.mark.parametrize("how", ["plain", "before", "after", "old", "no yield", "forced"])
 async def test_a_guard_that_fails_refuses(doorward_host: Any, hook: str, how: str) -> None:
-    """Fail closed: nothing passes a guard or a wrapper that fails in whatever way; the refusal says whose it is, and tells no secret."""
+    """Fail closed: nothing passes a guard or a wrapper that fails in whatever way; the refusal says whose it is, and
+    tells no secret."""
 
     def plain(self: Any) -> Any:
         raise KeyError("s3cret")
@@ -170,19 +171,26 @@ async def test_a_guard_that_fails_refuses(doorward_host: Any, hook: str, how: st
 
 async def test_a_guard_may_refuse_by_an_error(doorward_host: Any) -> None:
     """An error of Doorward's own is what the program gets."""
-    async with configured(doorward_host, guard=raising("guard_call", ServerError("closed today", hint="Come back."))) as gate:
+    async with configured(
+        doorward_host, guard=raising("guard_call", ServerError("closed today", hint="Come back."))
+    ) as gate:
         error = (await gate.execute("await weather.get_forecast(city='Oslo')")).error
     assert "closed today" in error.message
 
 
 @pytest.mark.parametrize("error", [KeyError("s3cret"), ConfigError("no table of names")])
 async def test_a_compile_that_a_plugin_fails_names_it(doorward_host: Any, error: Exception) -> None:
-    """What a plugin was to take away is not stored in full: the server is out of use, or goes on with what was compiled before."""
+    """What a plugin was to take away is not stored in full: the server is out of use, or goes on with what was compiled
+    before."""
     bad = raising("source_compiled", error)
     async with configured(doorward_host, bad=bad) as gate:
         assert await gate.servers.compile() == {}
         said = str(gate.servers.broken["weather"])
-        assert ("'bad' failed in source_compiled: KeyError" in said) if isinstance(error, KeyError) else ("no table of names" in said)
+        assert (
+            ("'bad' failed in source_compiled: KeyError" in said)
+            if isinstance(error, KeyError)
+            else ("no table of names" in said)
+        )
         assert "s3cret" not in said
         assert gate.catalog.names("weather") == ()
     async with doorward_host.gateway(CONFIG) as gate:

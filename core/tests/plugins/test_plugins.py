@@ -88,7 +88,8 @@ def test_hooks_run_in_the_configured_order(host: Any) -> None:
 @pytest.mark.parametrize("fails", ["plain", "before", "after", "old before", "old after", "no yield"])
 @pytest.mark.parametrize("first", [True, False])
 def test_an_observer_that_fails_silences_nobody(host: Any, fails: str, first: bool) -> None:
-    """Whatever one observer does, hook wrappers too, all others are told; the failure is logged with the plugin's name."""
+    """Whatever one observer does, hook wrappers too, all others are told; the failure is logged with the plugin's
+    name."""
     seen: list[str] = []
 
     def good(name: str, **marks: Any) -> Any:
@@ -137,7 +138,9 @@ def test_an_observer_that_fails_silences_nobody(host: Any, fails: str, first: bo
     for name, thing in things.items():
         host.install("plugin", name, thing)
     loaded = plugins(host)
-    loaded.load_hooks(["bad", "one", "two", "wraps"] if first else ["wraps", "two", "one", "bad"], lambda name, thing: thing)
+    loaded.load_hooks(
+        ["bad", "one", "two", "wraps"] if first else ["wraps", "two", "one", "bad"], lambda name, thing: thing
+    )
     with structlog.testing.capture_logs() as logs:
         loaded.hook.run_finished(program=1, outcome=2)
     assert sorted(seen) == ["after", "before", "one 2", "two 2"]
@@ -173,7 +176,11 @@ def test_imports_are_light(module: str, forbidden: list[str]) -> None:
         ("source", "openapi", "`pip install doorward-openapi` brings it."),
         ("plugin", "audit_jsonl", "`pip install doorward-audit-jsonl` brings it."),
         ("plugin", "keyring", "`pip install doorward[keyring]` brings it."),
-        ("source", "server", "Install the distribution that brings it; `pip install doorward[standard]` brings the usual ones."),
+        (
+            "source",
+            "server",
+            "Install the distribution that brings it; `pip install doorward[standard]` brings the usual ones.",
+        ),
     ],
 )
 def test_what_to_install(kind: str, name: str, hint: str) -> None:

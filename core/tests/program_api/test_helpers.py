@@ -19,7 +19,8 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_every_helper_says_what_it_does(doorward_host: Any) -> None:
-    """`get_functions(["doorward"])` lists all names that programs may import, and each has a card: valid Python, without our own words."""
+    """`get_functions(["doorward"])` lists all names that programs may import, and each has a card: valid Python,
+    without our own words."""
     async with doorward_host.gateway(CONFIG) as gate:
         (whole,) = await gate.get_functions(["doorward"])
         names = gate.modules.members("doorward", "local")
@@ -36,7 +37,9 @@ async def test_every_helper_says_what_it_does(doorward_host: Any) -> None:
             assert "'" not in card["signature"].replace("''", ""), "annotations stand without quotes"
         assert len(whole["text"]) < 2400
         assert "whole answers" in (await gate.get_functions(["doorward.pages"]))[0]["text"]
-        assert (await gate.execute("await doorward.describe('doorward.pages')")).value == card_of(gate, "doorward.pages")
+        assert (await gate.execute("await doorward.describe('doorward.pages')")).value == card_of(
+            gate, "doorward.pages"
+        )
 
 
 def card_of(gate: Any, name: str) -> str:
@@ -67,30 +70,48 @@ async def test_what_is_wrong_with_the_call_of_a_helper(doorward_host: Any) -> No
     """It is told in the words of programs: the helper's name, what is missing, how it is written."""
     async with doorward_host.gateway(CONFIG) as gate:
         for code, said, hint in [
-            ("await doorward.pages()", "doorward.pages: missing a required argument: 'function'", "doorward.pages(function"),
-            ("await doorward.skills(1, 2, 3)", "doorward.skills: too many positional arguments", "doorward.skills(server"),
+            (
+                "await doorward.pages()",
+                "doorward.pages: missing a required argument: 'function'",
+                "doorward.pages(function",
+            ),
+            (
+                "await doorward.skills(1, 2, 3)",
+                "doorward.skills: too many positional arguments",
+                "doorward.skills(server",
+            ),
             ("await doorward.list_prompts(x=1)", "doorward.list_prompts: ", "doorward.list_prompts(server"),
             ("await doorward.read_resource('weather')", "needs a server and the URI", "doorward.read(file)"),
             ("await doorward.read([1])", "a handle of a file is wanted, not list", "needs no reading"),
-            ("await doorward.read('doorward://results/none')", "there is no result doorward://results/none", "or an earlier one of yours"),
+            (
+                "await doorward.read('doorward://results/none')",
+                "there is no result doorward://results/none",
+                "or an earlier one of yours",
+            ),
             ("await doorward.path('doorward://results/none')", "this sandbox has no files", "doorward.read(file)"),
         ]:
             error = (await gate.execute(code)).error
             assert error is not None
-            assert (error.type, said in error.message, hint in (error.hint or "")) == ("InvalidArguments", True, True), error
+            assert (error.type, said in error.message, hint in (error.hint or "")) == (
+                "InvalidArguments",
+                True,
+                True,
+            ), error
             assert "Helpers" not in error.message
             assert "_" not in error.message.replace("_prompts", "").replace("_resource", "")
 
 
 async def test_a_cut_result_says_how_it_is_read(doorward_host: Any) -> None:
-    """In the answer's text and structure, by what works in every executor; printed text too; `read_resource` does it as well."""
+    """In the answer's text and structure, by what works in every executor; printed text too; `read_resource` does it as
+    well."""
     async with doorward_host.gateway(CONFIG) as gate:
         cut = await gate.execute("result = await weather.big()")
         assert cut.truncated is not None
         how = cut.truncated["read"]
         assert how in as_text(cut)
         again = await gate.execute(
-            f"rows = await {how}\nresult = [len(rows), rows[1999]['id'], await doorward.read_resource('{cut.truncated['rest']}') == rows]"
+            f"rows = await {how}\nresult = [len(rows), rows[1999]['id'], await "
+            f"doorward.read_resource('{cut.truncated['rest']}') == rows]"
         )
         assert again.value == [2000, 1999, True]
         text = await gate.execute("'ä\"' * 20000")
@@ -141,14 +162,17 @@ PNG = "b'\\x89PNG\\r\\n\\x1a\\n' + bytes(2000)"
 
 
 async def test_bytes_in_a_value_are_a_file(doorward_host: Any) -> None:
-    """Top-level or nested, with type, size and a name; not base64 that nobody can read. Small ones stay base64. CONTRACT: OUT-04."""
+    """Top-level or nested, with type, size and a name; not base64 that nobody can read. Small ones stay base64.
+    CONTRACT: OUT-04."""
     async with doorward_host.gateway(CONFIG) as gate:
         alone = await gate.execute(PNG)
         assert (alone.value["type"], alone.value["bytes"], alone.value["name"]) == ("image/png", 2008, "value-1.png")
         assert len(json.dumps(as_dict(alone))) < 1000
         assert len(as_text(alone)) < 500
         assert gate.file(alone.value["artefact"]).content == eval(PNG)
-        nested = await gate.execute(f"{{'a': [1, ({PNG}, b'%PDF-' + bytes(300))], 'b': {{b'x' * 300, b'y' * 300}}, 'c': b'abc'}}")
+        nested = await gate.execute(
+            f"{{'a': [1, ({PNG}, b'%PDF-' + bytes(300))], 'b': {{b'x' * 300, b'y' * 300}}, 'c': b'abc'}}"
+        )
         value = nested.value
         assert [part["type"] for part in value["a"][1]] == ["image/png", "application/pdf"]
         assert {part["type"] for part in value["b"]} == {"text/plain"}
@@ -169,7 +193,13 @@ async def test_base64_of_a_file_is_that_file(doorward_host: Any) -> None:
             (handle,) = outcome.value["data"]
             assert (handle["type"], handle["bytes"], len(outcome.artefacts)) == ("image/png", 2008, 1)
             assert gate.file(handle["artefact"]).content == eval(PNG)
-        for text in ("iVBORw0KGgo" + "A" * 500, "A" * 4000, "iVBORw0KGgo" + "A" * 4000 + "!", "UEsDB" + "A" * 4001, "H4sI " + "A" * 4000):
+        for text in (
+            "iVBORw0KGgo" + "A" * 500,
+            "A" * 4000,
+            "iVBORw0KGgo" + "A" * 4000 + "!",
+            "UEsDB" + "A" * 4001,
+            "H4sI " + "A" * 4000,
+        ):
             plain = await gate.execute("x", params={"x": text})
             assert (plain.value, plain.artefacts) == (text, ()), text[:20]
 
@@ -208,13 +238,19 @@ def test_odd_printed_text_is_shortened_in_little_time(text: str) -> None:
 
 
 async def test_what_only_passed_by_is_not_listed(doorward_host: Any) -> None:
-    """A download that a program used stands neither in the answer nor among its images; one that its value names does, handle or URI."""
+    """A download that a program used stands neither in the answer nor among its images; one that its value names does,
+    handle or URI."""
     async with doorward_host.gateway(CONFIG) as gate:
         passed = await gate.execute("x = await weather.raw(map=True)\nresult = x['bytes']")
         assert (passed.value, passed.artefacts) == (2, ())
         failed = await gate.execute("x = await weather.raw(map=True)\n1 / 0")
         assert failed.artefacts == ()
-        for value, written in (("{'of': [x]}", False), ("x['artefact']", True), ("{'of': x['artefact']}", True), ("[x, x]", False)):
+        for value, written in (
+            ("{'of': [x]}", False),
+            ("x['artefact']", True),
+            ("{'of': x['artefact']}", True),
+            ("[x, x]", False),
+        ):
             named = await gate.execute(f"x = await weather.raw(map=True)\nresult = {value}")
             (artefact,) = named.artefacts
             assert artefact.type == "image/png"

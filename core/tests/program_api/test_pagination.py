@@ -16,7 +16,8 @@ TAKES = {"type": "object", "properties": {"n": {"type": "integer"}}, "additional
 
 
 class Source:
-    """A source whose `list` has pages by links, whose `plain` answers a value and nothing else, and that keeps its calls."""
+    """A source whose `list` has pages by links, whose `plain` answers a value and nothing else, and that keeps its
+    calls."""
 
     Settings = Settings
     calls: list[Call]
@@ -27,7 +28,9 @@ class Source:
         return "1"
 
     async def compile(self) -> Compiled:
-        return Compiled([Function("s", name, parameters=TAKES, read_only=True) for name in ("list", "plain", "left", "large")])
+        return Compiled(
+            [Function("s", name, parameters=TAKES, read_only=True) for name in ("list", "plain", "left", "large")]
+        )
 
     async def call(self, call: Call) -> Any:
         type(self).calls.append(call)
@@ -35,7 +38,9 @@ class Source:
             case "list":
                 page = int(call.link or 0)
                 more = {"next": call.arguments, "link": str(page + 1)} if page < 2 else {}
-                return Reply({"rows": [page], "also": [9]}, items=["rows"], status=200, headers={"ETag": str(page)}, **more)
+                return Reply(
+                    {"rows": [page], "also": [9]}, items=["rows"], status=200, headers={"ETag": str(page)}, **more
+                )
             case "left":
                 return Reply([1], left="its link leads elsewhere")
             case "large":
@@ -57,7 +62,11 @@ async def test_a_source_gets_the_link_that_it_gave(gateway: Any) -> None:
     """With the arguments of the call; the first call has none."""
     async with gateway as gate:
         assert await gate.call("doorward.items", {"function": "s.list", "n": 3}) == [0, 1, 2]
-    assert [(call.link, dict(call.arguments)) for call in Source.calls] == [("", {"n": 3}), ("1", {"n": 3}), ("2", {"n": 3})]
+    assert [(call.link, dict(call.arguments)) for call in Source.calls] == [
+        ("", {"n": 3}),
+        ("1", {"n": 3}),
+        ("2", {"n": 3}),
+    ]
 
 
 async def test_no_program_gives_a_link(gateway: Any) -> None:
@@ -76,7 +85,9 @@ async def test_what_is_left_is_a_note(gateway: Any) -> None:
     async with gateway as gate:
         outcome = await gate.answer("doorward.pages", {"function": "s.left"})
     assert outcome.value == [[1]]
-    assert outcome.notes == ("doorward.pages got 1 page of s.left; there is another that it did not get: its link leads elsewhere",)
+    assert outcome.notes == (
+        "doorward.pages got 1 page of s.left; there is another that it did not get: its link leads elsewhere",
+    )
 
 
 async def test_notes_are_few(gateway: Any) -> None:
@@ -93,7 +104,11 @@ async def test_notes_are_few(gateway: Any) -> None:
 async def test_reply_of_a_source_that_says_no_more_than_a_value(gateway: Any) -> None:
     """As of MCP servers: there is no status, and there are no headers."""
     async with gateway as gate:
-        assert await gate.call("doorward.reply", {"function": "s.plain"}) == {"value": {"items": [1, 2]}, "status": None, "headers": {}}
+        assert await gate.call("doorward.reply", {"function": "s.plain"}) == {
+            "value": {"items": [1, 2]},
+            "status": None,
+            "headers": {},
+        }
         assert await gate.call("doorward.items", {"function": "s.plain"}) == [1, 2]
         assert (await gate.call("doorward.reply", {"function": "s.list"}))["headers"] == {"etag": "0"}
 
@@ -156,7 +171,10 @@ def test_the_list_to_which_keys_lead() -> None:
 )
 def test_the_only_list_of_a_schema(returns: Any, key: Any) -> None:
     """By references and parts, too."""
-    definitions = {"Page": {"properties": {"rows": {"$ref": "#/$defs/Rows"}, "total": {"type": "integer"}}}, "Rows": {"type": "array"}}
+    definitions = {
+        "Page": {"properties": {"rows": {"$ref": "#/$defs/Rows"}, "total": {"type": "integer"}}},
+        "Rows": {"type": "array"},
+    }
     assert declared(Function("s", "f", returns=returns), definitions.get) == key
 
 
@@ -164,7 +182,10 @@ def test_headers_that_are_shown() -> None:
     """Small letters; no more than there is room for, and what does not fit is left out whole."""
     headers = {"ETag": "1", "Big": "x" * MOST_BYTES, "Set-Cookie": "a=b", "X-Continuation-Token": "c"}
     assert shown_headers(headers) == {"etag": "1"}
-    assert shown_headers({"X-Continuation-Token": "c", "Sync-Token": "s", "Token": "t"}) == {"x-continuation-token": "c", "sync-token": "s"}
+    assert shown_headers({"X-Continuation-Token": "c", "Sync-Token": "s", "Token": "t"}) == {
+        "x-continuation-token": "c",
+        "sync-token": "s",
+    }
 
 
 class Tools:
@@ -180,9 +201,15 @@ class Tools:
         return "1"
 
     async def compile(self) -> Compiled:
-        properties = {"range": {"type": "string", "pattern": "^[A-Z0-9:]+$"}, "page_number": {"type": "integer"}, "note": {}}
+        properties = {
+            "range": {"type": "string", "pattern": "^[A-Z0-9:]+$"},
+            "page_number": {"type": "integer"},
+            "note": {},
+        }
         parameters = {"type": "object", "properties": properties, "additionalProperties": False}
-        return Compiled([Function("s", "get", parameters=parameters, destructive=True, names={"page_number": "pageNumber"})])
+        return Compiled(
+            [Function("s", "get", parameters=parameters, destructive=True, names={"page_number": "pageNumber"})]
+        )
 
     async def call(self, call: Call) -> Any:
         type(self).calls.append(dict(call.arguments))
@@ -191,7 +218,9 @@ class Tools:
     async def close(self) -> None: ...
 
 
-async def _got(host: Any, answers: list[Any], helper: str = "items", **given: Any) -> tuple[Any, tuple[str, ...], list[dict[str, Any]]]:
+async def _got(
+    host: Any, answers: list[Any], helper: str = "items", **given: Any
+) -> tuple[Any, tuple[str, ...], list[dict[str, Any]]]:
     Tools.answers, Tools.calls = answers, []
     host.install("source", "s", Tools)
     async with host.gateway('cache = "none"\nplugins = []\n[servers.s]\nsource = "s"\n') as gate:

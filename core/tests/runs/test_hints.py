@@ -24,7 +24,9 @@ class Jail(InProcess):
 
     def capabilities(self) -> Capabilities:
         packages = [f"package{n}" for n in range(30)]
-        return Capabilities("CPython 3.13", "none: for tests", packages, files=True, limits={"memory": "cgroup"}, network=self.network)
+        return Capabilities(
+            "CPython 3.13", "none: for tests", packages, files=True, limits={"memory": "cgroup"}, network=self.network
+        )
 
     network = False
 
@@ -65,7 +67,10 @@ NETWORK = "There is no network in a sandbox: call the functions of the catalog."
         ('RuntimeError("can\'t start new thread")', "`[limits] processes`"),
         ("BlockingIOError(11, 'Resource temporarily unavailable')", "`[limits] processes`"),
         ("EOFError('EOF when reading a line')", "`params`"),
-        ("FileNotFoundError(2, 'No such file or directory', 'doorward://results/abc')", "A handle is no path: doorward.read(handle)"),
+        (
+            "FileNotFoundError(2, 'No such file or directory', 'doorward://results/abc')",
+            "A handle is no path: doorward.read(handle)",
+        ),
         ("TypeError(\"a bytes-like object is required, not 'Answer'\")", "A handle is no bytes: doorward.read(handle)"),
         ("TypeError(\"'list' object is not an iterator\")", "next(iter(values))"),
     ],
@@ -92,7 +97,10 @@ async def test_hints_fit_the_executor(jail: Any) -> None:
     async with jail.gateway(CONFIG.replace('"inprocess"', '["inprocess", "jail"]')) as gate:
         error = (await gate.execute("raise ModuleNotFoundError(\"No module named 'package7'\")")).error
         assert "jail takes the program" in error.hint
-        assert "There are no files here: doorward.read(handle)" in (await gate.execute("raise PermissionError()")).error.hint
+        assert (
+            "There are no files here: doorward.read(handle)"
+            in (await gate.execute("raise PermissionError()")).error.hint
+        )
     async with jail.gateway(CONFIG.replace('"inprocess"', '"network"')) as gate:
         assert (await gate.execute("raise OSError(101, 'Network is unreachable')")).error.hint is None
         upstream = (await gate.execute("await weather.fail()")).error
@@ -125,7 +133,9 @@ async def test_what_an_executor_says_is_no_sentence(jail: Any) -> None:
         assert "`[executors.alone] paths`" in absent.error.hint
         assert "Near: weather." in (await gate.execute("import weathr")).error.hint
     async with jail.gateway(JAIL) as gate:
-        assert "./out" in (await gate.execute(started.format("PermissionError(1, 'Operation not permitted')"))).error.hint
+        assert (
+            "./out" in (await gate.execute(started.format("PermissionError(1, 'Operation not permitted')"))).error.hint
+        )
         assert (await gate.execute(started.format("FileNotFoundError(2, 'No such file', 'ls')"))).error.hint is None
 
 
@@ -133,7 +143,12 @@ async def test_executors_say_what_they_can(jail: Any) -> None:
     """Language, packages, network in few words; limits and the rest as structure. CONTRACT: EXE-21."""
     async with jail.gateway(CONFIG.replace('"inprocess"', '["jail", "network"]')) as gate:
         first, second = (await gate.list_servers())["executors"]
-        assert (first["limits"], first["files"], first["network"], len(first["packages"])) == ({"memory": "cgroup"}, True, False, 30)
+        assert (first["limits"], first["files"], first["network"], len(first["packages"])) == (
+            {"memory": "cgroup"},
+            True,
+            False,
+            30,
+        )
         assert second["network"]
         line = gate.executors.told()
         assert line.startswith("jail: CPython 3.13, packages: package0, package1, ")

@@ -12,7 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**60), 2**60)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )
@@ -20,9 +24,7 @@ JSON = st.recursive(
 
 def test_parameters_are_top_level_literals() -> None:
     """Plain and annotated literals, once assigned; nothing computed, nested or assigned twice. CONTRACT: CAC-02."""
-    code = (
-        'a = 1\nb: str = "x"\nc = [1, {"k": None}]\nd = -2.5\ne = a + 1\nf = 1\nf = 2\ndef g():\n    h = 1\nresult = 3\nx = y = 4\n{"s"}\n'
-    )
+    code = 'a = 1\nb: str = "x"\nc = [1, {"k": None}]\nd = -2.5\ne = a + 1\nf = 1\nf = 2\ndef g():\n    h = 1\nresult = 3\nx = y = 4\n{"s"}\n'
     assert parameters(code) == {"a": 1, "b": "x", "c": [1, {"k": None}], "d": -2.5}
 
 
@@ -94,7 +96,12 @@ def test_binding_passes_values_as_data(before: Any, after: Any) -> None:
 def test_types_of_parameters_are_checked() -> None:
     """A new value has the JSON type of the default; a whole number will do for a number, and anything for None."""
     check({"n": 2, "f": 3, "o": "x"}, {"n": 1, "f": 1.5, "o": None})
-    for given_, known in [({"n": 1.5}, {"n": 1}), ({"n": True}, {"n": 1}), ({"s": None}, {"s": ""}), ({"m": 1}, {"n": 1})]:
+    for given_, known in [
+        ({"n": 1.5}, {"n": 1}),
+        ({"n": True}, {"n": 1}),
+        ({"s": None}, {"s": ""}),
+        ({"m": 1}, {"n": 1}),
+    ]:
         with pytest.raises(InvalidProgram):
             check(given_, known)
 
@@ -115,7 +122,8 @@ def test_types_of_parameters_are_checked() -> None:
     ],
 )
 def test_awaited_calls(code: str, found: list[str]) -> None:
-    """A call whose value is awaited, directly or through lists and names, is told from a plain one. CONTRACT: EXE-05."""
+    """A call whose value is awaited, directly or through lists and names, is told from a plain one. CONTRACT:
+    EXE-05."""
     text = code.encode()
     assert [e for e in found if e not in {text[a:b].decode() for a, b in awaited(code)}] == []
     if not found:
@@ -130,7 +138,9 @@ def test_any_text_is_read_or_refused(text: str) -> None:
             read(text + "\nawait x")
 
 
-@pytest.mark.parametrize("code", ["(" * 20_000, "-" * 60_000 + "1", "[" * 5000 + "]" * 5000, "x = " + "{" * 3000, "a.b" * 20_000])
+@pytest.mark.parametrize(
+    "code", ["(" * 20_000, "-" * 60_000 + "1", "[" * 5000 + "]" * 5000, "x = " + "{" * 3000, "a.b" * 20_000]
+)
 def test_deep_nesting_is_refused(code: str) -> None:
     """Source that exhausts a parser is refused, not crashed on."""
     with contextlib.suppress(InvalidProgram):

@@ -27,7 +27,9 @@ async def test_no_field_of_a_run_can_be_written(doorward_host: Any) -> None:
     """Not from outside: what is public is read-only, holds no list to add to, and nothing new can be hung on it."""
     async with doorward_host.gateway(CONFIG) as gate:
         run = gate._door(Program("", run="r"))
-        fields = [name for name in dir(run) if not name.startswith("_") and not callable(getattr(RunContext, name, None))]
+        fields = [
+            name for name in dir(run) if not name.startswith("_") and not callable(getattr(RunContext, name, None))
+        ]
         assert {"program", "made", "withheld", "notes"} <= set(fields)
         for name in [*fields, "another"]:
             with pytest.raises(AttributeError):
@@ -41,7 +43,9 @@ def written(tree: ast.Module) -> Iterator[str]:
         if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             continue
         given = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-        runs = {a.arg for a in given if a.annotation is not None and CONTEXTS & set(ast.unparse(a.annotation).split(" | "))}
+        runs = {
+            a.arg for a in given if a.annotation is not None and CONTEXTS & set(ast.unparse(a.annotation).split(" | "))
+        }
         for node in ast.walk(function):
             if isinstance(node, ast.Attribute) and root(node) in runs:
                 private = isinstance(node.value, ast.Name) and node.attr.startswith("_")
@@ -60,13 +64,17 @@ def test_nobody_else_writes_a_run() -> None:
     others = [file for file in CORE.rglob("*.py") if file.name != "sessions.py"]
     found = {str(file.relative_to(CORE)): [*written(ast.parse(file.read_text(encoding="utf-8")))] for file in others}
     assert {file: places for file, places in found.items() if places} == {}
-    bad = ast.parse("async def f(run: RunContext | None): run.made -= 1; run.session.dead = True; run._slots; run.x[0].y = 1; run.made")
+    bad = ast.parse(
+        "async def f(run: RunContext | None): run.made -= 1; run.session.dead = True; run._slots; run.x[0].y = 1; "
+        "run.made"
+    )
     assert len([*written(bad)]) == 4, "the test sees what it looks for"
 
 
 @pytest.mark.anyio
 async def test_what_counts_as_a_call(doorward_host: Any) -> None:
-    """A helper that makes calls counts as many as it makes, whatever comes of them; any other counts as one, as one that fails before."""
+    """A helper that makes calls counts as many as it makes, whatever comes of them; any other counts as one, as one
+    that fails before."""
     oslo: dict[str, Any] = {"city": "Oslo"}
     async with doorward_host.gateway(CONFIG) as gate:
         await gate.ready()

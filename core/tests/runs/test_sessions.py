@@ -16,8 +16,8 @@ GONE = "session and its variables are gone"
 
 
 class Mortal(InProcess):
-    """Programs with `dies` end their sandbox, those with `much` meet a limit, those with `waits` can only be closed; for those with
-    `long`, time passes."""
+    """Programs with `dies` end their sandbox, those with `much` meet a limit, those with `waits` can only be closed;
+    for those with `long`, time passes."""
 
     waiting = 0
     clock = 0.0
@@ -33,7 +33,9 @@ class Mortal(InProcess):
             if "file" in program.params:
                 door.open(program.params["file"])
             if "much" in program.code:
-                raise LimitExceeded("the program needed more memory than its limit of 1 MiB", hint="Work on smaller pieces.")
+                raise LimitExceeded(
+                    "the program needed more memory than its limit of 1 MiB", hint="Work on smaller pieces."
+                )
             if "waits" in program.code:
                 Mortal.waiting += 1
                 await closed.wait()
@@ -59,7 +61,8 @@ MORTAL = CONFIG.replace('"inprocess"', '["mortal", "inprocess"]')
 
 
 async def test_a_run_whose_sandbox_died_never_moves_on(mortal: Any) -> None:
-    """The program may have had effects; what it printed is kept, and the next executor does not get it. CONTRACT: EXE-21."""
+    """The program may have had effects; what it printed is kept, and the next executor does not get it. CONTRACT:
+    EXE-21."""
     async with mortal.gateway(MORTAL) as gate:
         outcome = await gate.execute("print('seen')\nx = 'dies'")
         assert (outcome.error.kind, outcome.error.type) == ("executor", "SandboxDied")
@@ -67,7 +70,9 @@ async def test_a_run_whose_sandbox_died_never_moves_on(mortal: Any) -> None:
         assert "session" not in outcome.error.message
 
 
-@pytest.mark.parametrize(("code", "kind"), [("x = 'dies'", "executor"), ("x = 'much'", "limit"), ("await weather.sleep()", "limit")])
+@pytest.mark.parametrize(
+    ("code", "kind"), [("x = 'dies'", "executor"), ("x = 'much'", "limit"), ("await weather.sleep()", "limit")]
+)
 async def test_what_ends_a_session_says_so(mortal: Any, code: str, kind: str) -> None:
     """A crash, a limit and the deadline end the session; the answer has no id of it any more. CONTRACT: EXE-09."""
     async with mortal.gateway(MORTAL) as gate:
@@ -91,11 +96,14 @@ async def test_a_file_that_is_none_does_not_end_a_session(mortal: Any) -> None:
 
 
 async def test_a_program_closes_its_session(mortal: Any) -> None:
-    """After the run's answer; a run that waited for it is told, and without a session there is nothing to close. CONTRACT: EXE-09."""
+    """After the run's answer; a run that waited for it is told, and without a session there is nothing to close.
+    CONTRACT: EXE-09."""
     async with mortal.gateway(MORTAL + "[limits]\nsessions = 1\n") as gate:
         first = await gate.execute("x = 1", session_id="new")
         code = "await doorward.close_session()\nawait weather.get_forecast('Oslo')\nresult = x + 1"
-        last, waited = await asyncio.gather(gate.execute(code, session_id=first.session_id), gate.execute("x", session_id=first.session_id))
+        last, waited = await asyncio.gather(
+            gate.execute(code, session_id=first.session_id), gate.execute("x", session_id=first.session_id)
+        )
         assert (last.value, last.session_id) == (2, "")
         assert (waited.error.type, waited.session_id) == ("UnknownName", "")
         assert "no session" in (await gate.execute("x", session_id=first.session_id)).error.message
@@ -146,14 +154,19 @@ async def test_a_session_that_is_closed_while_it_opens_runs_nothing(mortal: Any)
         await gate.close_session(session)
         go_on.set()
         outcome = await running
-        assert (outcome.error.type, outcome.error.message, outcome.printed) == ("UnknownName", "the session has ended", "")
+        assert (outcome.error.type, outcome.error.message, outcome.printed) == (
+            "UnknownName",
+            "the session has ended",
+            "",
+        )
         assert outcome.session_id == ""
         assert len(closed) == 1
         assert not gate.executors._slots["slow"]._held
 
 
 async def test_idle_time_begins_with_the_end_of_a_run(mortal: Any) -> None:
-    """A session in which a program runs for longer than the idle time is there afterwards, and ends when nobody uses it."""
+    """A session in which a program runs for longer than the idle time is there afterwards, and ends when nobody uses
+    it."""
     async with mortal.gateway(MORTAL + "[limits]\nsession_idle = 60\n") as gate:
         gate._sessions._clock = lambda: Mortal.clock
         session = (await gate.execute("x = 1\n'takes long'", session_id="new")).session_id
@@ -165,7 +178,10 @@ async def test_idle_time_begins_with_the_end_of_a_run(mortal: Any) -> None:
 async def test_sessions_that_end_slowly_keep_nobody_waiting_for_each(mortal: Any) -> None:
     """Those of others that are over end at the same time, not one after the other."""
     async with mortal.gateway(MORTAL + "[limits]\nsession_idle = 0.1\n") as gate:
-        opened = [gate._sessions._open[(await gate.execute("x = 1", session_id="new", principal=f"p{n}")).session_id] for n in range(8)]
+        opened = [
+            gate._sessions._open[(await gate.execute("x = 1", session_id="new", principal=f"p{n}")).session_id]
+            for n in range(8)
+        ]
         ending, most = 0, 0
 
         async def slowly() -> None:

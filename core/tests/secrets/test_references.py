@@ -64,7 +64,9 @@ def test_joined_texts_stand_for_themselves(parts: list[str | Reference]) -> None
         assert any("$" in part for part in parts if isinstance(part, str))
         return
     assert [*references.find(made)] == [part for part in parts if isinstance(part, Reference)]
-    assert references.replace(made, lambda r: f"<{r.name}>") == "".join(p if isinstance(p, str) else f"<{p.name}>" for p in parts)
+    assert references.replace(made, lambda r: f"<{r.name}>") == "".join(
+        p if isinstance(p, str) else f"<{p.name}>" for p in parts
+    )
     assert "".join(piece for piece, _ in references.split(made)) == made
 
 

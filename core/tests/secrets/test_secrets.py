@@ -25,7 +25,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 KEY = "s3cr3t/+ k\"e'y&<é>"
-VALUES = st.text(st.characters(codec="utf-8"), min_size=SHORTEST + 4, max_size=40).filter(lambda v: len(v.strip()) == len(v))
+VALUES = st.text(st.characters(codec="utf-8"), min_size=SHORTEST + 4, max_size=40).filter(
+    lambda v: len(v.strip()) == len(v)
+)
 
 
 def knowing(*values: str) -> Secrets:
@@ -71,7 +73,17 @@ def test_a_missing_value_is_named(template: str) -> None:
 
 @pytest.mark.parametrize(
     "template",
-    ["${A-B}", "${}", "${ A }", "pa${ssword", "${A:b", "${vault:a${A}ssword}", "${vault:{a}", "${A:-${A}ssword}", "${A:-{ssword}"],
+    [
+        "${A-B}",
+        "${}",
+        "${ A }",
+        "pa${ssword",
+        "${A:b",
+        "${vault:a${A}ssword}",
+        "${vault:{a}",
+        "${A:-${A}ssword}",
+        "${A:-{ssword}",
+    ],
 )
 def test_what_is_no_reference_is_not_sent_as_it_stands(template: str) -> None:
     """A misspelt reference is an error that does not repeat the text, which may be a password."""
@@ -113,7 +125,8 @@ def test_an_unreadable_dotenv_is_a_configuration_error(tmp_path: Path) -> None:
 
 
 def test_values_are_resolved_late() -> None:
-    """CONTRACT: AUT-18: reading the configuration resolves no credential; the first use does, and only then it is remembered."""
+    """CONTRACT: AUT-18: reading the configuration resolves no credential; the first use does, and only then it is
+    remembered."""
 
     class Driver(Settings):
         token: Secret
@@ -132,7 +145,11 @@ def test_values_are_resolved_late() -> None:
 
 @pytest.mark.parametrize(
     ("raw", "shown"),
-    [("hunter22", "Secret([secret])"), ("Bearer ${TOKEN}", "Secret('Bearer ${TOKEN}')"), ("${TOKEN:-hunter22}", "Secret('${TOKEN}')")],
+    [
+        ("hunter22", "Secret([secret])"),
+        ("Bearer ${TOKEN}", "Secret('Bearer ${TOKEN}')"),
+        ("${TOKEN:-hunter22}", "Secret('${TOKEN}')"),
+    ],
 )
 def test_repr_of_a_secret(raw: str, shown: str) -> None:
     """A Secret shows its reference, never its value, neither a literal nor a default."""
@@ -189,7 +206,9 @@ def test_a_secret_is_found_in_each_encoding(encoding: str, value: str) -> None:
     assert REDACTED in scrubbed
 
 
-@given(VALUES, st.binary(max_size=7), st.binary(max_size=7), st.sampled_from([base64.b64encode, base64.urlsafe_b64encode]))
+@given(
+    VALUES, st.binary(max_size=7), st.binary(max_size=7), st.sampled_from([base64.b64encode, base64.urlsafe_b64encode])
+)
 def test_a_secret_is_found_in_base64_at_any_offset(value: str, before: bytes, after: bytes, encode: object) -> None:
     """Inside a longer base64 text no more than the edges of a revealed value are left."""
     text = encode(before + value.encode() + after).decode()  # type: ignore[operator]
@@ -251,12 +270,18 @@ def test_environment_that_is_no_utf8() -> None:
 # References
 
 
-PIECES = st.sampled_from(["a", "op", " ", ":-", ":", "/", '"', "'", "\\", "\n", "\0", "é", "$", "-", "{b}", "{}", "{{.Id}}", "{ {x} {} }"])
+PIECES = st.sampled_from(
+    ["a", "op", " ", ":-", ":", "/", '"', "'", "\\", "\n", "\0", "é", "$", "-", "{b}", "{}", "{{.Id}}", "{ {x} {} }"]
+)
 
 
-@given(st.lists(PIECES, min_size=1, max_size=8).map("".join).filter(lambda name: name[0] != "-" and "${" not in name), PIECES)
+@given(
+    st.lists(PIECES, min_size=1, max_size=8).map("".join).filter(lambda name: name[0] != "-" and "${" not in name),
+    PIECES,
+)
 def test_a_reference_ends_where_its_braces_do(name: str, after: str) -> None:
-    """Whatever stands in a reference in pairs of braces, blanks, quotes and colons included, is handed over as it is written."""
+    """Whatever stands in a reference in pairs of braces, blanks, quotes and colons included, is handed over as it is
+    written."""
     asked = []
     secrets = Secrets(environ={}, resolve=lambda scheme, name: asked.append((scheme, name)) or "value")
     assert secrets.expand(f"a ${{a_scheme:{name}}}{after}") == f"a value{after}"
@@ -275,7 +300,12 @@ def test_any_text_is_a_template_or_refused(text: str) -> None:
 def test_a_long_text_is_read_quickly() -> None:
     """Braces that do not match cost no more than the length of the text, thrice."""
     began = time.process_time()
-    for text in ("${a:" * 20_000, "${a:" + "{" * 100_000, "${a:" + "{a" * 30_000 + "}" * 30_000, "${a:-" + "{}" * 50_000):
+    for text in (
+        "${a:" * 20_000,
+        "${a:" + "{" * 100_000,
+        "${a:" + "{a" * 30_000 + "}" * 30_000,
+        "${a:-" + "{}" * 50_000,
+    ):
         with pytest.raises(MissingSecret):
             Secrets(environ={}).expand(text)
     assert time.process_time() - began < 5
@@ -292,7 +322,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_file_holds_a_value(folder: Path) -> None:
-    """CONTRACT: AUT-09, AUT-15: a path is relative to the configuration or absolute; line ends behind the value do not count."""
+    """CONTRACT: AUT-09, AUT-15: a path is relative to the configuration or absolute; line ends behind the value do not
+    count."""
     secrets = Secrets(folder=folder, environ={})
     for path in ("run/token", folder / "run" / "token", f"{folder}/run/../run/token"):
         assert secrets.expand(f"<${{file:{path}}}>") == "<value-of-the-file>"
@@ -306,7 +337,8 @@ def test_a_file_holds_a_value(folder: Path) -> None:
 
 
 def test_a_file_that_changes(folder: Path) -> None:
-    """It is read again, also where a link is turned to another file, as Kubernetes does; what it held before is still scrubbed."""
+    """It is read again, also where a link is turned to another file, as Kubernetes does; what it held before is still
+    scrubbed."""
     secrets = Secrets(folder=folder, environ={})
     for number in range(3):
         (folder / f"version-{number}").write_text(f"value-number-{number}")
@@ -427,7 +459,9 @@ async def test_a_principals_own_value_may_take_time_and_their_name_is_no_secret(
     secrets = Secrets(environ={}, resolve=lambda scheme, name: f"value-of-{name}")
     names = [f"person-{number}" for number in range(MOST_FETCHED + 5)]
     for name in names:
-        own = OwnedSecrets(secrets, Owner("own", name), {"name": name, "token": Secret(f"${{vault:{name}}}", secrets)}.get)
+        own = OwnedSecrets(
+            secrets, Owner("own", name), {"name": name, "token": Secret(f"${{vault:{name}}}", secrets)}.get
+        )
         assert await Template("${principal:name} ${principal:token}", own).get() == f"{name} value-of-{name}"
         assert Template("${principal:token}", own).reveal() == f"value-of-{name}"
     assert secrets.scrub(" ".join(names)) == " ".join(names)
@@ -458,12 +492,20 @@ def many_knowing(*values: str) -> Secrets:
 
 
 @settings(deadline=None)
-@given(st.lists(VALUES, min_size=1, max_size=3), st.lists(st.text(max_size=8), min_size=4, max_size=4), st.sampled_from(sorted(ENCODINGS)))
+@given(
+    st.lists(VALUES, min_size=1, max_size=3),
+    st.lists(st.text(max_size=8), min_size=4, max_size=4),
+    st.sampled_from(sorted(ENCODINGS)),
+)
 def test_many_needles_are_found_as_few_are(values: list[str], between: list[str], encoding: str) -> None:
     """One pass for all needles leaves nothing that one for each would take, in text and in bytes."""
     text = "".join(f"{b}{ENCODINGS[encoding](v)}" for b, v in zip(between, values, strict=False)) + between[-1]
     many = many_knowing(*values)
-    for scrubbed in (many.scrub(text), many.scrub_value(text.encode()).decode(), many.scrub_value({text: [text]}).popitem()[0]):
+    for scrubbed in (
+        many.scrub(text),
+        many.scrub_value(text.encode()).decode(),
+        many.scrub_value({text: [text]}).popitem()[0],
+    ):
         assert REDACTED in scrubbed
         assert not any(ENCODINGS[encoding](value) in scrubbed for value in values)
     dumped = json.dumps([text]).encode()
@@ -494,7 +536,12 @@ def test_many_long_tokens_cost_little() -> None:
     for token in tokens:
         secrets.remember(token)
     assert secrets.scrub(f"a {tokens[7]} b {tokens[7][3:]} c") == f"a {REDACTED} b {tokens[7][3:]} c"
-    kept = [digest for known in secrets._known.values() for marks in known.forms.by_window.values() for digest in marks.digests]
+    kept = [
+        digest
+        for known in secrets._known.values()
+        for marks in known.forms.by_window.values()
+        for digest in marks.digests
+    ]
     assert max(map(len, kept)) < 20
 
 

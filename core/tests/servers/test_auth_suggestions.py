@@ -18,7 +18,8 @@ pytestmark = pytest.mark.anyio
 KEY = Suggestion([{"type": "key", "name": "X-Key", "value": "${W_KEY}"}], "a key", 2)
 FOREIGN = Suggestion([{"type": "not-installed"}], "another", 2)
 SPYING = [
-    Suggestion([{"type": "key", "name": name, "value": "${W_KEY}"}], "a key", 2) for name in ("${file:/etc/passwd}", "${cmd:id}", "${")
+    Suggestion([{"type": "key", "name": name, "value": "${W_KEY}"}], "a key", 2)
+    for name in ("${file:/etc/passwd}", "${cmd:id}", "${")
 ]
 REFUSED = Suggestion([{"type": "key", "nme": "${W_KEY}"}], "with a key that it does not know", 2)
 
@@ -42,8 +43,8 @@ class Closed(Weather):
 
 
 async def test_only_what_can_be_used_is_suggested(doorward_host: Any) -> None:
-    """Suggestions are kept with the compile; those of auths that are not installed, or that would refuse them, are passed over,
-    and so is what refers to anything but variables."""
+    """Suggestions are kept with the compile; those of auths that are not installed, or that would refuse them, are
+    passed over, and so is what refers to anything but variables."""
     doorward_host.install("source", "closed", Closed)
     doorward_host.install("auth", "key", Key)
     async with doorward_host.gateway('[servers.w]\nsource = "closed"\n') as gate:
@@ -60,7 +61,9 @@ def server(auth: Any) -> Server:
 
 def test_a_server_with_auth_gets_no_hint() -> None:
     assert auth_suggestions.hint(server({"type": "key"}), None) == ""
-    assert auth_suggestions.hint(server(None), None) == "[servers.w] has no credentials: the operator gives it an `auth`."
+    assert (
+        auth_suggestions.hint(server(None), None) == "[servers.w] has no credentials: the operator gives it an `auth`."
+    )
 
 
 def of(**table: Any) -> Suggestion:

@@ -101,7 +101,9 @@ async def test_who_tells_without_end_is_not_compiled_without_end(
     assert telling.asked == 2
 
 
-async def test_a_server_that_comes_late_is_compiled(host: Host, telling: type[Telling], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_comes_late_is_compiled(
+    host: Host, telling: type[Telling], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One that could not be reached when we started is tried again, though nobody restarts us."""
     monkeypatch.setattr("doorward.servers.background_refresh.PAUSE", 0.05)
     telling.absent = True
@@ -148,7 +150,9 @@ async def test_servers_are_compiled_side_by_side(host: Host) -> None:
             return "it"
 
     host.install("source", "waiting", Waiting)
-    async with host.gateway('[servers.a]\nsource = "waiting"\n[servers.b]\nsource = "waiting"\n', compile=False) as gate:
+    async with host.gateway(
+        '[servers.a]\nsource = "waiting"\n[servers.b]\nsource = "waiting"\n', compile=False
+    ) as gate:
         assert list(await gate.compile()) == ["a", "b"]
 
 

@@ -22,8 +22,15 @@ def function(name: str, **more: Any) -> Function:
         "others": {"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/Address"}, {"type": "null"}]}},
         "loop": {"$ref": "#/$defs/Loop"},
     }
-    parameters = {"type": "object", "properties": properties, "required": ["id", "email"], "additionalProperties": False}
-    return Function("api", name, f"users.{name}", parameters=parameters, route="PUT /users/{id}", names={"email": "e-mail"}, **more)
+    parameters = {
+        "type": "object",
+        "properties": properties,
+        "required": ["id", "email"],
+        "additionalProperties": False,
+    }
+    return Function(
+        "api", name, f"users.{name}", parameters=parameters, route="PUT /users/{id}", names={"email": "e-mail"}, **more
+    )
 
 
 def made(*optional: str, extra: Any = "refuse") -> Compiled:
@@ -32,7 +39,9 @@ def made(*optional: str, extra: Any = "refuse") -> Compiled:
     return corrected(Compiled(functions, {"Address": ADDRESS, "Loop": LOOP}), settings)
 
 
-@pytest.mark.parametrize("entry", ["create_user.email", "users.create_user.email", "create_user.e-mail", "create_user.body.email"])
+@pytest.mark.parametrize(
+    "entry", ["create_user.email", "users.create_user.email", "create_user.e-mail", "create_user.body.email"]
+)
 def test_an_argument_may_be_left_out(entry: str) -> None:
     """By a function's name or id, and the argument's name, or the upstream's, with or without `body`."""
     compiled = made(entry)
@@ -41,7 +50,8 @@ def test_an_argument_may_be_left_out(entry: str) -> None:
 
 
 def test_a_field_may_be_left_out_of_one_function() -> None:
-    """A field of a type that functions share is optional where the operator says, through references, lists and alternatives."""
+    """A field of a type that functions share is optional where the operator says, through references, lists and
+    alternatives."""
     compiled = made("create_user.address.street", "create_user.others.zip", "user_update.loop.far")
     create, update = compiled.functions
     properties = create.parameters["properties"]
@@ -103,7 +113,8 @@ def test_references_that_multiply_take_no_time() -> None:
 
 
 def test_a_field_in_schemas_without_end_takes_no_time() -> None:
-    """References that fork at each step lead to more schemas than can be looked at: what was not found by then is not there."""
+    """References that fork at each step lead to more schemas than can be looked at: what was not found by then is not
+    there."""
     forks = {f"C{n}": {"allOf": [{"$ref": f"#/$defs/C{n + 1}"}] * 6} for n in range(40)}
     one = Function("api", "f", "f", parameters={"type": "object", "properties": {"a": {"$ref": "#/$defs/C0"}}})
     compiled = corrected(Compiled([one], forks), ServerSettings(source="x", optional=["f.a.b"]))

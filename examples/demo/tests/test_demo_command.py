@@ -48,7 +48,8 @@ def gone(folder: Path) -> bool:
 
 
 def test_every_step_does_what_it_should(tmp_path: Path) -> None:
-    """With --json the demo tells each step with its checks, the tokens and the times, never the key, and leaves nothing."""
+    """With --json the demo tells each step with its checks, the tokens and the times, never the key, and leaves
+    nothing."""
     ran = subprocess.run([*COMMAND, "--json"], env=environment(tmp_path), capture_output=True, text=True, timeout=100)
     told = json.loads(ran.stdout)
     assert (ran.returncode, told["failed"], ran.stderr) == (0, [], "")
@@ -68,7 +69,9 @@ def test_an_interrupted_demo_leaves_no_process(tmp_path: Path, ending: str, code
     """However it is ended, its processes end, too; and unless it is killed, its folder goes."""
     import fcntl
 
-    demo = subprocess.Popen(COMMAND, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    demo = subprocess.Popen(
+        COMMAND, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     assert demo.stdout is not None
     fcntl.fcntl(demo.stdout, fcntl.F_SETPIPE_SZ, 4096)  # it cannot come to its end while nobody reads
     assert any("library.list_loans: " in line for line in demo.stdout)  # the API and the server are at work
@@ -84,7 +87,8 @@ def test_an_interrupted_demo_leaves_no_process(tmp_path: Path, ending: str, code
 
 
 def test_the_key_is_in_nothing_that_is_written(tmp_path: Path) -> None:
-    """With a key of our choice and the folder kept, no file and nothing told holds it, in any encoding that core knows."""
+    """With a key of our choice and the folder kept, no file and nothing told holds it, in any encoding that core
+    knows."""
     from doorward.secrets.variants import forms
 
     canary = 'demo-c4n+ry/&<"=%~9ZqW'
@@ -94,7 +98,9 @@ def test_the_key_is_in_nothing_that_is_written(tmp_path: Path) -> None:
     contents = {str(file): file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} | {
         "told": json.dumps(told.as_dict()).encode()
     }
-    assert {"catalog.db", "programs.db", stage.AUDIT, "serve.stderr", "doorward.toml"} <= {Path(name).name for name in contents}
+    assert {"catalog.db", "programs.db", stage.AUDIT, "serve.stderr", "doorward.toml"} <= {
+        Path(name).name for name in contents
+    }
     assert not [(name, needle) for name, content in contents.items() for needle in forms(canary) if needle in content]
 
 
@@ -114,8 +120,14 @@ def test_a_step_that_fails_fails_the_demo(tmp_path: Path, monkeypatch: pytest.Mo
         lambda key: key[::-1],
         lambda key: key.encode().hex(),
         lambda key: "".join(f"%{b:02X}" for b in key.encode()),
-        *(lambda key, before=before: base64.b64encode(f"{before}{key} and more".encode()).decode() for before in ("", "x", "xy")),
-        *(lambda key, before=before: base64.urlsafe_b64encode(f"{before}{key}".encode()).decode() for before in ("", "x", "xy")),
+        *(
+            lambda key, before=before: base64.b64encode(f"{before}{key} and more".encode()).decode()
+            for before in ("", "x", "xy")
+        ),
+        *(
+            lambda key, before=before: base64.urlsafe_b64encode(f"{before}{key}".encode()).decode()
+            for before in ("", "x", "xy")
+        ),
     ],
 )
 def test_the_search_finds_a_key_in_disguise(disguised: Any) -> None:

@@ -27,7 +27,9 @@ SKILLS = sorted((EXAMPLES / "skills").iterdir())
 def library() -> Iterator[dict[str, str]]:
     """The demo's API, and the environment in which the example configuration reaches it."""
     env = {**os.environ, "DEMO_API_KEY": "demo-key-of-the-skills"}
-    process = subprocess.Popen([sys.executable, "-m", "doorward_demo.service"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "doorward_demo.service"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     assert process.stdout is not None
     with process:
         yield {**env, "LIBRARY_URL": process.stdout.readline().decode().strip()}
@@ -35,7 +37,8 @@ def library() -> Iterator[dict[str, str]]:
 
 @pytest.mark.parametrize("skill", SKILLS, ids=lambda skill: skill.name)
 def test_a_skill_names_itself_and_its_program_runs(skill: Path, library: dict[str, str], tmp_path: Path) -> None:
-    """CONTRACT: SKL-06, SKL-07, DIS-19. The front matter is what Claude Code asks for; the commands in the text work."""
+    """CONTRACT: SKL-06, SKL-07, DIS-19. The front matter is what Claude Code asks for; the commands in the text
+    work."""
     text = (skill / "SKILL.md").read_text()
     about = dict(line.split(": ", 1) for line in text.split("---")[1].strip().splitlines())
     assert about["name"] == skill.name
@@ -57,7 +60,12 @@ def test_the_template_for_agents_names_commands_that_there_are(library: dict[str
     from doorward.cli import COMMANDS
 
     assert set(re.findall(r"`doorward ([a-z]+)", text)) <= set(COMMANDS)
-    program = text.split("```python\n")[1].split("```")[0].replace("SERVER.function", "library.list_members").replace("SERVER", "library")
+    program = (
+        text.split("```python\n")[1]
+        .split("```")[0]
+        .replace("SERVER.function", "library.list_members")
+        .replace("SERVER", "library")
+    )
     (tmp_path / "program.py").write_text(program)
     shutil.copytree(EXAMPLES / "demo" / "src", tmp_path / "demo" / "src")
     shutil.copy(EXAMPLES / "doorward.toml", tmp_path)
@@ -66,7 +74,13 @@ def test_the_template_for_agents_names_commands_that_there_are(library: dict[str
 
 def _doorward(words: list[str], folder: Path, env: dict[str, str]) -> Any:
     ran = subprocess.run(
-        [sys.executable, "-m", "doorward.cli", *words], cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-m", "doorward.cli", *words],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     return json.loads(ran.stdout or ran.stderr)
 
@@ -94,7 +108,11 @@ def test_library_use_prints_what_it_finds(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES / "demo" / "src", tmp_path / "demo" / "src")
     shutil.copy(EXAMPLES / "doorward.toml", tmp_path)
     ran = subprocess.run(
-        [sys.executable, str(EXAMPLES / "library_use.py"), "doorward.toml"], cwd=tmp_path, capture_output=True, text=True, timeout=30
+        [sys.executable, str(EXAMPLES / "library_use.py"), "doorward.toml"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=30,
     )
     assert ran.returncode == 0, ran.stderr
     lines = ran.stdout.splitlines()

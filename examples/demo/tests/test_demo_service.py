@@ -27,7 +27,10 @@ def api() -> Iterator[httpx2.Client]:
         stdout=subprocess.PIPE,
     )
     assert process.stdout is not None
-    with process, httpx2.Client(base_url=process.stdout.readline().decode().strip(), headers={"X-Api-Key": KEY}) as client:
+    with (
+        process,
+        httpx2.Client(base_url=process.stdout.readline().decode().strip(), headers={"X-Api-Key": KEY}) as client,
+    ):
         yield client
     assert process.returncode == 0
 
@@ -55,7 +58,9 @@ def test_pages_hold_every_record_once(api: httpx2.Client) -> None:
 def test_filters_narrow_and_unknown_ones_are_refused(api: httpx2.Client) -> None:
     """Filters combine; one that does not exist is a 400, not ignored."""
     answer = api.get("/loans", params={"returned": "false", "due_before": str(data.TODAY), "member_id": 7}).json()
-    expected = [n for n in data.loans().values() if n["member_id"] == 7 and not n["returned"] and n["due"] < str(data.TODAY)]
+    expected = [
+        n for n in data.loans().values() if n["member_id"] == 7 and not n["returned"] and n["due"] < str(data.TODAY)
+    ]
     assert expected == answer["items"]
     assert api.get("/books", params={"q": "lighthouse", "available": "true"}).json()["total"] > 0
     assert api.get("/books", params={"colour": "red"}).status_code == 400
@@ -95,5 +100,10 @@ def test_the_document_describes_every_route(api: httpx2.Client) -> None:
     assert json.loads(resources.files("doorward_demo").joinpath("openapi.json").read_text()) == served
     verbs = {"get", "post", "patch", "put", "delete"}
     described = {(path, verb.upper()) for path, item in served["paths"].items() for verb in item if verb in verbs}
-    offered = {(r.path.replace(":int", ""), m) for r in routes(Library(), lambda handler: handler) for m in r.methods or () if m != "HEAD"}
+    offered = {
+        (r.path.replace(":int", ""), m)
+        for r in routes(Library(), lambda handler: handler)
+        for m in r.methods or ()
+        if m != "HEAD"
+    }
     assert described == offered - {("/openapi.json", "GET")}

@@ -68,14 +68,17 @@ class Provider:
 
 
 async def test_single_flight() -> None:
-    """A hundred who wait are one request: for the first token, when it ends, and when the server refuses it. CONTRACT: AUT-10."""
+    """A hundred who wait are one request: for the first token, when it ends, and when the server refuses it. CONTRACT:
+    AUT-10."""
     provider = Provider()
     renew = Renewal(provider.fetch)
     first = await asyncio.gather(*(renew.get() for _ in range(100)))
     assert {token.text for token in first} == {"token 1"}
     second = await asyncio.gather(*(renew.get(first[0]) for _ in range(100)))
     assert {token.text for token in second} == {"token 2"}
-    assert (await renew.get(first[0])).text == "token 2"  # who learns late that the old one is refused asks for no other
+    assert (
+        await renew.get(first[0])
+    ).text == "token 2"  # who learns late that the old one is refused asks for no other
     renew.held = Token("ended", time.time() - 60, time.time() - 1)
     third = await asyncio.gather(*(renew.get() for _ in range(100)))
     assert {token.text for token in third} == {"token 3"}
@@ -83,7 +86,8 @@ async def test_single_flight() -> None:
 
 @pytest.mark.parametrize(("life", "left"), [(3600, 30), (61, 30), (60, 30), (20, 10), (1, 0.5)])
 def test_margin(life: float, left: float) -> None:
-    """Renewal is due 30 seconds before the end, at half of a life that is shorter, and never where nobody said when. CONTRACT: AUT-10."""
+    """Renewal is due 30 seconds before the end, at half of a life that is shorter, and never where nobody said when.
+    CONTRACT: AUT-10."""
     assert due(Token("", 1000, 1000 + life)) == 1000 + life - left
     assert due(Token("", 1000, float("inf"))) == float("inf")
 
@@ -163,7 +167,9 @@ async def test_each_has_an_error_of_their_own() -> None:
     renew = Renewal(provider.fetch)
     errors = await asyncio.gather(*(renew.get() for _ in range(10)), return_exceptions=True)
     assert len({id(error) for error in errors}) == 10
-    assert {(type(error), str(error), error.hint) for error in errors if isinstance(error, ServerError)} == {(LoginRefused, "no", "ask")}
+    assert {(type(error), str(error), error.hint) for error in errors if isinstance(error, ServerError)} == {
+        (LoginRefused, "no", "ask")
+    }
 
 
 @pytest.mark.parametrize(("error", "least", "most"), [(ServerError, 1.0, 10.0), (LoginRefused, 30.0, 900.0)])
@@ -296,8 +302,14 @@ async def test_other_origins(server: Server) -> None:
     """Credentials go to their home and nowhere else, whoever asks. CONTRACT: AUT-12."""
     provider = Provider()
     async with client(server, provider) as http:
-        for url in (server.url.replace("127.0.0.1", "localhost"), server.url.replace("http:", "https:"), "http://127.0.0.1:1/secret?a=b"):
-            with pytest.raises(ServerError, match=r"are for http://127.0.0.1:\d+/ and were not sent to \w+://") as caught:
+        for url in (
+            server.url.replace("127.0.0.1", "localhost"),
+            server.url.replace("http:", "https:"),
+            "http://127.0.0.1:1/secret?a=b",
+        ):
+            with pytest.raises(
+                ServerError, match=r"are for http://127.0.0.1:\d+/ and were not sent to \w+://"
+            ) as caught:
                 await http.get(url)
             assert "secret" not in str(caught.value)
         server.takes, server.headers = "none", {"Location": server.url.replace("127.0.0.1", "localhost")}
@@ -309,7 +321,9 @@ async def test_other_origins(server: Server) -> None:
     assert provider.given == 1
 
 
-@pytest.mark.parametrize("url", ["http://api.example.com/v1", "ftp://api.example.com", "http://10.0.0.1", "http://localhost.example.com"])
+@pytest.mark.parametrize(
+    "url", ["http://api.example.com/v1", "ftp://api.example.com", "http://10.0.0.1", "http://localhost.example.com"]
+)
 def test_home_is_private(url: str) -> None:
     """https, or loopback."""
     with pytest.raises(ConfigError, match="go over https only"):
@@ -330,11 +344,15 @@ def test_home_is_private(url: str) -> None:
 
 
 async def test_exchange(server: Server) -> None:
-    """One answer, bounded, and no redirect is followed; what cannot be reached is named without what is secret in its URL."""
+    """One answer, bounded, and no redirect is followed; what cannot be reached is named without what is secret in its
+    URL."""
     async with httpx2.AsyncClient() as http:
         server.headers = {"Location": "/elsewhere"}
         answer = await exchange(http, httpx2.Request("POST", server.url))
-        assert (answer.status_code, str(answer.next_request.url if answer.next_request else "")) == (302, f"{server.url}elsewhere")
+        assert (answer.status_code, str(answer.next_request.url if answer.next_request else "")) == (
+            302,
+            f"{server.url}elsewhere",
+        )
         assert len(server.asked) == 1
         server.headers, server.refusal = {}, b"x" * 10_000_000
         with pytest.raises(ServerError, match="answered with more than 256 KiB"):
@@ -350,7 +368,8 @@ def keyed(folder: Path, key: str = "a key of any length") -> Vault:
 
 
 def test_vault(tmp_path: Path) -> None:
-    """What is saved is there, until it is forgotten; only its owner can read it; nothing half-written ever lies there."""
+    """What is saved is there, until it is forgotten; only its owner can read it; nothing half-written ever lies
+    there."""
     kept = Vault(tmp_path / "v")
     assert kept.load("one") is None
     assert not kept.forget("one")
@@ -394,7 +413,8 @@ def test_vault_is_atomic(tmp_path: Path) -> None:
 
 
 def test_vault_is_encrypted(tmp_path: Path) -> None:
-    """With a key nothing can be read without it, nor at the place of another entry; what was plain before can still be read."""
+    """With a key nothing can be read without it, nor at the place of another entry; what was plain before can still be
+    read."""
     kept = keyed(tmp_path)
     assert kept.encrypted
     file = kept.save("alice", "the secret")
@@ -408,7 +428,12 @@ def test_vault_is_encrypted(tmp_path: Path) -> None:
     file.with_name("bob.json").write_text(file.read_text())
     assert kept.load("bob") is None
     told = json.loads(again)
-    for broken in ({**told, "box": told["box"][:-4]}, {**told, "box": ""}, {**told, "salt": "00"}, {**told, "box": "é"}):
+    for broken in (
+        {**told, "box": told["box"][:-4]},
+        {**told, "box": ""},
+        {**told, "salt": "00"},
+        {**told, "box": "é"},
+    ):
         file.write_text(json.dumps(broken))
         assert kept.load("alice") is None
     Vault(tmp_path).save("alice", "plain")
@@ -426,7 +451,8 @@ def test_vault_that_cannot_be_used(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links of POSIX")
 async def test_a_vault_follows_no_link(tmp_path: Path) -> None:
-    """What is put in the place of an entry, its mark or its lock leads to no other file; nor does one in the place of the folder."""
+    """What is put in the place of an entry, its mark or its lock leads to no other file; nor does one in the place of
+    the folder."""
     victim = tmp_path / "victim"
     victim.write_text("mine")
     before = victim.stat().st_mtime_ns
@@ -472,7 +498,9 @@ async def test_lock_between_processes(tmp_path: Path, monkeypatch: pytest.Monkey
     kept = Vault(tmp_path)
     kept.save("count", "0")
     others = [
-        subprocess.Popen([sys.executable, "-c", OTHER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", OTHER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         for _ in range(2)
     ]
     for other in others:
@@ -501,7 +529,11 @@ def test_entries(tmp_path: Path) -> None:
         return entry(PluginContext("mine", None, tmp_path / state, url, principal=principal), *about)
 
     names = {named(), named("bob"), named("ali", "ce"), named("local"), named(url="https://b"), named(state="y")}
-    names |= {named("alice", "https://a", "x", "p", "q"), named("alice", "https://a", "x", "pq"), named("alice\nhttps://a")}
+    names |= {
+        named("alice", "https://a", "x", "p", "q"),
+        named("alice", "https://a", "x", "pq"),
+        named("alice\nhttps://a"),
+    }
     assert len(names) == 9
     assert named() == named()
     assert all(name.startswith("mine-") and name.replace("-", "").isalnum() and "alice" not in name for name in names)
@@ -531,12 +563,22 @@ async def test_the_auth_of_the_readme(tmp_path: Path) -> None:
 
     text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {"__name__": __name__}
-    exec(compile(re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[0], "README.md", "exec", dont_inherit=True), names)
+    exec(
+        compile(
+            re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[0],
+            "README.md",
+            "exec",
+            dont_inherit=True,
+        ),
+        names,
+    )
     with ThreadingHTTPServer(("127.0.0.1", 0), Desk) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}"
         secrets = Secrets(environ={"PIN": "a-long-pin"})
-        settings = validate(names["BadgeSettings"], {"desk": f"{url}/desk", "pin": "${PIN}"}, secrets=secrets, place="test")
+        settings = validate(
+            names["BadgeSettings"], {"desk": f"{url}/desk", "pin": "${PIN}"}, secrets=secrets, place="test"
+        )
         told: list[str] = []
         context = PluginContext("notes", settings, tmp_path, url, redact=told.append, vault_key=lambda: "a key")
         badges = names["Badges"](context)

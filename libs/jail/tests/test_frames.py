@@ -19,14 +19,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(exclude_categories=["Cs"])),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=4)
+    ),
     max_leaves=20,
 )
 
 
 @pytest.mark.slow
-@given(st.lists(st.tuples(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), VALUES), st.binary()), max_size=5), st.data())
+@given(
+    st.lists(
+        st.tuples(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), VALUES), st.binary()), max_size=5
+    ),
+    st.data(),
+)
 def test_frames_come_as_they_were_sent(messages: list[tuple[dict[str, Any], bytes]], data: st.DataObject) -> None:
     """However the bytes are cut on their way."""
     wire = b"".join(encode(message, blob) for message, blob in messages)
@@ -76,7 +88,8 @@ async def _heard(body: bytes) -> list[Any]:
 @pytest.mark.parametrize("characters", [1, 2**19], ids=["small", "large"])
 @pytest.mark.parametrize("levels", [199, 200, 202, 700, 200_000])
 def test_what_is_nested_too_deep_is_no_frame(levels: int, characters: int) -> None:
-    """A frame that is read in a thread may be as deep as one that is read at once, and nothing of one that is deeper is heard."""
+    """A frame that is read in a thread may be as deep as one that is read at once, and nothing of one that is deeper is
+    heard."""
     (heard,) = asyncio.run(_heard(_deep(levels, characters)))
     if levels <= 200:
         assert isinstance(heard, dict)
@@ -118,7 +131,12 @@ def verdict(program: bytes, machine: str, number: int, *arguments: int, audit: i
             case 0x20:
                 accumulator = struct.unpack_from("=I", data, value)[0]
             case 0x15 | 0x25 | 0x35 | 0x45:
-                tests = {0x15: accumulator == value, 0x25: accumulator > value, 0x35: accumulator >= value, 0x45: accumulator & value}
+                tests = {
+                    0x15: accumulator == value,
+                    0x25: accumulator > value,
+                    0x35: accumulator >= value,
+                    0x45: accumulator & value,
+                }
                 at += true if tests[code] else false
             case 0x06:
                 return int(value)
@@ -161,7 +179,15 @@ def test_arguments_that_are_refused(machine: str) -> None:
     assert verdict(plain, machine, by_name["ioctl"], 0, 0x5412) == EPERM  # TIOCSTI
     assert verdict(plain, machine, by_name["flock"], 3, fcntl.LOCK_SH) == ENOSYS
     locks = {fcntl.F_GETLK, fcntl.F_SETLK, fcntl.F_SETLKW, 36, 37, 38}
-    files = {fcntl.F_DUPFD, fcntl.F_DUPFD_CLOEXEC, fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL, fcntl.F_SETPIPE_SZ}
+    files = {
+        fcntl.F_DUPFD,
+        fcntl.F_DUPFD_CLOEXEC,
+        fcntl.F_GETFD,
+        fcntl.F_SETFD,
+        fcntl.F_GETFL,
+        fcntl.F_SETFL,
+        fcntl.F_SETPIPE_SZ,
+    }
     for command in range(1100):  # leases and notices are about what others do
         said = verdict(plain, machine, by_name["fcntl"], 3, command)
         assert said in ((ALLOW,) if command in locks | files else (ALLOW, EINVAL)), command
@@ -178,5 +204,7 @@ def test_another_architecture_ends_the_process() -> None:
 def test_the_same_list_in_other_languages() -> None:
     names = json.loads(docker_profile())["syscalls"][0]["names"]
     assert {"read", "clone", "unshare"} <= set(names)
-    assert not {"ptrace", "bpf", "keyctl", "io_uring_setup", "userfaultfd", "setns", "personality", "kexec_load"} & set(names)
+    assert not {"ptrace", "bpf", "keyctl", "io_uring_setup", "userfaultfd", "setns", "personality", "kexec_load"} & set(
+        names
+    )
     assert "DEFAULT ERRNO(1)" in kafel_policy()

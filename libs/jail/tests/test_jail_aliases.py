@@ -23,7 +23,8 @@ source = "box"
 
 
 class Box:
-    """A source like that of MCP servers: a tool and its parameter have other names in Python, another one fails with a text."""
+    """A source like that of MCP servers: a tool and its parameter have other names in Python, another one fails with a
+    text."""
 
     Settings = Settings
 
@@ -35,7 +36,9 @@ class Box:
 
     async def compile(self) -> Compiled:
         open_it = {"type": "object", "properties": {"per_page": {"type": "integer"}}, "required": ["per_page"]}
-        opened = Function(self.name, "open_it", "open-it", "Open the box", parameters=open_it, names={"per_page": "perPage"})
+        opened = Function(
+            self.name, "open_it", "open-it", "Open the box", parameters=open_it, names={"per_page": "perPage"}
+        )
         return Compiled([opened, Function(self.name, "jam", "jamNow")])
 
     async def call(self, call: Call) -> Any:
@@ -50,7 +53,8 @@ class Box:
 @pytest.mark.anyio
 @unshared.needs_namespaces
 async def test_in_full_cpython(doorward_host: Any) -> None:
-    """The error of a tool, its text and type; original names of tools and of their parameters. CONTRACT: EXE-07, EXE-08."""
+    """The error of a tool, its text and type; original names of tools and of their parameters. CONTRACT: EXE-07,
+    EXE-08."""
     doorward_host.install("source", "box", Box)
     doorward_host.install("executor", "unshared", unshared.UnsharedExecutor)
     async with doorward_host.gateway(CONFIG.replace('"inprocess"', '"unshared"') + BOX) as gate:

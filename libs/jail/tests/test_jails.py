@@ -54,7 +54,9 @@ def unshared_executor(**settings: Any) -> Any:
     return unshared.UnsharedExecutor(PluginContext("unshared", unshared.UnsharedSettings(**settings), Path("/nowhere")))
 
 
-async def run(made: Any, code: str, door: Door | None = None, *, limits: Limits | None = None, **program: Any) -> ProgramResult:
+async def run(
+    made: Any, code: str, door: Door | None = None, *, limits: Limits | None = None, **program: Any
+) -> ProgramResult:
     asked = Program(code, deadline=time.monotonic() + 30, limits=limits or Limits(), **program)
     sandbox = await made.open(asked)
     try:
@@ -96,7 +98,9 @@ class TestRelayed(TestPassed):
 @each_mode
 async def test_nothing_is_left_for_the_next_run(mode: Any) -> None:
     """Files, modules, variables, the environment: all are as at the start."""
-    leave = "import os, sys, builtins\nfor f in ('x', '/tmp/x', 'out/x'): open(f, 'w').write('1')\nos.environ['x'] = '1'\n"
+    leave = (
+        "import os, sys, builtins\nfor f in ('x', '/tmp/x', 'out/x'): open(f, 'w').write('1')\nos.environ['x'] = '1'\n"
+    )
     leave += "sys.modules['json'] = None\nbuiltins.x = 1\nos.umask(0)"
     look = "import os, json, builtins\n[os.listdir('.'), os.listdir('/tmp'), 'x' in os.environ, hasattr(builtins, 'x'), os.umask(0)]"
     async with executor(pool=1, **mode) as made:
@@ -177,7 +181,9 @@ async def test_a_channel_that_is_abused_ends_its_own_run_only(passes_fds: bool) 
     begin = "import os, time\nfd = 3\nframe = lambda text: len(text).to_bytes(4, 'big') + text.encode()\n"
     async with executor(passes_fds=passes_fds) as made:
         beside = asyncio.ensure_future(value(made, "import calc, time\ntime.sleep(1.5)\ncalc.add(1, 2)"))
-        for abuse, ended in zip(ABUSES, await asyncio.gather(*(run(made, begin + a) for a in ABUSES), return_exceptions=True), strict=True):
+        for abuse, ended in zip(
+            ABUSES, await asyncio.gather(*(run(made, begin + a) for a in ABUSES), return_exceptions=True), strict=True
+        ):
             assert isinstance(ended, SandboxDied), (abuse, ended)
         assert await beside == 3
         assert await value(made, "1 + 1") == 2
@@ -194,7 +200,8 @@ async def test_a_forged_end_is_only_the_programs_own() -> None:
 
 @pytest.mark.anyio
 async def test_files_in_and_out() -> None:
-    """A parameter that names an artefact is a file in ./in; what is in ./out is kept; so is what `doorward.path` fetches."""
+    """A parameter that names an artefact is a file in ./in; what is in ./out is kept; so is what `doorward.path`
+    fetches."""
     door = Door()
     door.files["doorward://results/abc"] = File(b"a,b\n1,2", "text/csv", "../my report.csv")
     code = """
@@ -231,7 +238,10 @@ async def test_output_is_text_however_it_is_cut(mode: Any) -> None:
     async with executor(**mode) as made:
         door = Door()
         await value(
-            made, "import os, time\nfor byte in 'aä€😀'.encode() * 50:\n    os.write(1, bytes([byte]))\n    time.sleep(0.0005)", door
+            made,
+            "import os, time\nfor byte in 'aä€😀'.encode() * 50:\n    os.write(1, bytes([byte]))\n    "
+            "time.sleep(0.0005)",
+            door,
         )
         assert door.printed == "aä€😀" * 50
 
@@ -288,7 +298,10 @@ async def test_limits_say_their_names() -> None:
             ("for i in range(9): open(f'f{i}', 'w').write('x' * 300_000)", "No space left"),
             ("open('f', 'w').write('x' * 3_000_000)", "File too large|No space"),
             ("for i in range(1000): open(f'f{i}', 'w').close()", "No space left"),
-            ("import threading\nfor i in range(1000): threading.Thread(target=threading.Event().wait).start()", "new thread"),
+            (
+                "import threading\nfor i in range(1000): threading.Thread(target=threading.Event().wait).start()",
+                "new thread",
+            ),
         ]:
             ended = await run(made, code, limits=limits)
             assert ended.error is not None
@@ -396,8 +409,8 @@ result = asyncio.run(main())
 
 @pytest.mark.anyio
 async def test_a_file_that_was_given_is_handed_on_as_it_is() -> None:
-    """To a function it is the file, not the text of its path; so are a `pathlib.Path` of a file of the program's own, and the file
-    that it has opened."""
+    """To a function it is the file, not the text of its path; so are a `pathlib.Path` of a file of the program's own,
+    and the file that it has opened."""
     door = Door()
     door.files["doorward://results/abc"] = File(b"a,b", "text/csv", "r.csv")
     code = """
@@ -422,7 +435,9 @@ result = [calc.echo(report), calc.echo([fetched]), *paths, *opened, open(report)
 async def test_what_is_left_out_of_out_is_said() -> None:
     door = Door()
     async with executor() as made:
-        await value(made, "import os\nfor n in range(103): open(f'out/{n:03}', 'w').close()\nos.symlink('/x', 'out/z')\n", door)
+        await value(
+            made, "import os\nfor n in range(103): open(f'out/{n:03}', 'w').close()\nos.symlink('/x', 'out/z')\n", door
+        )
     assert len(door.kept) == 100
     assert "[3 files in out are more than 100 and not kept: write one archive]" in door.printed
     assert "[out/z is not kept: " in door.printed
@@ -465,5 +480,7 @@ async def test_processes_of_a_program_lock_its_files() -> None:
     """POSIX locks, as of SQLite, hold between them; flock, which needs no right to write, is not there for any file."""
     async with executor() as made:
         assert await value(made, LOCKED) == "refused"
-        flock = "import fcntl, errno\ntry:\n    fcntl.flock(open('lock', 'w'), fcntl.LOCK_EX)\nexcept OSError as error:\n"
+        flock = (
+            "import fcntl, errno\ntry:\n    fcntl.flock(open('lock', 'w'), fcntl.LOCK_EX)\nexcept OSError as error:\n"
+        )
         assert await value(made, f"{flock}    result = errno.errorcode[error.errno]") == "ENOSYS"

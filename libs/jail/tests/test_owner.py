@@ -51,11 +51,25 @@ def test_an_id_of_nobody(pid: int) -> None:
     assert not may_run(pid, "1") or start_time(pid)
 
 
-@pytest.mark.skipif(sys.platform != "linux" or os.getuid() != 0 or not shutil.which("setpriv"), reason="needs Linux, root and setpriv")
+@pytest.mark.skipif(
+    sys.platform != "linux" or os.getuid() != 0 or not shutil.which("setpriv"), reason="needs Linux, root and setpriv"
+)
 def test_a_process_that_is_hidden_may_run(process: subprocess.Popen[bytes]) -> None:
     """Where /proc shows nobody the processes of others, nobody's sandboxes are ended."""
     program = Path(owner.__file__).read_text(encoding="utf-8") + ASKED
-    command = ["unshare", "--mount", "--fork", "sh", "-c", HIDDEN, "sh", "/usr/bin/python3", "-c", program, str(process.pid)]
+    command = [
+        "unshare",
+        "--mount",
+        "--fork",
+        "sh",
+        "-c",
+        HIDDEN,
+        "sh",
+        "/usr/bin/python3",
+        "-c",
+        program,
+        str(process.pid),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if not done.stdout:
         pytest.skip(f"/proc cannot be mounted here: {done.stderr[-300:]}")

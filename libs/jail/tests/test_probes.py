@@ -35,11 +35,14 @@ from doorward_jail.probes import probe, summary, trials_of_limits
 from doorward_testing import Cli
 
 LIMITS = Limits(memory_bytes=64 * 2**20, processes=16)
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the executor below, which isolates nothing, is for Linux")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="the executor below, which isolates nothing, is for Linux"
+)
 
 
 class Bare:
-    """An executor that isolates nothing: a plain process, whose children are left alone at its deadline. For these tests only."""
+    """An executor that isolates nothing: a plain process, whose children are left alone at its deadline. For these
+    tests only."""
 
     Settings = Settings
 
@@ -61,10 +64,14 @@ class Bare:
 
     async def run(self, program: Program, door: Door) -> ProgramResult:
         code, params = bind(program.code, program.params)
-        code = "\n".join([*(f"{name} = {value!r}" for name, value in params.items()), "result = None", code, "import json, sys"])
+        code = "\n".join(
+            [*(f"{name} = {value!r}" for name, value in params.items()), "result = None", code, "import json, sys"]
+        )
         with tempfile.TemporaryFile() as out:  # no pipe: children would keep it open
             code += "\njson.dump(result, sys.stdout)"
-            process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=out, stderr=out, start_new_session=True)
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-c", code, stdout=out, stderr=out, start_new_session=True
+            )
             try:
                 await process.wait()
             except asyncio.CancelledError:
@@ -191,7 +198,11 @@ def test_the_command_without_an_executor(project: Cli, doorward_host: Any, actio
     """As `doctor` says it: nothing is no success."""
     doorward_host.write("executor = []\nplugins = []")
     ended = project("sandbox", action)
-    assert (ended.code, "no executor" in ended.err, "Installed but not configured: inprocess" in ended.err) == (1, True, True)
+    assert (ended.code, "no executor" in ended.err, "Installed but not configured: inprocess" in ended.err) == (
+        1,
+        True,
+        True,
+    )
 
 
 async def _sick(self: Any) -> list[str]:
@@ -219,7 +230,9 @@ def test_doctor_probes_no_executor_that_runs_nothing(project: Cli, doorward_host
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="devices of Linux")
-def test_a_broken_null_device_is_told(project: Cli, doorward_host: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_null_device_is_told(
+    project: Cli, doorward_host: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Sandboxes do not start where /dev/null is none, or closed: `doctor` and the error say so, and how to mend it."""
     assert devices.trouble() is None
     monkeypatch.setattr(devices, "NULL", tmp_path / "null")

@@ -1,4 +1,5 @@
-"""An executor made of util-linux: `unshare` and `pivot_root`. What `doorward_jail` needs of a third party is this much."""
+"""An executor made of util-linux: `unshare` and `pivot_root`. What `doorward_jail` needs of a third party is this
+much."""
 
 from __future__ import annotations
 
@@ -93,4 +94,6 @@ def _works() -> bool:
         return False
 
 
-needs_namespaces = pytest.mark.skipif(not _works(), reason="user namespaces are not allowed here, or there is no unshare(1)")
+needs_namespaces = pytest.mark.skipif(
+    not _works(), reason="user namespaces are not allowed here, or there is no unshare(1)"
+)

@@ -19,12 +19,16 @@ README = Path(__file__).parents[1] / "README.md"
 
 def run(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    return subprocess.run([sys.executable, *words], cwd=folder, env=environ, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, *words], cwd=folder, env=environ, capture_output=True, text=True, check=False
+    )
 
 
 def test_the_example_of_the_readme(tmp_path: Path) -> None:
     """Somebody who has the distribution and this file has tests of their source."""
-    (example,) = re.findall(r"^```python\n(# test_notes\.py\n.*?)^```$", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    (example,) = re.findall(
+        r"^```python\n(# test_notes\.py\n.*?)^```$", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
     (tmp_path / "test_notes.py").write_text(example)
     (tmp_path / "pytest.ini").touch()
     done = run("-m", "pytest", "-q", "test_notes.py", folder=tmp_path)

@@ -66,7 +66,12 @@ def test_each_event_is_one_line(tmp_path: Path) -> None:
     hooks.hook.run_finished(program=program, outcome=outcome)
 
     auth, started, called, finished = lines(tmp_path)
-    code = {"run": "run-1", "principal": "ann", "code_sha256": hashlib.sha256(b"result = 1").hexdigest(), "code_bytes": 10}
+    code = {
+        "run": "run-1",
+        "principal": "ann",
+        "code_sha256": hashlib.sha256(b"result = 1").hexdigest(),
+        "code_bytes": 10,
+    }
     for line in (auth, started, called, finished):
         assert datetime.now(UTC) - datetime.fromisoformat(line.pop("time")) < timedelta(minutes=1)
     assert auth == {"event": "auth_chosen", "server": "github", "auth": "jwt"}
@@ -108,7 +113,9 @@ def test_argument_hashes_are_keyed_and_lasting(tmp_path: Path) -> None:
     audit(tmp_path / "other").call_finished(call({"a": 1, "b": 2}), DONE)
     one, two = (line["arguments_hmac"] for line in lines(tmp_path))
     text = b'{"a":1,"b":2}'
-    assert one == two == hmac.new((tmp_path / "doorward.audit.jsonl.key").read_bytes(), text, hashlib.sha256).hexdigest()
+    assert (
+        one == two == hmac.new((tmp_path / "doorward.audit.jsonl.key").read_bytes(), text, hashlib.sha256).hexdigest()
+    )
     assert lines(tmp_path / "other")[0]["arguments_hmac"] != one
     assert hashlib.sha256(text).hexdigest() not in (tmp_path / "doorward.audit.jsonl").read_text()
 
@@ -274,7 +281,8 @@ def test_a_new_key_is_told_in_the_log(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["doorward.audit.jsonl", "doorward.audit.jsonl.key"])
 @pytest.mark.parametrize("there", [True, False])
 def test_no_link_is_followed(tmp_path: Path, name: str, there: bool) -> None:
-    """A link in the place of log or key leads to a file that is none of ours: it stays as it is, and the start fails."""
+    """A link in the place of log or key leads to a file that is none of ours: it stays as it is, and the start
+    fails."""
     victim = tmp_path / "victim"
     if there:
         victim.write_text("mine")
@@ -350,7 +358,13 @@ def test_a_torn_last_line_is_ended(tmp_path: Path) -> None:
     """After a kill in the middle of a line, the next process does not write on in that line."""
     (tmp_path / "doorward.audit.jsonl").write_text('{"whole":1}\n{"time":"20')
     audit(tmp_path).auth_chosen("github", "jwt")
-    assert [bool(t) for t in (tmp_path / "doorward.audit.jsonl").read_text().split("\n")] == [True, True, True, True, False]
+    assert [bool(t) for t in (tmp_path / "doorward.audit.jsonl").read_text().split("\n")] == [
+        True,
+        True,
+        True,
+        True,
+        False,
+    ]
 
 
 def test_a_full_file_is_rotated(tmp_path: Path) -> None:
@@ -398,7 +412,10 @@ for n in range(200):
 @POSIX
 def test_processes_share_the_file(tmp_path: Path) -> None:
     """Lines of processes that write and rotate at the same time are all there, and whole."""
-    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), name], stdin=subprocess.PIPE, text=True) for name in "abc"]
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), name], stdin=subprocess.PIPE, text=True)
+        for name in "abc"
+    ]
     for each in writers:
         each.stdin.write("go\n")  # type: ignore[union-attr]
         each.stdin.flush()  # type: ignore[union-attr]

@@ -1,4 +1,5 @@
-"""A realm as Keycloak 26 shows it to clients, on loopback, with an API that its tokens open. What it says of errors are Keycloak's words.
+"""A realm as Keycloak 26 shows it to clients, on loopback, with an API that its tokens open. What it says of errors are
+Keycloak's words.
 
 Keycloak itself is asked in tests/peers.
 """
@@ -49,7 +50,9 @@ class Realm:
     def grant(self, told: dict[str, str], authorization: str) -> tuple[int, dict[str, Any]]:
         basic = base64.b64decode(authorization.removeprefix("Basic ")).decode() if authorization else ""
         client, _, secret = basic.partition(":")
-        client, secret = (unquote(client), unquote(secret)) if basic else (told.get("client_id", ""), told.get("client_secret", ""))
+        client, secret = (
+            (unquote(client), unquote(secret)) if basic else (told.get("client_id", ""), told.get("client_secret", ""))
+        )
         self.asked.append(told)
         error = self.fails
         if error is None and self.clients.get(client) != secret:
@@ -60,7 +63,12 @@ class Realm:
             return error[0], {"error": error[1], "error_description": error[2]}
         token = f"token-{secrets.token_urlsafe(24)}"
         self.tokens[token] = time.time() + self.life
-        return 200, {"access_token": token, "expires_in": self.life, "token_type": "Bearer", "scope": told.get("scope", "email profile")}
+        return 200, {
+            "access_token": token,
+            "expires_in": self.life,
+            "token_type": "Bearer",
+            "scope": told.get("scope", "email profile"),
+        }
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -79,7 +87,13 @@ class Handler(BaseHTTPRequestHandler):
             there = realm.tokens.get(authorization.removeprefix("Bearer "), 0) > time.time()
             return self.say(200, {"told": authorization}) if there else self.say(401, {})
         if "/realms/" in self.path:
-            return self.say(404, {"error": "Realm does not exist", "error_description": "For more on this error consult the server log."})
+            return self.say(
+                404,
+                {
+                    "error": "Realm does not exist",
+                    "error_description": "For more on this error consult the server log.",
+                },
+            )
         return self.say(404, {"error": "Unable to find matching target resource method"})
 
     do_POST = do_GET

@@ -63,7 +63,9 @@ class Doorward:
         prefix = self.realm.path.partition("/realms/")[0]
         given = {"base_url": f"{self.realm.url}{prefix}", "realm": "the main one", "client_id": "service", **settings}
         checked = validate(Keycloak.Settings, given, secrets=self.secrets, place="[servers.mine] auth")
-        context = PluginContext("mine", checked, self.folder, f"{self.realm.url}/api", "openapi", self.secrets.redaction())
+        context = PluginContext(
+            "mine", checked, self.folder, f"{self.realm.url}/api", "openapi", self.secrets.redaction()
+        )
         return httpx2.AsyncClient(auth=Keycloak(context).create_auth(), base_url=self.realm.url, timeout=20)
 
 
@@ -73,7 +75,8 @@ def home(tmp_path: Path, realm: Realm) -> Doorward:
 
 
 async def test_a_service_account(home: Doorward, realm: Realm) -> None:
-    """Client credentials at the endpoint that the realm's metadata names: one token for 100 calls. CONTRACT: AUT-06, AUT-10."""
+    """Client credentials at the endpoint that the realm's metadata names: one token for 100 calls. CONTRACT: AUT-06,
+    AUT-10."""
     async with home.http(client_secret="${SECRET}", scope="read write") as http:
         answers = await asyncio.gather(*(http.get("/api/me") for _ in range(100)))
     assert {answer.status_code for answer in answers} == {200}
@@ -86,7 +89,9 @@ async def test_post_in_place_of_basic(home: Doorward, realm: Realm) -> None:
     """The secret in the body, for clients that have it so. CONTRACT: AUT-06."""
     async with home.http(client_secret="${SECRET}", client_auth="post") as http:
         assert (await http.get("/api/me")).status_code == 200
-    assert realm.asked == [{"grant_type": "client_credentials", "client_id": "service", "client_secret": ENVIRON["SECRET"]}]
+    assert realm.asked == [
+        {"grant_type": "client_credentials", "client_id": "service", "client_secret": ENVIRON["SECRET"]}
+    ]
 
 
 async def test_the_password_grant(home: Doorward, realm: Realm) -> None:
@@ -125,7 +130,9 @@ async def test_a_wrong_password(home: Doorward, realm: Realm) -> None:
     home.environ["PASSWORD"] = "not-the-password"
     async with home.http(username="alice", password="${PASSWORD}", client_secret="${SECRET}") as http:
         for _ in range(3):
-            with pytest.raises(LoginRefused, match=r'no token for mine: .* refused: "invalid_grant: Invalid user credentials'):
+            with pytest.raises(
+                LoginRefused, match=r'no token for mine: .* refused: "invalid_grant: Invalid user credentials'
+            ):
                 await http.get("/api/me")
         assert len(realm.asked) == 1
         home.environ["PASSWORD"] = "pass-word-of-alice"
@@ -148,7 +155,10 @@ async def test_keycloaks_own_words(home: Doorward, realm: Realm, error: tuple[in
     async with home.http(client_secret="${SECRET}") as http:
         with pytest.raises(LoginRefused) as caught:
             await http.get("/api/me")
-    assert f"/realms/the%20main%20one/protocol/openid-connect/token refused: {quoted(f'{error[1]}: {error[2]}')}" in str(caught.value)
+    assert (
+        f"/realms/the%20main%20one/protocol/openid-connect/token refused: {quoted(f'{error[1]}: {error[2]}')}"
+        in str(caught.value)
+    )
 
 
 async def test_a_realm_that_is_not_there(home: Doorward, realm: Realm) -> None:

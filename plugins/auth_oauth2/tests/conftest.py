@@ -29,7 +29,8 @@ def provider() -> Iterator[Provider]:
 
 
 class LoginPrompt:
-    """Somebody with a browser that has no window: it visits the page, and where that sends it. `change` may alter the last address."""
+    """Somebody with a browser that has no window: it visits the page, and where that sends it. `change` may alter the
+    last address."""
 
     def __init__(self, change: Callable[[str], str] = str, paste: bool = False) -> None:
         self.told: list[str] = []
@@ -68,9 +69,13 @@ class Doorward:
         self.secrets = Secrets(environ=self.environ)
         self.presented: dict[str, str] = {}
 
-    def auth(self, source: str = "openapi", url: str | None = None, principal: str = "local", key: str = "", **settings: Any) -> OAuth2:
+    def auth(
+        self, source: str = "openapi", url: str | None = None, principal: str = "local", key: str = "", **settings: Any
+    ) -> OAuth2:
         """A driver, as another process with the same configuration would have it."""
-        checked = validate(OAuth2.Settings, {"store": "file", **settings}, secrets=self.secrets, place="[servers.mine] auth")
+        checked = validate(
+            OAuth2.Settings, {"store": "file", **settings}, secrets=self.secrets, place="[servers.mine] auth"
+        )
         redact = self.secrets.redaction()
         context = PluginContext(
             "mine",

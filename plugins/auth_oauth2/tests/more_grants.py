@@ -1,4 +1,5 @@
-"""The older grants, by Authlib: password, device code, JWT bearer, clients that sign; and token exchange, which it does not have."""
+"""The older grants, by Authlib: password, device code, JWT bearer, clients that sign; and token exchange, which it does
+not have."""
 
 from __future__ import annotations
 
@@ -65,9 +66,15 @@ def register(server: Any, app: flask.Flask, state: Any) -> None:
             self.request.user = subject.user
 
         def create_token_response(self) -> Any:
-            token = self.generate_token(user=self.request.user, scope=self.request.payload.scope, include_refresh_token=False)
+            token = self.generate_token(
+                user=self.request.user, scope=self.request.payload.scope, include_refresh_token=False
+            )
             self.save_token(token)
-            return 200, token | {"issued_token_type": "urn:ietf:params:oauth:token-type:access_token"}, self.TOKEN_RESPONSE_HEADER
+            return (
+                200,
+                token | {"issued_token_type": "urn:ietf:params:oauth:token-type:access_token"},
+                self.TOKEN_RESPONSE_HEADER,
+            )
 
     class Device(DeviceAuthorizationEndpoint):
         CLIENT_AUTH_METHODS = METHODS

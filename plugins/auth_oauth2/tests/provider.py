@@ -1,6 +1,8 @@
-"""An authorization server, by Authlib, and an API that its tokens protect: each on a port of its own on loopback, in threads.
+"""An authorization server, by Authlib, and an API that its tokens protect: each on a port of its own on loopback, in
+threads.
 
-Not a mock: clients, PKCE, grants, rotation and revocation are Authlib's. Tests set what it should do, and read what it was asked.
+Not a mock: clients, PKCE, grants, rotation and revocation are Authlib's. Tests set what it should do, and read what it
+was asked.
 """
 
 from __future__ import annotations
@@ -107,7 +109,8 @@ class Token(TokenMixin):
 
 
 class Provider:
-    """Both servers. `expires_in` and the like may be changed at any time; `requests` are (method, path, form or query) of the provider."""
+    """Both servers. `expires_in` and the like may be changed at any time; `requests` are (method, path, form or query)
+    of the provider."""
 
     def __init__(self, more: Callable[..., None] | None = None) -> None:
         self.more = more
@@ -170,7 +173,11 @@ class Provider:
         found = {f"access {n}": t.access_token for n, t in enumerate(self.tokens)}
         found |= {f"refresh {n}": t.refresh_token for n, t in enumerate(self.tokens) if t.refresh_token}
         found |= {f"code {n}": form["code"] for n, form in enumerate(self.asked("/token")) if "code" in form}
-        found |= {f"verifier {n}": form["code_verifier"] for n, form in enumerate(self.asked("/token")) if "code_verifier" in form}
+        found |= {
+            f"verifier {n}": form["code_verifier"]
+            for n, form in enumerate(self.asked("/token"))
+            if "code_verifier" in form
+        }
         return found | {f"secret {n}": c.client_secret for n, c in enumerate(self.clients.values()) if c.client_secret}
 
     def revoke(self, *, refresh: bool) -> None:
@@ -190,7 +197,9 @@ class Provider:
 
     def issue(self, user: str) -> Token:
         """A token that somebody has by another way, to be exchanged or refreshed."""
-        token = Token("elsewhere", secrets.token_hex(20), secrets.token_hex(20), "read", 3600, secrets.token_hex(4), user=user)
+        token = Token(
+            "elsewhere", secrets.token_hex(20), secrets.token_hex(20), "read", 3600, secrets.token_hex(4), user=user
+        )
         self.tokens.append(token)
         return token
 
@@ -258,7 +267,9 @@ def _provider(state: Provider) -> flask.Flask:
 
         def save_client(self, client_info: dict[str, Any], client_metadata: dict[str, Any], request: Any) -> Client:
             method = client_metadata.get("token_endpoint_auth_method", "client_secret_basic")
-            client = Client(client_info["client_id"], client_info["client_secret"], client_metadata["redirect_uris"], method)
+            client = Client(
+                client_info["client_id"], client_info["client_secret"], client_metadata["redirect_uris"], method
+            )
             state.clients[client.client_id] = client
             return client
 
@@ -369,7 +380,9 @@ def _api(state: Provider) -> flask.Flask:
             "bare": sent.removeprefix("Bearer "),
         }
         form = flask.request.args.get("form", "plain")
-        return ({"told": told[form]}, 200) if flask.request.args.get("status") != "400" else ({"error": told[form]}, 400)
+        return (
+            ({"told": told[form]}, 200) if flask.request.args.get("status") != "400" else ({"error": told[form]}, 400)
+        )
 
     @app.get("/openapi.json")
     def document() -> dict[str, Any]:

@@ -45,9 +45,15 @@ def test_is_light() -> None:
         ({"flow": "jwt_bearer", "client_id": "a"}, "needs private_key"),
         ({"flow": "jwt_bearer", "private_key": "y"}, "needs an assertion_issuer, or a client_id"),
         ({"flow": "token_exchange", "username": "a"}, "username is for the flow password only"),
-        ({"client_id": "a", "audience": "b"}, "for the flow jwt_bearer and token_exchange only; a provider's own field"),
+        (
+            {"client_id": "a", "audience": "b"},
+            "for the flow jwt_bearer and token_exchange only; a provider's own field",
+        ),
         ({"client_id": "a", "client_auth": "private_key_jwt"}, "needs a private_key and a client_id"),
-        ({"flow": "device_code", "client_id": "a", "token_url": TOKEN}, "device_authorization_url and token_url belong together"),
+        (
+            {"flow": "device_code", "client_id": "a", "token_url": TOKEN},
+            "device_authorization_url and token_url belong together",
+        ),
         ({"token_url": TOKEN}, "belong together"),
         ({"authorization_url": TOKEN}, "belong together"),
         ({"authorization_url": TOKEN, "token_url": TOKEN}, "needs a client_id"),

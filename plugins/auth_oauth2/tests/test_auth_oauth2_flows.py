@@ -22,8 +22,12 @@ from .provider import Client, Provider
 
 pytestmark = pytest.mark.anyio
 KEY = ec.generate_private_key(ec.SECP256R1())
-PEM = KEY.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()).decode()
-PUBLIC = KEY.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo).decode()
+PEM = KEY.private_bytes(
+    serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+).decode()
+PUBLIC = (
+    KEY.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo).decode()
+)
 
 
 def prepared(provider: Provider, method: str) -> tuple[Client, dict[str, Any]]:
@@ -68,7 +72,13 @@ async def test_password(home: Doorward, provider: Provider, method: str, told: s
     _, settings = prepared(provider, method)
     where = {"token_url": f"{provider.issuer}/token"} if told == "token_url" else {"issuer": provider.issuer}
     account = {"username": "bob", "password": "password of bob", "scope": "read"}
-    await works(home, provider, home.auth(flow="password", **account, **settings, **where), "bob", calls=100 if method == "none" else 5)
+    await works(
+        home,
+        provider,
+        home.auth(flow="password", **account, **settings, **where),
+        "bob",
+        calls=100 if method == "none" else 5,
+    )
     assert home.secrets.scrub("it is password of bob") == "it is [secret]"
     assert [file for file in home.folder.rglob("*") if file.is_file()] == []
 
@@ -80,7 +90,9 @@ async def test_a_wrong_password(home: Doorward, provider: Provider) -> None:
     account = {"username": "bob", "password": "${PASSWORD}", "scope": "read", "token_url": f"{provider.issuer}/token"}
     async with home.http(home.auth(flow="password", **account, **settings)) as http:
         for _ in range(5):
-            with pytest.raises(ServerError, match=r'no token for mine: .*/token refused: "invalid_request: Invalid .username') as caught:
+            with pytest.raises(
+                ServerError, match=r'no token for mine: .*/token refused: "invalid_request: Invalid .username'
+            ) as caught:
                 await http.get("/me")
             assert "wrong-wrong" not in str(caught.value)
         assert len(provider.asked("/token")) == 1
@@ -120,7 +132,9 @@ async def test_secrets_that_take_time(home: Doorward, provider: Provider, flow: 
         return values[name]
 
     home.secrets.resolve = resolve
-    async with home.http(home.auth(flow=flow, client_id=client.client_id, scope="read", issuer=provider.issuer, **SLOW[flow])) as http:
+    async with home.http(
+        home.auth(flow=flow, client_id=client.client_id, scope="read", issuer=provider.issuer, **SLOW[flow])
+    ) as http:
         assert (await http.get("/me")).status_code == 200
     assert threads
     assert threading.current_thread() not in threads
@@ -129,8 +143,18 @@ async def test_secrets_that_take_time(home: Doorward, provider: Provider, flow: 
 async def test_jwt_bearer(home: Doorward, provider: Provider) -> None:
     """RFC 7523 section 2.1: the claims, the key's name, no client but the signer."""
     client, _ = prepared(provider, "private_key_jwt")
-    settings = {"private_key": PEM, "signing_algorithm": "ES256", "key_id": "key 1", "token_url": f"{provider.issuer}/token"}
-    more = {"assertion_issuer": client.client_id, "subject": "carol", "claims": {"scope": "in the claims"}, "scope": "read"}
+    settings = {
+        "private_key": PEM,
+        "signing_algorithm": "ES256",
+        "key_id": "key 1",
+        "token_url": f"{provider.issuer}/token",
+    }
+    more = {
+        "assertion_issuer": client.client_id,
+        "subject": "carol",
+        "claims": {"scope": "in the claims"},
+        "scope": "read",
+    }
     await works(home, provider, home.auth(flow="jwt_bearer", **settings, **more), "carol")
     form = provider.asked("/token")[0]
     claims = jwt.decode(form["assertion"], KEY.public_key(), algorithms=["ES256"], audience=settings["token_url"])
@@ -140,7 +164,9 @@ async def test_jwt_bearer(home: Doorward, provider: Provider) -> None:
     assert "client_id" not in form
     assert home.secrets.scrub(form["assertion"]) == "[secret]"
     provider.requests.clear()
-    async with home.http(home.auth(flow="jwt_bearer", audience="https://other.example.com", **settings, **more)) as http:
+    async with home.http(
+        home.auth(flow="jwt_bearer", audience="https://other.example.com", **settings, **more)
+    ) as http:
         with pytest.raises(ServerError, match='refused: "invalid_grant'):
             await http.get("/me")
 
@@ -175,7 +201,9 @@ async def test_a_token_that_was_brought_anew(home: Doorward, provider: Provider)
         assert len(provider.asked("/token")) == 1
         provider.revoke(refresh=True)
         for _ in range(3):
-            with pytest.raises(ServerError, match=r'no token for mine: .* refused: "invalid_grant: the subject token') as caught:
+            with pytest.raises(
+                ServerError, match=r'no token for mine: .* refused: "invalid_grant: the subject token'
+            ) as caught:
                 await http.get("/me")
             home.secrets.scrub_error(caught.value)
             assert home.presented["alice"] not in str(caught.value)
@@ -239,7 +267,9 @@ async def test_device_code(home: Doorward, provider: Provider, monkeypatch: pyte
     person = LoginPrompt()
     said = await home.auth(**settings, principal="alice").login(person)
     assert "logged in" in said
-    assert any(provider.devices[form["device_code"]]["user_code"] in " ".join(person.told) for form in provider.asked("/token"))
+    assert any(
+        provider.devices[form["device_code"]]["user_code"] in " ".join(person.told) for form in provider.asked("/token")
+    )
     assert person.pages[0].startswith(f"{provider.issuer}/enter?user_code=")
     assert len(provider.asked("/token")) == 2
     async with home.http(home.auth(**settings, principal="alice")) as http:
@@ -269,7 +299,8 @@ async def test_logins_of_principals(home: Doorward, provider: Provider) -> None:
 
 
 async def test_kept_when_encrypted(home: Doorward, provider: Provider) -> None:
-    """What can be fetched again is kept only if it is encrypted; then other processes use it, with the same key and secrets only."""
+    """What can be fetched again is kept only if it is encrypted; then other processes use it, with the same key and
+    secrets only."""
     client, settings = prepared(provider, "client_secret_basic")
     settings |= {"flow": "client_credentials", "token_url": f"{provider.issuer}/token", "scope": "read"}
     for key, requests in (("the key", 1), ("the key", 1), ("another key", 2), ("", 3)):
@@ -293,7 +324,12 @@ async def test_kept_when_encrypted(home: Doorward, provider: Provider) -> None:
 async def test_what_is_kept_is_for_what_was_asked(home: Doorward, provider: Provider) -> None:
     """A token of one subject, or for one audience, is none for another that is configured later."""
     client, _ = prepared(provider, "private_key_jwt")
-    settings = {"flow": "jwt_bearer", "private_key": PEM, "signing_algorithm": "ES256", "token_url": f"{provider.issuer}/token"}
+    settings = {
+        "flow": "jwt_bearer",
+        "private_key": PEM,
+        "signing_algorithm": "ES256",
+        "token_url": f"{provider.issuer}/token",
+    }
     for subject in ("carol", "carol", "dave"):
         auth = home.auth(key="the key", assertion_issuer=client.client_id, subject=subject, scope="read", **settings)
         async with home.http(auth) as http:
@@ -304,15 +340,22 @@ async def test_what_is_kept_is_for_what_was_asked(home: Doorward, provider: Prov
 
 
 async def test_params_and_resources(home: Doorward, provider: Provider) -> None:
-    """Further fields go with each request for tokens, and to the login page; resources can be named, also several (RFC 8707)."""
+    """Further fields go with each request for tokens, and to the login page; resources can be named, also several (RFC
+    8707)."""
     _, settings = prepared(provider, "client_secret_basic")
     home.environ["AUDIENCE"] = "https://api.example.com"
     settings |= {"params": {"audience": "${AUDIENCE}", "grant_type": "no"}, "scope": "read"}
-    machine = home.auth(flow="client_credentials", token_url=f"{provider.issuer}/token", resource="urn:a urn:b", **settings)
+    machine = home.auth(
+        flow="client_credentials", token_url=f"{provider.issuer}/token", resource="urn:a urn:b", **settings
+    )
     async with home.http(machine) as http:
         assert (await http.get("/me")).status_code == 200
     form = provider.asked("/token")[0]
-    assert (form["audience"], form["grant_type"], form["resource"]) == ("https://api.example.com", "client_credentials", "urn:a")
+    assert (form["audience"], form["grant_type"], form["resource"]) == (
+        "https://api.example.com",
+        "client_credentials",
+        "urn:a",
+    )
     person = LoginPrompt()
     login = home.auth(params={"audience": "one"}, resource="urn:a")
     await login.login(person)
@@ -355,7 +398,9 @@ class Realm(OAuth2):
     def __init__(self, context: PluginContext) -> None:
         own = context.settings
         account = {"username": own.username, "password": own.password, "client_id": "c", "scope": "read"}
-        super().__init__(replace(context, settings=OAuth2Settings(flow="password", token_url=f"{own.realm}/token", **account)))
+        super().__init__(
+            replace(context, settings=OAuth2Settings(flow="password", token_url=f"{own.realm}/token", **account))
+        )
 
 
 async def test_an_auth_that_is_built_on_it(home: Doorward, provider: Provider) -> None:
@@ -374,7 +419,8 @@ async def test_an_auth_that_is_built_on_it(home: Doorward, provider: Provider) -
 
 
 async def test_a_token_in_use_is_scrubbed(home: Doorward, provider: Provider) -> None:
-    """However many values came since it was fetched, as those of attempts that failed: only the latest are kept in mind."""
+    """However many values came since it was fetched, as those of attempts that failed: only the latest are kept in
+    mind."""
     _, settings = prepared(provider, "client_secret_basic")
     auth = home.auth(flow="client_credentials", token_url=f"{provider.issuer}/token", scope="read", **settings)
     async with home.http(auth) as http:

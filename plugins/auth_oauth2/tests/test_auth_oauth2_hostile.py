@@ -60,8 +60,15 @@ class Liar:
 
     def issues(self, **other: Any) -> None:
         """It is a provider, and the API's at that."""
-        self.says("/.well-known/oauth-protected-resource/api", {"resource": f"{self.url}/api", "authorization_servers": [self.url]})
-        told = {"issuer": self.url, "authorization_endpoint": f"{self.url}/authorize", "token_endpoint": f"{self.url}/token"}
+        self.says(
+            "/.well-known/oauth-protected-resource/api",
+            {"resource": f"{self.url}/api", "authorization_servers": [self.url]},
+        )
+        told = {
+            "issuer": self.url,
+            "authorization_endpoint": f"{self.url}/authorize",
+            "token_endpoint": f"{self.url}/token",
+        }
         more = {"registration_endpoint": f"{self.url}/register", "code_challenge_methods_supported": ["S256"]}
         self.says("/.well-known/oauth-authorization-server", told | more | other)
         self.says("/register", {"client_id": "c", "redirect_uris": []}, 201)
@@ -98,10 +105,13 @@ class Code(LoginPrompt):
 
 
 async def test_a_code_for_somebody_else(victim: Doorward, liar: Liar, provider: Provider) -> None:
-    """A mix-up: the login page of an honest provider, and a token endpoint that is not its. Nobody is sent to that page."""
+    """A mix-up: the login page of an honest provider, and a token endpoint that is not its. Nobody is sent to that
+    page."""
     liar.issues(authorization_endpoint=f"{provider.issuer}/authorize")
     person = Code()
-    with pytest.raises(ServerError, match=r"wants logins at .*, which is neither its own nor that of its token endpoint"):
+    with pytest.raises(
+        ServerError, match=r"wants logins at .*, which is neither its own nor that of its token endpoint"
+    ):
         await victim.auth().login(person)
     assert person.pages == []
     assert liar.posted() == []
@@ -111,7 +121,10 @@ async def test_a_code_for_somebody_else(victim: Doorward, liar: Liar, provider: 
 async def test_metadata_that_does_not_fit(victim: Doorward, liar: Liar, where: str) -> None:
     """Metadata of another resource or issuer, or of a provider without PKCE, ends the login before anything is sent."""
     liar.issues(
-        **{"issuer": {"issuer": "https://login.example.com"}, "pkce": {"code_challenge_methods_supported": ["plain"]}}.get(where, {})
+        **{
+            "issuer": {"issuer": "https://login.example.com"},
+            "pkce": {"code_challenge_methods_supported": ["plain"]},
+        }.get(where, {})
     )
     if where == "resource":
         other = {"resource": "https://bank.example.com/api", "authorization_servers": [liar.url]}
@@ -151,14 +164,34 @@ async def test_loopback_is_for_those_who_are_there() -> None:
 
 
 NEAR = [
-    *("127.1", "0", "2130706433", "0x7f.1", "0177.0.0.1", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::]", "[64:ff9b::127.0.0.1]"),
-    *("localhost.", "127.0.0.1.", "10.0.0.5", "169.254.169.254", "192.168.1", "[fd00::1]", "100.64.0.1", socket.gethostname()),
+    *(
+        "127.1",
+        "0",
+        "2130706433",
+        "0x7f.1",
+        "0177.0.0.1",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[::]",
+        "[64:ff9b::127.0.0.1]",
+    ),
+    *(
+        "localhost.",
+        "127.0.0.1.",
+        "10.0.0.5",
+        "169.254.169.254",
+        "192.168.1",
+        "[fd00::1]",
+        "100.64.0.1",
+        socket.gethostname(),
+    ),
 ]
 
 
 @pytest.mark.parametrize("host", NEAR)
 async def test_addresses_are_judged_and_not_names(host: str) -> None:
-    """However an address of this machine or its network is written, a server of the internet sends nobody there: no request, no browser."""
+    """However an address of this machine or its network is written, a server of the internet sends nobody there: no
+    request, no browser."""
     async with Wire(str, ["https://api.example.com"]) as wire:
         with pytest.raises(ServerError, match=r"was not asked|is no URL|the name cannot be resolved"):
             await wire.get(f"https://{host}:1/x")
@@ -167,7 +200,8 @@ async def test_addresses_are_judged_and_not_names(host: str) -> None:
 
 
 async def test_what_was_judged_is_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that is public once, and this machine from then on, is asked for once: nothing is connected to what was not judged."""
+    """A name that is public once, and this machine from then on, is asked for once: nothing is connected to what was
+    not judged."""
     addresses, made = ["93.184.215.14", "127.0.0.1"], list[str]()
 
     async def getaddrinfo(host: str, port: int, **_: Any) -> list[Any]:
@@ -189,14 +223,22 @@ async def test_what_was_judged_is_what_is_asked(monkeypatch: pytest.MonkeyPatch)
 
 
 async def test_a_name_that_leads_here_opens_nothing_here() -> None:
-    """The server's own name is its owner's, and leads where they like: that it leads here lets it name nobody else here. What the
-    operator writes as an address is another matter."""
+    """The server's own name is its owner's, and leads where they like: that it leads here lets it name nobody else
+    here. What the operator writes as an address is another matter."""
     async with Wire(str, ["https://localhost.example.com", f"https://{socket.gethostname()}:8443/mcp"]) as wire:
         with pytest.raises(ServerError, match="was not asked"):
             await wire.get("https://127.1:1/x")
-    for configured, asked in (("https://10.0.0.5/mcp", "10.0.0.6"), ("http://localhost:1/", "127.1"), ("http://127.0.0.1/", "10.9.9.9")):
+    for configured, asked in (
+        ("https://10.0.0.5/mcp", "10.0.0.6"),
+        ("http://localhost:1/", "127.1"),
+        ("http://127.0.0.1/", "10.9.9.9"),
+    ):
         assert await Places([configured]).addresses(asked, 443)
-    for configured, asked in (("https://10.0.0.5/mcp", "127.0.0.1"), ("http://localhost:1/", "169.254.1.1"), ("http://127.0.0.1/", "0")):
+    for configured, asked in (
+        ("https://10.0.0.5/mcp", "127.0.0.1"),
+        ("http://localhost:1/", "169.254.1.1"),
+        ("http://127.0.0.1/", "0"),
+    ):
         with pytest.raises(ServerError, match="only the configuration"):
             await Places([configured]).addresses(asked, 443)
 
@@ -220,7 +262,12 @@ async def test_redirects_of_metadata(victim: Doorward, liar: Liar, provider: Pro
     liar.says("/.well-known/oauth-authorization-server", b"", 308, Location="/moved")
     liar.says("/token", {"access_token": "a-token-of-the-liar", "token_type": "Bearer"})
     await victim.auth().login(Code())
-    liar.says("/.well-known/oauth-authorization-server", b"", 302, Location=f"{provider.issuer}/.well-known/oauth-authorization-server")
+    liar.says(
+        "/.well-known/oauth-authorization-server",
+        b"",
+        302,
+        Location=f"{provider.issuer}/.well-known/oauth-authorization-server",
+    )
     with pytest.raises(ConfigError, match="has no metadata"):
         await victim.auth().login(Code())
     assert provider.requests == []
@@ -231,7 +278,8 @@ async def test_redirects_of_metadata(victim: Doorward, liar: Liar, provider: Pro
 
 
 @pytest.mark.parametrize(
-    "path", ["/.well-known/oauth-protected-resource/api", "/.well-known/oauth-authorization-server", "/register", "/token"]
+    "path",
+    ["/.well-known/oauth-protected-resource/api", "/.well-known/oauth-authorization-server", "/register", "/token"],
 )
 async def test_huge_answers(victim: Doorward, liar: Liar, path: str) -> None:
     liar.issues()
@@ -267,7 +315,8 @@ async def test_no_usable_token(victim: Doorward, liar: Liar, told: Any) -> None:
 
 
 async def test_what_a_provider_says_is_told(victim: Doorward, liar: Liar) -> None:
-    """Its error and description: cut, on one line, without what would steer a terminal, and without the secrets that it quotes."""
+    """Its error and description: cut, on one line, without what would steer a terminal, and without the secrets that it
+    quotes."""
     liar.issues()
     text = "no \x1b[31mway\r\nfor the-code-of-this-login " + "x" * 2000
     liar.says("/token", {"error": "invalid_grant", "error_description": text}, 400)
@@ -349,7 +398,9 @@ async def test_hostile_challenges(victim: Doorward, liar: Liar) -> None:
         liar.says("/api/me", b"", 403, **{"WWW-Authenticate": 'Bearer error="insufficient_scope"'})
         with pytest.raises(ServerError, match="wants a scope, which"):
             await client.get("/me")
-        liar.says("/api/me", b"", 403, **{"WWW-Authenticate": 'Bearer error="insufficient_scope", scope="' + "y" * 500 + '"'})
+        liar.says(
+            "/api/me", b"", 403, **{"WWW-Authenticate": 'Bearer error="insufficient_scope", scope="' + "y" * 500 + '"'}
+        )
         with pytest.raises(ServerError, match="wants a scope, which"):
             await client.get("/me")
         liar.says("/api/me", b"plainly forbidden", 403)
@@ -357,13 +408,27 @@ async def test_hostile_challenges(victim: Doorward, liar: Liar) -> None:
     liar.says("/api", b"", 401, **{"WWW-Authenticate": 'Bearer resource_metadata="http://metadata.example.com/x"'})
     with pytest.raises(ServerError, match="was not asked"):
         await victim.auth().login(Code())
-    for nonsense in ("http://[", "nowhere", "/relative", "http://x:99999/", "http://%zz/", "https://", "https://xn--\x80"):
+    for nonsense in (
+        "http://[",
+        "nowhere",
+        "/relative",
+        "http://x:99999/",
+        "http://%zz/",
+        "https://",
+        "https://xn--\x80",
+    ):
         liar.says("/api", b"", 401, **{"WWW-Authenticate": f'Bearer resource_metadata="{nonsense}"'})
         with pytest.raises(ServerError, match=r"was not asked|is no URL"):
             await victim.auth().login(Code())
 
 
-MACHINE = {"flow": "password", "username": "bob", "password": "password of bob", "client_id": "c", "client_secret": "secret of the client"}
+MACHINE = {
+    "flow": "password",
+    "username": "bob",
+    "password": "password of bob",
+    "client_id": "c",
+    "client_secret": "secret of the client",
+}
 
 
 @pytest.mark.parametrize(
@@ -375,7 +440,10 @@ MACHINE = {"flow": "password", "username": "bob", "password": "password of bob",
         ({"access_token": "with a key of its own", "token_type": "DPoP"}, 200, "no usable answer"),
         ({"access_token": ["x"]}, 200, "no usable answer"),
         (
-            {"error": "invalid_grant", "error_description": "password of bob is not the password of bob, secret of the client"},
+            {
+                "error": "invalid_grant",
+                "error_description": "password of bob is not the password of bob, secret of the client",
+            },
             400,
             "invalid_grant",
         ),
@@ -412,7 +480,11 @@ async def test_a_password_goes_only_where_it_is_configured_to(victim: Doorward, 
     told = {"resource": f"{liar.url}/api", "authorization_servers": [provider.issuer]}
     liar.says("/.well-known/oauth-protected-resource/api", told)
     victim.presented["alice"] = "what-alice-brought"
-    for settings in (MACHINE, {"flow": "token_exchange", "principal": "alice"}, {"flow": "refresh_token", "refresh_token": "r"}):
+    for settings in (
+        MACHINE,
+        {"flow": "token_exchange", "principal": "alice"},
+        {"flow": "refresh_token", "refresh_token": "r"},
+    ):
         async with victim.http(victim.auth(**cast("Any", settings))) as http:
             with pytest.raises(ConfigError, match="nothing says that"):
                 await http.get("/me")
@@ -445,10 +517,14 @@ async def test_pages_for_devices(victim: Doorward, liar: Liar, told: Any) -> Non
     assert (person.pages, person.told) == ([], [])
 
 
-JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner, max_size=2))
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner, max_size=2)
+)
 
 
-@given(told=JSON | st.integers(-(10**400), 10**400) | st.floats().map(str) | st.integers().map(str), now=st.floats(0, 4e9))
+@given(
+    told=JSON | st.integers(-(10**400), 10**400) | st.floats().map(str) | st.integers().map(str), now=st.floats(0, 4e9)
+)
 @example(told=0, now=1.0)
 @example(told=-1, now=1.0)
 @example(told="1e-311", now=1.0)
@@ -467,7 +543,9 @@ def test_when_a_token_ends(told: Any, now: float) -> None:
         assert login.ends == now + told
 
 
-@pytest.mark.parametrize(("told", "requests"), [(0, 1), (-5, 1), ("3600", 1), ("soon", 1), (None, 1), (10**300, 1), (1e-9, 1)])
+@pytest.mark.parametrize(
+    ("told", "requests"), [(0, 1), (-5, 1), ("3600", 1), ("soon", 1), (None, 1), (10**300, 1), (1e-9, 1)]
+)
 async def test_odd_lives(victim: Doorward, liar: Liar, told: Any, requests: int) -> None:
     """A life that makes no sense is none: the token is used until it is refused, and not fetched with each call."""
     liar.says("/token", {"access_token": "fine", "expires_in": told}, Date="Thu, 01 Jan 1970 00:00:00 GMT")

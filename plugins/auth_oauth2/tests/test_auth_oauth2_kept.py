@@ -155,4 +155,6 @@ def test_what_a_login_shows() -> None:
 def test_nothing_is_imported_early() -> None:
     """Neither the SDK, nor an HTTP client, nor a keyring, before tokens are needed."""
     code = "import sys, doorward_auth_oauth2; print([m for m in ('mcp', 'httpx2', 'keyring', 'filelock') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )

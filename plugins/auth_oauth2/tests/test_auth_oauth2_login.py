@@ -18,7 +18,8 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_log_in_and_call(home: Doorward, provider: Provider) -> None:
-    """From nothing but the API's URL: discovery, registration, PKCE, the browser, the token, a call. CONTRACT: AUT-01."""
+    """From nothing but the API's URL: discovery, registration, PKCE, the browser, the token, a call. CONTRACT:
+    AUT-01."""
     auth, person = home.auth(), LoginPrompt()
     said = await auth.login(person)
     assert "logged in" in said
@@ -44,7 +45,9 @@ async def test_what_is_kept(home: Doorward, provider: Provider) -> None:
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
     assert json.loads(file.read_text())["tokens"]["access_token"] == provider.tokens[0].access_token
-    assert [f.name for f in home.folder.rglob("*") if f.is_file() and f.suffix not in (".json", ".lock", ".changed")] == []
+    assert [
+        f.name for f in home.folder.rglob("*") if f.is_file() and f.suffix not in (".json", ".lock", ".changed")
+    ] == []
 
 
 async def test_all_is_concealed(home: Doorward, provider: Provider) -> None:
@@ -67,7 +70,9 @@ async def test_a_registered_client(home: Doorward, provider: Provider, method: s
     client = provider.client(method, f"http://127.0.0.1:{(port := free_port())}/callback")
     if method == "none":
         client.client_secret = ""
-    settings = {} if method == "none" else {"client_secret": client.client_secret, "client_auth": method.rpartition("_")[2]}
+    settings = (
+        {} if method == "none" else {"client_secret": client.client_secret, "client_auth": method.rpartition("_")[2]}
+    )
     auth = home.auth(client_id=client.client_id, redirect_port=port, issuer=provider.issuer, **settings)
     await auth.login(LoginPrompt())
     async with home.http(auth) as http:
@@ -148,7 +153,8 @@ async def test_out(home: Doorward, provider: Provider) -> None:
     with pytest.raises(ServerError, match="nobody is logged in"):
         await auth.check()
     async with home.http(auth) as client:
-        # By its kind a source knows that the credentials are missing, not the server: it may ask without, for a document.
+        # By its kind a source knows that the credentials are missing, not the server: it may ask without, for a
+        # document.
         with pytest.raises(LoginRefused, match="nobody is logged in to mine") as caught:
             await client.get("/me")
     assert caught.value.hint == "Log in: doorward login mine"
@@ -166,14 +172,21 @@ async def test_out_while_the_provider_is_down(home: Doorward, provider: Provider
 async def test_one_login_for_one_place(home: Doorward, provider: Provider) -> None:
     """Tokens of one URL, provider or client are nobody else's."""
     await home.auth().login(LoginPrompt())
-    for other in (home.auth(url="http://127.0.0.1:1/api"), home.auth(issuer=provider.issuer), home.auth(client_id="other")):
+    for other in (
+        home.auth(url="http://127.0.0.1:1/api"),
+        home.auth(issuer=provider.issuer),
+        home.auth(client_id="other"),
+    ):
         with pytest.raises(ServerError, match="nobody is logged in"):
             await other.check()
 
 
 async def test_no_place_for_tokens(home: Doorward) -> None:
     """An API without `base_url`: `doctor` says what is missing, rather than to log in, which would say so then."""
-    for flow in ({}, {"flow": "client_credentials", "token_url": "http://127.0.0.1:1/token", "client_id": "c", "client_secret": "s"}):
+    for flow in (
+        {},
+        {"flow": "client_credentials", "token_url": "http://127.0.0.1:1/token", "client_id": "c", "client_secret": "s"},
+    ):
         with pytest.raises(ConfigError, match="not known where its credentials may go") as caught:
             await home.auth(url="", **flow).check()
         assert "base_url" in str(caught.value.hint)
@@ -229,7 +242,8 @@ def test_folder(tmp_path: Path) -> None:
 
 
 async def test_what_holds_a_token_sees_a_login_and_its_end(home: Doorward, provider: Provider) -> None:
-    """A gateway that serves uses another login with its next call, and none after `--remove`, though its token would still be taken."""
+    """A gateway that serves uses another login with its next call, and none after `--remove`, though its token would
+    still be taken."""
     await home.auth().login(LoginPrompt())
     async with home.http(home.auth()) as http:
         assert (await http.get("/me")).status_code == 200

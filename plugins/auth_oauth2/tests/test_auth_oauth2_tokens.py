@@ -1,4 +1,5 @@
-"""Tokens while calls are made: renewed in time, by one request, also among processes; and what is told when they cannot be."""
+"""Tokens while calls are made: renewed in time, by one request, also among processes; and what is told when they cannot
+be."""
 
 from __future__ import annotations
 
@@ -67,13 +68,16 @@ async def test_margin(home: Doorward, provider: Provider, later: Any, life: int,
 
 
 async def test_revoked(home: Doorward, provider: Provider) -> None:
-    """A login that the provider has ended is told, with what the provider says, without its token; and it is not asked again and again."""
+    """A login that the provider has ended is told, with what the provider says, without its token; and it is not asked
+    again and again."""
     auth = home.auth()
     await auth.login(LoginPrompt())
     provider.revoke(refresh=True)
     async with home.http(auth) as client:
         for _ in range(3):
-            with pytest.raises(ServerError, match=r'the login to mine has ended: .*/token refused: "invalid_grant') as caught:
+            with pytest.raises(
+                ServerError, match=r'the login to mine has ended: .*/token refused: "invalid_grant'
+            ) as caught:
                 await client.get("/me")
             home.secrets.scrub_error(caught.value)
             assert provider.tokens[0].refresh_token not in str(caught.value)
@@ -123,7 +127,8 @@ async def test_a_full_disk(home: Doorward, provider: Provider, small_disk: Any) 
 
 
 async def test_the_provider_is_down(home: Doorward, provider: Provider, later: Any) -> None:
-    """Calls go on while the token lives, then fail clearly, and work again as soon as the provider does. CONTRACT: AUT-10."""
+    """Calls go on while the token lives, then fail clearly, and work again as soon as the provider does. CONTRACT:
+    AUT-10."""
     provider.expires_in = 100
     auth = home.auth()
     await auth.login(LoginPrompt())
@@ -179,7 +184,8 @@ asyncio.run(main())
 
 @pytest.mark.slow
 async def test_many_processes(home: Doorward, provider: Provider) -> None:
-    """Processes that find the token ended at once ask for one: the refresh token, which can be used once, is used once."""
+    """Processes that find the token ended at once ask for one: the refresh token, which can be used once, is used
+    once."""
     await home.auth().login(LoginPrompt())
     provider.revoke(refresh=False)
     provider.delay = 0.2
@@ -211,10 +217,18 @@ async def test_other_origins(home: Doorward, provider: Provider) -> None:
     auth = home.auth()
     await auth.login(LoginPrompt())
     async with home.http(auth) as client:
-        for url in (provider.issuer, provider.url.replace("127.0.0.1", "localhost"), provider.url.replace("http:", "https:")):
+        for url in (
+            provider.issuer,
+            provider.url.replace("127.0.0.1", "localhost"),
+            provider.url.replace("http:", "https:"),
+        ):
             with pytest.raises(ServerError, match="were not sent to"):
                 await client.get(url)
-    for url, why in (("http://api.example.com/v1", "over https"), ("", "not known"), ("ftp://api.example.com", "over https")):
+    for url, why in (
+        ("http://api.example.com/v1", "over https"),
+        ("", "not known"),
+        ("ftp://api.example.com", "over https"),
+    ):
         with pytest.raises(ConfigError, match=why):
             home.auth(url=url).create_auth()
 
@@ -247,7 +261,10 @@ async def test_a_wrong_secret(home: Doorward, provider: Provider) -> None:
     """It is tried once, not with each call: accounts get locked. CONTRACT: AUT-05."""
     client = provider.client()
     auth = home.auth(
-        flow="client_credentials", client_id=client.client_id, client_secret="wrong-wrong", token_url=f"{provider.issuer}/token"
+        flow="client_credentials",
+        client_id=client.client_id,
+        client_secret="wrong-wrong",
+        token_url=f"{provider.issuer}/token",
     )
     async with home.http(auth) as http:
         for _ in range(5):
@@ -258,7 +275,8 @@ async def test_a_wrong_secret(home: Doorward, provider: Provider) -> None:
 
 
 async def test_a_secret_goes_only_where_it_is_configured_to(home: Doorward, provider: Provider) -> None:
-    """An API that names a provider does not get the client's secret sent there, until the configuration names that provider too."""
+    """An API that names a provider does not get the client's secret sent there, until the configuration names that
+    provider too."""
     client = provider.client()
     settings: dict[str, Any] = {"client_id": client.client_id, "client_secret": client.client_secret}
     async with home.http(home.auth(flow="client_credentials", **settings)) as http:
@@ -273,12 +291,20 @@ async def test_a_secret_goes_only_where_it_is_configured_to(home: Doorward, prov
 
 
 async def test_a_signed_assertion(home: Doorward, provider: Provider) -> None:
-    """private_key_jwt: what the provider gets is signed for it; a key that cannot sign is told without the key. CONTRACT: AUT-05."""
+    """private_key_jwt: what the provider gets is signed for it; a key that cannot sign is told without the key.
+    CONTRACT: AUT-05."""
     import jwt
 
     key = ec.generate_private_key(ec.SECP256R1())
-    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()).decode()
-    settings: dict[str, Any] = {"flow": "client_credentials", "client_id": "me", "issuer": provider.issuer, "signing_algorithm": "ES256"}
+    pem = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    ).decode()
+    settings: dict[str, Any] = {
+        "flow": "client_credentials",
+        "client_id": "me",
+        "issuer": provider.issuer,
+        "signing_algorithm": "ES256",
+    }
     async with home.http(home.auth(private_key=pem, **settings)) as http:
         with pytest.raises(ServerError, match='refused: "invalid_client'):  # this provider knows no such clients
             await http.get("/me")

@@ -1,4 +1,5 @@
-"""An application with logins of several kinds, on loopback: sessions by cookie or token, a form with Django's CSRF check."""
+"""An application with logins of several kinds, on loopback: sessions by cookie or token, a form with Django's CSRF
+check."""
 
 from __future__ import annotations
 
@@ -69,7 +70,9 @@ class Handler(BaseHTTPRequestHandler):
     do_POST = do_DELETE = do_PUT = do_GET
 
     def say(self, status: int, told: Any = None, *headers: tuple[str, str], html: bool = False) -> None:
-        body = told.encode() if isinstance(told, str) else told if isinstance(told, bytes) else json.dumps(told).encode()
+        body = (
+            told.encode() if isinstance(told, str) else told if isinstance(told, bytes) else json.dumps(told).encode()
+        )
         self.send_response(status)
         self.send_header("Content-Type", "text/html; charset=utf-8" if html else "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -107,13 +110,17 @@ class Handler(BaseHTTPRequestHandler):
             token = self.app.secret("csrf")
             return self.say(200, FORM.format(token), ("Set-Cookie", f"csrftoken={token}; {LASTING}"), html=True)
         told = dict(parse_qsl(self.body.decode()))
-        if not (self.cookies.get("csrftoken") == told.pop("csrfmiddlewaretoken", "none") and self.headers.get("Referer")):
+        if not (
+            self.cookies.get("csrftoken") == told.pop("csrfmiddlewaretoken", "none") and self.headers.get("Referer")
+        ):
             return self.say(403, "<h1>CSRF verification failed</h1>", html=True)
         token = self.app.secret("csrf")
         again = ("Set-Cookie", f"csrftoken={token}; {LASTING}")
         if not self._right(told):
             return self.say(200, FORM.format(token), again, html=True)
-        return self.say(302, "", ("Location", "/home"), again, ("Set-Cookie", self.app.cookie.format(self.app.session())))
+        return self.say(
+            302, "", ("Location", "/home"), again, ("Set-Cookie", self.app.cookie.format(self.app.session()))
+        )
 
     def _user(self) -> str | None:
         token = self.headers.get("Authorization", "").removeprefix("Bearer ") or self.cookies.get("sid", "")
@@ -124,7 +131,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def on_api_web(self) -> None:
         """An application that was not made for programs: it redirects to its login."""
-        self.say(200, {"user": "alice"}) if self._user() else self.say(302, "", ("Location", "/form/login/?next=/api/web"))
+        self.say(200, {"user": "alice"}) if self._user() else self.say(
+            302, "", ("Location", "/form/login/?next=/api/web")
+        )
 
     def on_api_write(self) -> None:
         fits = self.cookies.get("csrftoken") == self.headers.get("X-CSRFToken") != None  # noqa: E711
@@ -141,7 +150,9 @@ class Handler(BaseHTTPRequestHandler):
         self.say(200, {"told": dict(self.headers.items())})
 
     def on_logout(self) -> None:
-        self.app.sessions.pop(self.headers.get("Authorization", "").removeprefix("Bearer ") or self.cookies.get("sid", ""), None)
+        self.app.sessions.pop(
+            self.headers.get("Authorization", "").removeprefix("Bearer ") or self.cookies.get("sid", ""), None
+        )
         self.say(204, "")
 
 

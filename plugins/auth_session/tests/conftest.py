@@ -35,13 +35,17 @@ class Doorward:
         given = {"login_url": "/login", "username": "${USER}", "password": "${PASSWORD}", **settings}
         checked = validate(Session.Settings, given, secrets=self.secrets, place="[servers.mine] auth")
         url = f"{self.url}/api" if at is None else at
-        return Session(PluginContext("mine", checked, Path("unused"), url, "openapi", self.secrets.redaction(), origins=origins))
+        return Session(
+            PluginContext("mine", checked, Path("unused"), url, "openapi", self.secrets.redaction(), origins=origins)
+        )
 
     @asynccontextmanager
     async def http(self, auth: Session | None = None, **settings: Any) -> Any:
         auth = auth or self.auth(**settings)
         nothing = CookieJar(DefaultCookiePolicy(allowed_domains=[]))  # as the source openapi has it
-        async with httpx2.AsyncClient(auth=auth.create_auth(), cookies=nothing, base_url=self.url, timeout=20) as client:
+        async with httpx2.AsyncClient(
+            auth=auth.create_auth(), cookies=nothing, base_url=self.url, timeout=20
+        ) as client:
             yield client
         await auth.close()
 

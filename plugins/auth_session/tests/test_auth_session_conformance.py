@@ -73,7 +73,11 @@ def test_settings_that_cannot_work(settings: dict[str, Any], why: str) -> None:
         ({}, "http://api.example.com", "go over https only"),
         ({"login_url": "http://login.example.com/login"}, API, "go over https only"),
         ({"csrf_url": "https://other.example.com/"}, API, "csrf_url is neither at the server nor where the login is"),
-        ({"logout_url": "https://other.example.com/out"}, API, "logout_url is neither at the server nor where the login is"),
+        (
+            {"logout_url": "https://other.example.com/out"},
+            API,
+            "logout_url is neither at the server nor where the login is",
+        ),
     ],
 )
 def test_places_where_nothing_may_go(home: Doorward, settings: dict[str, Any], at: str, why: str) -> None:

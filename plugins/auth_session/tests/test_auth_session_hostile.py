@@ -103,7 +103,8 @@ async def test_redirects_elsewhere(home: Doorward) -> None:
 
 
 async def test_a_login_elsewhere(home: Doorward) -> None:
-    """Where the operator names it: it gets the password, and the server the token; of the cookies those that are for the server."""
+    """Where the operator names it: it gets the password, and the server the token; of the cookies those that are for
+    the server."""
     with running() as (login, elsewhere):
         settings: dict[str, Any] = {"login_url": f"{elsewhere}/token", "token_field": "data.auth.token"}
         async with home.http(logout_url=f"{elsewhere}/logout", **settings) as http:
@@ -197,7 +198,13 @@ async def test_a_page_that_is_slow_to_read(home: Doorward) -> None:
     assert time.process_time() - start < 5
 
 
-ANSWERS = [b"[" * 200_000, b'{"data": [{"auth": 1}]}', b'{"data": {"auth": {"token": "a\\r\\nb"}}}', b"\xff\xfe", b"null"]
+ANSWERS = [
+    b"[" * 200_000,
+    b'{"data": [{"auth": 1}]}',
+    b'{"data": {"auth": {"token": "a\\r\\nb"}}}',
+    b"\xff\xfe",
+    b"null",
+]
 
 
 @pytest.mark.parametrize("answer", ANSWERS)

@@ -33,7 +33,9 @@ async def test_cookies_of_a_json_login(home: Doorward) -> None:
         for _ in range(3):
             assert (await http.get("/api/me")).json() == {"user": "alice"}
         sent = (await http.get("/api/echo", headers={"Cookie": "mine=1; sid=theirs"})).json()["told"]["Cookie"]
-    assert home.app.logins == [{"remember": True, "tenant": "north", "otp": 7, "username": "alice", "password": "pass-word-of-alice"}]
+    assert home.app.logins == [
+        {"remember": True, "tenant": "north", "otp": 7, "username": "alice", "password": "pass-word-of-alice"}
+    ]
     sid, theme = sorted(home.app.given)
     assert set(sent.split("; ")) == {"mine=1", f"sid={sid}", f"theme={theme}"}
 
@@ -73,7 +75,8 @@ async def test_a_token_in_the_answer(home: Doorward, path: str) -> None:
 
 
 async def test_origins_that_are_the_servers_too(home: Doorward) -> None:
-    """The token goes where the operator says that the API is as well (`origins`), and the cookies as their domain says."""
+    """The token goes where the operator says that the API is as well (`origins`), and the cookies as their domain
+    says."""
     other = home.url.replace("127.0.0.1", "localhost")
     async with home.http(home.auth(origins=(other,), login_url="/token", token_field="data.auth.token")) as http:
         assert (await http.get(f"{other}/api/me")).json() == {"user": "alice"}
@@ -87,7 +90,13 @@ async def test_origins_that_are_the_servers_too(home: Doorward) -> None:
 async def test_a_token_in_another_header(home: Doorward) -> None:
     """`token_header` and `token_prefix`, and other names of the fields."""
     home.app.answers["/token"] = lambda handler: handler.say(200, {"t": json.loads(handler.body)["pw"]})
-    settings = {"username_field": "user", "password_field": "pw", "token_field": "t", "token_header": "X-Token", "token_prefix": ""}
+    settings = {
+        "username_field": "user",
+        "password_field": "pw",
+        "token_field": "t",
+        "token_header": "X-Token",
+        "token_prefix": "",
+    }
     async with home.http(login_url="/token", **settings) as http:
         told = (await http.get("/api/echo")).json()["told"]
     assert told["X-Token"] == "pass-word-of-alice"
@@ -96,8 +105,8 @@ async def test_a_token_in_another_header(home: Doorward) -> None:
 
 
 async def test_a_form_with_a_csrf_token(home: Doorward) -> None:
-    """As Django has it: the page, the field, the referrer, a redirect with the session; then the header, in step with the cookie, with
-    requests that change something and with no others."""
+    """As Django has it: the page, the field, the referrer, a redirect with the session; then the header, in step with
+    the cookie, with requests that change something and with no others."""
     async with home.http(**FORM) as http:
         assert (await http.get("/api/me")).json() == {"user": "alice"}
         assert (await http.post("/api/write")).json() == {"written": True}
@@ -110,13 +119,19 @@ async def test_a_form_with_a_csrf_token(home: Doorward) -> None:
 
 @pytest.mark.parametrize("where", ["meta", "header", "json", "cookie"])
 async def test_where_csrf_tokens_are_found(home: Doorward, where: str) -> None:
-    """A meta tag, a header or a JSON member of a page of its own, or a cookie that is percent-encoded; fetched again after the login,
-    for whoever is logged in gets another one."""
+    """A meta tag, a header or a JSON member of a page of its own, or a cookie that is percent-encoded; fetched again
+    after the login, for whoever is logged in gets another one."""
     served = iter(("first/token", "other/token"))
 
     def page(handler: Handler) -> None:
         token = next(served)
-        body = f"<meta content='{token}' name='csrf-token'>" if where == "meta" else {"csrfToken": token} if where == "json" else {}
+        body = (
+            f"<meta content='{token}' name='csrf-token'>"
+            if where == "meta"
+            else {"csrfToken": token}
+            if where == "json"
+            else {}
+        )
         more = [("X-CSRF-Token", token)] if where == "header" else []
         more += [("Set-Cookie", f"XSRF-TOKEN={token.replace('/', '%2F')}")] if where == "cookie" else []
         handler.say(200, body, *more, html=where == "meta")
@@ -157,7 +172,8 @@ def jwt(ends: float) -> str:
 
 @pytest.mark.parametrize("kind", ["seconds", "max-age", "expires", "unnamed", "token", "jwt"])
 async def test_a_session_ends(home: Doorward, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As `expires_seconds`, the cookie, the answer beside the token, or the token itself says; 30 seconds before, there is another one.
+    """As `expires_seconds`, the cookie, the answer beside the token, or the token itself says; 30 seconds before, there
+    is another one.
     CONTRACT: AUT-10."""
     settings: dict[str, Any] = {"cookie_name": "sid"}
     match kind:
@@ -180,7 +196,9 @@ async def test_a_session_ends(home: Doorward, kind: str, monkeypatch: pytest.Mon
         for seconds, logins in ((0, 1), (65, 1), (75, 2)):
             monkeypatch.setattr(renewal, "time", Ahead(seconds))
             assert (await http.get("/api/echo")).status_code == 200
-            while len(home.app.asked(settings.get("login_url", "/login"))) < logins:  # nobody waits for the next session
+            while (
+                len(home.app.asked(settings.get("login_url", "/login"))) < logins
+            ):  # nobody waits for the next session
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.05)
             assert len(home.app.asked(settings.get("login_url", "/login"))) == logins, seconds
@@ -196,7 +214,8 @@ async def test_an_end_that_a_wrong_clock_tells(home: Doorward) -> None:
 
 
 async def test_many_calls_across_an_expiry(home: Doorward) -> None:
-    """100 calls at once without a session, and 100 when it is gone: one login each, and no failed call. CONTRACT: AUT-10."""
+    """100 calls at once without a session, and 100 when it is gone: one login each, and no failed call. CONTRACT:
+    AUT-10."""
     async with home.http() as http:
         for logins in (1, 2):
             answers = await asyncio.gather(*(http.get("/api/me") for _ in range(100)))
@@ -206,7 +225,8 @@ async def test_many_calls_across_an_expiry(home: Doorward) -> None:
 
 
 async def test_a_session_that_the_server_forgets(home: Doorward) -> None:
-    """A 401, another status that is named, or a redirect to the login: one login, and the request again with its body."""
+    """A 401, another status that is named, or a redirect to the login: one login, and the request again with its
+    body."""
     for path, status in (("/api/me", 401), ("/api/web", 302)):
         async with home.http(**FORM) as http:
             assert (await http.get(path)).status_code == 200
@@ -237,17 +257,24 @@ async def test_a_server_that_refuses_every_session(home: Doorward) -> None:
     assert len(home.app.logins) == 2
 
 
-@pytest.mark.parametrize("settings", [{}, {"login_url": "/token", "token_field": "data.auth.token"}, FORM], ids=["json", "token", "form"])
+@pytest.mark.parametrize(
+    "settings", [{}, {"login_url": "/token", "token_field": "data.auth.token"}, FORM], ids=["json", "token", "form"]
+)
 async def test_a_wrong_password(home: Doorward, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tried once, told with the endpoint's words, and not again for a while; one that is rotated is tried at once. CONTRACT: AUT-07."""
+    """Tried once, told with the endpoint's words, and not again for a while; one that is rotated is tried at once.
+    CONTRACT: AUT-07."""
     home.environ["PASSWORD"] = "not-the-password"
     async with home.http(**settings) as http:
         for _ in range(3):
             with pytest.raises(LoginRefused) as caught:
                 await asyncio.gather(*(http.get("/api/me") for _ in range(5)))
-            assert str(caught.value).startswith(f"no session for mine: {home.url}{settings.get('login_url', '/login')} ")
+            assert str(caught.value).startswith(
+                f"no session for mine: {home.url}{settings.get('login_url', '/login')} "
+            )
             words = {"/token": "Unknown user", "/form/login/": "it shows the login form again"}
-            assert words.get(settings.get("login_url", ""), 'status 401: "wrong password for alice') in str(caught.value)
+            assert words.get(settings.get("login_url", ""), 'status 401: "wrong password for alice') in str(
+                caught.value
+            )
             assert "not-the-password" not in str(caught.value)
         assert len(home.app.logins) == 1
         home.environ["PASSWORD"] = "pass-word-of-alice"

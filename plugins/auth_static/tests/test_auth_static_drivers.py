@@ -28,7 +28,9 @@ class Host:
         self.environ = environ
         self.secrets = Secrets(environ=environ)
 
-    def driver(self, kind: Any, settings: dict[str, Any], *, url: str = "", origins: tuple[str, ...] = (), **more: Any) -> Any:
+    def driver(
+        self, kind: Any, settings: dict[str, Any], *, url: str = "", origins: tuple[str, ...] = (), **more: Any
+    ) -> Any:
         valid = validate(kind.Settings, settings, secrets=self.secrets, place="test")
         return kind(PluginContext("api", valid, Path("unused"), url, origins=origins), **more)
 
@@ -107,7 +109,9 @@ async def test_jwt_warns_once_before_its_end(url: str) -> None:
     assert not any(host.environ["X"] in str(e) for e in logs)
 
 
-@pytest.mark.parametrize("token", ["opaque", "a.b.c", "a.e30.c", jwt("soon"), jwt(None), jwt([1]), "..", "é.ü.ö", "a." + "W" * 4000 + ".c"])
+@pytest.mark.parametrize(
+    "token", ["opaque", "a.b.c", "a.e30.c", jwt("soon"), jwt(None), jwt([1]), "..", "é.ü.ö", "a." + "W" * 4000 + ".c"]
+)
 def test_a_token_that_says_no_end_has_none(token: str) -> None:
     """What is no JWT, or has no numeric `exp`, is sent without a word."""
     assert expiry(token) is None
@@ -162,7 +166,9 @@ CASES: list[tuple[Any, dict[str, Any]]] = [
 @pytest.mark.anyio
 @pytest.mark.parametrize(("kind", "settings"), CASES)
 @pytest.mark.parametrize("bad", ["sec\r\nX-Evil: ret", "secret\nvalue", "secret\x00value"])
-async def test_a_value_that_would_break_a_header_is_refused(url: str, kind: Any, settings: dict[str, Any], bad: str) -> None:
+async def test_a_value_that_would_break_a_header_is_refused(
+    url: str, kind: Any, settings: dict[str, Any], bad: str
+) -> None:
     """Line breaks and control characters never reach a header, and the message does not show the value."""
     with pytest.raises(ConfigError) as caught:
         await seen(url, Host(X=bad).auth(kind, **settings))
@@ -254,7 +260,8 @@ def test_the_import_is_light() -> None:
 
 @pytest.mark.anyio
 async def test_credentials_stay_with_the_configured_origins(url: str) -> None:
-    """Where the server's URL is configured, its origin counts, not that of the first request; `origins` belong to it."""
+    """Where the server's URL is configured, its origin counts, not that of the first request; `origins` belong to
+    it."""
     host, elsewhere = Host(X=KEY), url.replace("127.0.0.1", "localhost")
     auth = host.driver(StaticAuth, {"value": "${X}"}, url=f"{url}/api?a=b").create_auth()
     with pytest.raises(ServerError, match="were not sent to http://localhost:"):

@@ -78,12 +78,19 @@ async def asked(door: Api, host: Host, auths: list[str], path: str = "/x") -> An
 
 @pytest.mark.parametrize(
     "auths",
-    [[KEYED, BASIC], [KEYED, APPED], [BASIC, KEYED, APPED], [FETCHED, KEYED], [KEYED, FETCHED], [APPED, FETCHED, BASIC, KEYED]],
+    [
+        [KEYED, BASIC],
+        [KEYED, APPED],
+        [BASIC, KEYED, APPED],
+        [FETCHED, KEYED],
+        [KEYED, FETCHED],
+        [APPED, FETCHED, BASIC, KEYED],
+    ],
     ids=lambda auths: f"{len(auths)}",
 )
 async def test_all_are_sent(door: Api, tmp_path: Path, auths: list[str]) -> None:
-    """Each adds its own, in whatever order; when one renews its credential after a 401 the others are there again, and the request for a
-    token carries none of them. CONTRACT: AUT-01."""
+    """Each adds its own, in whatever order; when one renews its credential after a 401 the others are there again, and
+    the request for a token carries none of them. CONTRACT: AUT-01."""
     got = await asked(door, Host(tmp_path), auths)
     assert {SENT[auth][0]: got.get(SENT[auth][0]) for auth in auths} == dict(SENT[auth] for auth in auths)
     tokens = [headers for path, headers in door.seen if path == "/token"]

@@ -83,7 +83,8 @@ async def test_nobody_else_can_name_a_program(tmp_path: Path) -> None:
 
 
 async def test_an_equal_program_keeps_its_id(tmp_path: Path) -> None:
-    """The same principal and digest get the id of the first put, with what was learnt last; another principal does not."""
+    """The same principal and digest get the id of the first put, with what was learnt last; another principal does
+    not."""
     kept = cache(tmp_path)
     await kept.put(program("one", digest="same"))
     assert await kept.put(program("two", digest="same", uses={"weather.get": "new"})) == "one"
@@ -238,7 +239,10 @@ async def test_a_file_of_before_is_used(tmp_path: Path) -> None:
     """It has the same columns, and is neither put aside nor changed."""
     with sqlite3.connect(tmp_path / "programs.db") as db:
         db.executescript(AS_BEFORE)
-        db.execute("INSERT INTO programs VALUES (:principal, :cache_id, :digest, :used, :program)", row_of(program("one"), time.time()))
+        db.execute(
+            "INSERT INTO programs VALUES (:principal, :cache_id, :digest, :used, :program)",
+            row_of(program("one"), time.time()),
+        )
     db.close()
     kept = cache(tmp_path)
     with structlog.testing.capture_logs() as logs:
@@ -255,7 +259,11 @@ async def test_a_new_file_is_what_the_steps_come_to(tmp_path: Path) -> None:
         db = SqliteFile(tmp_path / name, layout, event="", hint="").opened(1)
         there = db.execute("SELECT type, name, tbl_name FROM sqlite_master ORDER BY type, name").fetchall()
         parts = {row: db.execute(f"PRAGMA {row[0]}_info({row[1]})").fetchall() for row in there}
-        found = parts, db.execute("PRAGMA index_list(programs)").fetchall(), db.execute("PRAGMA user_version").fetchone()
+        found = (
+            parts,
+            db.execute("PRAGMA index_list(programs)").fetchall(),
+            db.execute("PRAGMA user_version").fetchone(),
+        )
         db.close()
         return found
 
@@ -405,8 +413,8 @@ async def test_who_waits_does_not_wait_for_the_others_as_well(tmp_path: Path, mo
 
 @pytest.mark.skipif(sys.platform == "win32", reason="locks of POSIX")
 async def test_who_waits_to_open_keeps_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While another process holds the folder, the cache can be closed, and a file that is there is read; who waited to make it gets it as
-    soon as the folder is free."""
+    """While another process holds the folder, the cache can be closed, and a file that is there is read; who waited to
+    make it gets it as soon as the folder is free."""
     monkeypatch.setattr("doorward_cache_sqlite.WAIT", 10.0)
     kept, got = cache(tmp_path), list[object]()
 
@@ -450,7 +458,13 @@ async def test_a_file_that_is_taken_away_while_in_use(tmp_path: Path, harm: str)
 
 
 @pytest.mark.parametrize(
-    "text", ["no JSON", "[]", "{}", '{"code": 5, "description": "", "params": {}, "functions": null, "uses": {}, "created": 1}']
+    "text",
+    [
+        "no JSON",
+        "[]",
+        "{}",
+        '{"code": 5, "description": "", "params": {}, "functions": null, "uses": {}, "created": 1}',
+    ],
 )
 async def test_what_somebody_edited_is_no_program(tmp_path: Path, text: str) -> None:
     """A row that is none of ours is as good as none, for its principal."""
@@ -497,7 +511,10 @@ anyio.run(main)
 
 def writer(state: Path, who: str, count: int) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(state), who, str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", WRITER, str(state), who, str(count)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
 
 
@@ -535,7 +552,8 @@ async def test_a_kill_at_any_time_leaves_a_sound_file(tmp_path: Path) -> None:
 
 
 async def test_put_and_get_are_quick(tmp_path: Path) -> None:
-    """A put and a get together typically take less than a millisecond of processor time (the bound here is wide, for slow machines)."""
+    """A put and a get together typically take less than a millisecond of processor time (the bound here is wide, for
+    slow machines)."""
     kept = cache(tmp_path)
     await kept.put(program("warm"))
     times = []

@@ -44,7 +44,12 @@ class Home:
 
     def run(self, *words: str, **environment: str) -> ProgramResult:
         """`doorward WORDS` in the project, with an environment that has nothing of ours."""
-        environment = {"HOME": str(self.folder), "PATH": "/usr/bin:/bin", "DOORWARD_STATE_DIR": str(self.folder / "state"), **environment}
+        environment = {
+            "HOME": str(self.folder),
+            "PATH": "/usr/bin:/bin",
+            "DOORWARD_STATE_DIR": str(self.folder / "state"),
+            **environment,
+        }
         command = [sys.executable, "-m", "doorward.cli", *words]
         done = subprocess.run(command, cwd=self.project, env=environment, capture_output=True, text=True, timeout=60)
         assert "Traceback" not in done.stderr, done.stderr

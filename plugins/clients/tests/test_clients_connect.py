@@ -43,8 +43,8 @@ def own(home: Home, name: str = "doorward") -> Any:
 
 
 def test_a_client_is_connected(ready: Home) -> None:
-    """The entry that `compile` prints stands in the client's file; all else, its mode too, is as it was, and a copy is beside it.
-    A second time nothing is written. CONTRACT: CLI-07, MCP-15."""
+    """The entry that `compile` prints stands in the client's file; all else, its mode too, is as it was, and a copy is
+    beside it. A second time nothing is written. CONTRACT: CLI-07, MCP-15."""
     ended = ready.run("connect", "cursor")
     assert ended.code == 0
     snippet = json.loads(client_snippet(ready.project / "doorward.toml"))["mcpServers"]["doorward"]
@@ -72,7 +72,13 @@ def test_the_entry_starts_what_it_says(ready: Home) -> None:
     hello["params"] = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}  # type: ignore[assignment]
     environ = {"HOME": str(ready.folder), "PATH": "", "DOORWARD_PLUGINS": "[]"}
     done = subprocess.run(
-        [entry["command"], *entry["args"]], input=json.dumps(hello) + "\n", cwd="/", env=environ, capture_output=True, text=True, timeout=60
+        [entry["command"], *entry["args"]],
+        input=json.dumps(hello) + "\n",
+        cwd="/",
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert json.loads(done.stdout.splitlines()[0])["result"]["serverInfo"]["name"] == "doorward"
 
@@ -90,7 +96,8 @@ def test_toml_is_changed_in_place(ready: Home) -> None:
 def test_what_a_user_has_added_stays(ready: Home) -> None:
     """An entry that starts Doorward otherwise is brought up to date; other keys in it are kept."""
     ready.write(
-        ".cursor/mcp.json", {"mcpServers": {"doorward": {"command": "uvx", "args": ["doorward", "serve"], "env": {"A": "b"}, "url": ""}}}
+        ".cursor/mcp.json",
+        {"mcpServers": {"doorward": {"command": "uvx", "args": ["doorward", "serve"], "env": {"A": "b"}, "url": ""}}},
     )
     assert "with another configuration" in ready.run("connect").out
     ready.run("connect", "cursor")
@@ -157,7 +164,8 @@ def test_a_project_and_an_url(ready: Home) -> None:
 
 
 def test_other_servers_are_moved_behind_doorward(ready: Home) -> None:
-    """`--move` takes the client's other servers over, secrets and all, and leaves us alone there; what cannot be taken over stays.
+    """`--move` takes the client's other servers over, secrets and all, and leaves us alone there; what cannot be taken
+    over stays.
     CONTRACT: MCP-15."""
     ready.write(".cursor/mcp.json", CURSOR.replace('"github"', '"odd": {}, "github"'))
     shown = ready.run("connect", "cursor", "--move", "--print")
@@ -168,7 +176,9 @@ def test_other_servers_are_moved_behind_doorward(ready: Home) -> None:
     assert ended.json["servers"] == ["doorward", "odd"]
     assert set(read(ready.folder / ".cursor/mcp.json").data["mcpServers"]) == {"odd", "doorward"}
     assert "// mine" in ready.read(".cursor/mcp.json")
-    assert tomllib.loads(ready.read("project/doorward.toml"))["servers"]["github"]["env"] == {"GITHUB_TOKEN": "${GITHUB_TOKEN}"}
+    assert tomllib.loads(ready.read("project/doorward.toml"))["servers"]["github"]["env"] == {
+        "GITHUB_TOKEN": "${GITHUB_TOKEN}"
+    }
     assert "GITHUB_TOKEN=ghp_" in ready.read("project/.env")
     assert "ghp_" in copies(ready, ".cursor")[0].read_text()
 
@@ -203,7 +213,8 @@ def test_a_file_that_changes_meanwhile_is_not_overwritten(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_setup_does_it_all(ready: Home) -> None:
-    """From nothing to a connected client in one command, and the same once more changes nothing. CONTRACT: CLI-05, SRC-19."""
+    """From nothing to a connected client in one command, and the same once more changes nothing. CONTRACT: CLI-05,
+    SRC-19."""
     (ready.project / "doorward.toml").unlink()
     ended = ready.run("setup", "--yes", "--connect", "codex")
     assert "Wrote 1 server to doorward.toml: github" in ended.out

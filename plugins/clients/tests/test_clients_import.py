@@ -51,13 +51,19 @@ def full(home: Home) -> Home:
     home.write("project/.mcp.json", {"mcpServers": {"shared": {"type": "stdio", "command": "project"}}})
     home.write(
         ".cursor/mcp.json",
-        {"mcpServers": {"github": GITHUB, "linear": {"url": "https://h/mcp", "headers": {"Authorization": f"Bearer {TOKEN}x"}}}},
+        {
+            "mcpServers": {
+                "github": GITHUB,
+                "linear": {"url": "https://h/mcp", "headers": {"Authorization": f"Bearer {TOKEN}x"}},
+            }
+        },
     )
     home.write(
         ".config/Code/User/mcp.json",
         '{"servers": { // mine\n"github": {"type": "http", "url": "https://api.example/mcp",'
         '"headers": {"Authorization": "Bearer ${input:gh-pat}"}},'
-        '"time": {"command": "uvx", "args": ["mcp-server-time", "--api-key=abc123", "postgresql://u:hunter22@db/x"]},}}',
+        '"time": {"command": "uvx", "args": ["mcp-server-time", "--api-key=abc123", '
+        '"postgresql://u:hunter22@db/x"]},}}',
     )
     home.write(".codex/config.toml", '[mcp_servers.docs]\nurl = "https://u:p%40ss@h/mcp?api_key=qwert"\n')
     home.write(".config/opencode/opencode.json", '{"mcp": {')
@@ -66,15 +72,19 @@ def full(home: Home) -> Home:
 
 
 def test_everything_is_found_and_taken_over(full: Home) -> None:
-    """What the clients of a machine have is shown and written: a project's own wins, twins and our own entry are known, a broken file is
-    told and stops nothing, names are valid and distinct. CONTRACT: MCP-07, MCP-08, MCP-09, MCP-15, MCP-17, CLI-05."""
+    """What the clients of a machine have is shown and written: a project's own wins, twins and our own entry are known,
+    a broken file is told and stops nothing, names are valid and distinct. CONTRACT: MCP-07, MCP-08, MCP-09, MCP-15,
+    MCP-17, CLI-05."""
     ended = full.run("import", "--json")
     assert ended.code == 1
     assert actions(ended) == {
-        "Claude Code: shared": "hidden", "Claude Code: local": "add", "Claude Code: github": "add", "Claude Code: doorward": "own",
+        "Claude Code: shared": "hidden", "Claude Code: local": "add", "Claude Code: github": "add", "Claude Code: "
+                                                                                                    "doorward": "own",
         "Cursor: github": "same", "Cursor: linear": "add", "VS Code: github": "add", "VS Code: time": "add", "Codex: docs": "add",
     }  # fmt: skip
-    assert [problem for problem in ended.json["problems"] if "opencode.json" in problem and "line 1" in problem] == ended.json["problems"]
+    assert [
+        problem for problem in ended.json["problems"] if "opencode.json" in problem and "line 1" in problem
+    ] == ended.json["problems"]
     assert servers(full) == {
         "shared": {"source": "mcp", "command": ["project"]},
         "local": {"source": "mcp", "command": ["node", "./x.js"]},
@@ -92,7 +102,9 @@ def test_everything_is_found_and_taken_over(full: Home) -> None:
     }  # fmt: skip
     assert ended.json["to_set"] == {"GH_PAT": "${input:gh-pat}"}
     config, env = full.read("project/doorward.toml"), full.project / ".env"
-    assert not any(secret in config + ended.out + ended.err for secret in (TOKEN, "abc123", "hunter22", "p%40ss", "p@ss", "qwert"))
+    assert not any(
+        secret in config + ended.out + ended.err for secret in (TOKEN, "abc123", "hunter22", "p%40ss", "p@ss", "qwert")
+    )
     assert sorted(line for line in env.read_text().splitlines() if line[:1] != "#") == [
         "DOCS_API_KEY=qwert", "DOCS_PASSWORD=p@ss", f"GITHUB_TOKEN={TOKEN}", f"LINEAR_TOKEN={TOKEN}x", "TIME_MCP_API_KEY=abc123",
         "TIME_MCP_PASSWORD=hunter22",
@@ -103,7 +115,8 @@ def test_everything_is_found_and_taken_over(full: Home) -> None:
 
 @pytest.mark.slow
 def test_a_second_time_changes_nothing(full: Home) -> None:
-    """Everything is there already, whatever has been added to it by hand since; an entry that differs replaces only by --force."""
+    """Everything is there already, whatever has been added to it by hand since; an entry that differs replaces only by
+    --force."""
     first = full.run("import")
     assert "Next: doorward compile" in first.out
     assert "1 server of other projects left out; --all takes them" in first.err
@@ -125,7 +138,8 @@ def test_nothing_is_written_when_it_is_only_shown(full: Home) -> None:
     ended = full.run("import", "--dry-run", "--client", "claude-code", "--all")
     assert ended.code == 0
     assert (
-        '[servers.github]\nsource = "mcp"\ncommand = ["npx", "-y", "server-github"]\nenv = {GITHUB_TOKEN = "${GITHUB_TOKEN}"}' in ended.out
+        '[servers.github]\nsource = "mcp"\ncommand = ["npx", "-y", "server-github"]\nenv = {GITHUB_TOKEN = '
+        '"${GITHUB_TOKEN}"}' in ended.out
     )
     assert "[servers.other]" in ended.out
     assert "linear" not in ended.out
@@ -138,7 +152,11 @@ def test_nothing_is_written_when_it_is_only_shown(full: Home) -> None:
     ("name", "content", "found"),
     [
         ("b.json", '{"executors": {"python": {}}, "mcpServers": {"x": {"command": "c"}}}', ["c"]),
-        ("c.json", '{"sandbox": {"enabled": true}, "mcpServers": {"x": {"type": "sse", "url": "http://127.0.0.1:1/sse"}}}', None),
+        (
+            "c.json",
+            '{"sandbox": {"enabled": true}, "mcpServers": {"x": {"type": "sse", "url": "http://127.0.0.1:1/sse"}}}',
+            None,
+        ),
         ("any.jsonc", '{"servers": {"x": {"command": ["c", 1]}}, /* … */}', ["c", "1"]),
         ("settings.json", '{"mcp": {"servers": {"x": {"command": "c"}}}}', ["c"]),
         ("any.toml", '[mcp_servers.x]\ncommand = "c"', ["c"]),
@@ -161,7 +179,16 @@ def test_what_cannot_be_read_is_told_with_its_place(home: Home) -> None:
     home.write("project/text.json", '{"mcpServers": "x"}')
     (home.project / "latin.json").write_bytes(b'{"x": "\xe9"}')
     os.mkfifo(home.project / "pipe.json")
-    names = ["missing.json", "broken.toml", "deep.json", "list.json", "text.json", "latin.json", "pipe.json", "good.json"]
+    names = [
+        "missing.json",
+        "broken.toml",
+        "deep.json",
+        "list.json",
+        "text.json",
+        "latin.json",
+        "pipe.json",
+        "good.json",
+    ]
     ended = home.run("import", *names)
     assert ended.code == 1
     assert [name for name in names[:-1] if f"warning: {name}: " not in ended.err] == []
@@ -169,8 +196,8 @@ def test_what_cannot_be_read_is_told_with_its_place(home: Home) -> None:
 
 
 def test_entries_are_hostile_text(home: Home) -> None:
-    """Control characters are not printed, names become valid, odd values are refused, what looks like TOML or a reference stays text,
-    and nothing is started."""
+    """Control characters are not printed, names become valid, odd values are refused, what looks like TOML or a
+    reference stays text, and nothing is started."""
     marker = home.folder / "started"
     bad = "\x1b[31m\u202e] \n[servers.evil]\nsource = 'mcp'"
     home.write(
@@ -191,15 +218,33 @@ def test_entries_are_hostile_text(home: Home) -> None:
     assert not any(character in ended.out + ended.err for character in "\x1b\u202e")
     assert ended.out.count("cannot be used: ") == 11
     written = servers(home)
-    assert set(written) == {"server", "json-mcp", "a-b", "a-b-x-json", "a_b-x-json-2", "mcp-31m-servers-evil-source-mcp"}
-    assert written["mcp-31m-servers-evil-source-mcp"]["command"] == ["sh", "-c", f"touch {marker}", bad, '"""', "$${unclosed"]
+    assert set(written) == {
+        "server",
+        "json-mcp",
+        "a-b",
+        "a-b-x-json",
+        "a_b-x-json-2",
+        "mcp-31m-servers-evil-source-mcp",
+    }
+    assert written["mcp-31m-servers-evil-source-mcp"]["command"] == [
+        "sh",
+        "-c",
+        f"touch {marker}",
+        bad,
+        '"""',
+        "$${unclosed",
+    ]
     assert not marker.exists()
 
 
 def test_names_in_dotenv_clash(home: Home) -> None:
-    """A value that is there is kept; two servers with other values of one variable get a name each; the environment is looked at, too."""
+    """A value that is there is kept; two servers with other values of one variable get a name each; the environment is
+    looked at, too."""
     home.write("project/.env", "A_TOKEN=first\n")
-    entries = {name: {"command": name, "env": {"A_TOKEN": value}} for name, value in {"a": "first", "b": "second", "c": "third"}.items()}
+    entries = {
+        name: {"command": name, "env": {"A_TOKEN": value}}
+        for name, value in {"a": "first", "b": "second", "c": "third"}.items()
+    }
     home.write("project/x.json", {"mcpServers": entries})
     assert home.run("import", "x.json", "--client", "zed", B_A_TOKEN="theirs").code == 0
     assert {name: table["env"]["A_TOKEN"] for name, table in servers(home).items()} == {
@@ -210,7 +255,10 @@ def test_names_in_dotenv_clash(home: Home) -> None:
 
 def test_folders_of_projects(home: Home) -> None:
     """What a client starts in a project is started there, also if the configuration is elsewhere."""
-    home.write("project/.mcp.json", {"mcpServers": {"x": {"command": "./run"}, "y": {"command": "c", "cwd": "${workspaceFolder}/sub"}}})
+    home.write(
+        "project/.mcp.json",
+        {"mcpServers": {"x": {"command": "./run"}, "y": {"command": "c", "cwd": "${workspaceFolder}/sub"}}},
+    )
     home.run("import", "--config", str(home.folder / "other/doorward.toml"))
     written = tomllib.loads(home.read("other/doorward.toml"))["servers"]
     assert [written[name]["cwd"] for name in "xy"] == [str(home.project), f"{home.project}/sub"]
@@ -219,31 +267,45 @@ def test_folders_of_projects(home: Home) -> None:
 
 @pytest.mark.slow
 def test_a_changed_server_replaces_its_own(home: Home) -> None:
-    """Of two servers of one name, the one whose token was changed is the one that `--force` replaces, in whatever order they are found."""
+    """Of two servers of one name, the one whose token was changed is the one that `--force` replaces, in whatever order
+    they are found."""
     for client in ("cursor", "gemini"):
         file = ".cursor/mcp.json" if client == "cursor" else ".gemini/settings.json"
         home.write(file, {"mcpServers": {"x": {"command": client, "env": {"A_TOKEN": client}}}})
     home.run("import")
-    assert {name: table["command"] for name, table in servers(home).items()} == {"x": ["cursor"], "x-gemini-cli": ["gemini"]}
+    assert {name: table["command"] for name, table in servers(home).items()} == {
+        "x": ["cursor"],
+        "x-gemini-cli": ["gemini"],
+    }
     home.write(".gemini/settings.json", {"mcpServers": {"x": {"command": "gemini", "env": {"A_TOKEN": "rotated"}}}})
     assert "differs from [servers.x-gemini-cli]" in home.run("import").out
     home.run("import", "--force")
-    assert {name: table["env"]["A_TOKEN"] for name, table in servers(home).items()} == {"x": "${A_TOKEN}", "x-gemini-cli": "${A_TOKEN_2}"}
+    assert {name: table["env"]["A_TOKEN"] for name, table in servers(home).items()} == {
+        "x": "${A_TOKEN}",
+        "x-gemini-cli": "${A_TOKEN_2}",
+    }
     home.write(".claude.json", {"mcpServers": {"x": {"command": "claude"}}})
     assert "is added as x-claude-code" in home.run("import", "--force").out
     assert set(servers(home)) == {"x", "x-gemini-cli", "x-claude-code"}
 
 
 def test_codex_names_variables(home: Home) -> None:
-    """Variables that Codex passes on: the bearer's, those of headers, and those of the environment, which may be missing."""
+    """Variables that Codex passes on: the bearer's, those of headers, and those of the environment, which may be
+    missing."""
     home.write(
         ".codex/config.toml",
-        '[mcp_servers.r]\nurl = "https://h/mcp"\nbearer_token_env_var = "DOCS_TOKEN"\nenv_http_headers = { X-Org = "ORG" }\n'
+        '[mcp_servers.r]\nurl = "https://h/mcp"\nbearer_token_env_var = "DOCS_TOKEN"\nenv_http_headers = { X-Org = '
+        '"ORG" }\n'
         '[mcp_servers.s]\ncommand = "c"\nenv_vars = ["HTTPS_PROXY", { name = "A_KEY" }]\n',
     )
     ended = home.run("import", "--json", "--yes", A_KEY="here")
     assert servers(home) == {
-        "r": {"source": "mcp", "url": "https://h/mcp", "headers": {"X-Org": "${ORG}"}, "auth": {"type": "jwt", "token": "${DOCS_TOKEN}"}},
+        "r": {
+            "source": "mcp",
+            "url": "https://h/mcp",
+            "headers": {"X-Org": "${ORG}"},
+            "auth": {"type": "jwt", "token": "${DOCS_TOKEN}"},
+        },
         "s": {"source": "mcp", "command": ["c"], "env": {"HTTPS_PROXY": "${HTTPS_PROXY:-}", "A_KEY": "${A_KEY}"}},
     }
     assert ended.json["to_set"] == {"DOCS_TOKEN": "", "ORG": ""}
@@ -299,7 +361,9 @@ def test_first_run_names_the_import(home: Home) -> None:
     assert "doorward import" in home.run("init").out
 
 
-@pytest.mark.parametrize("module", ["doorward_clients", "doorward_clients.importing", "doorward_clients.connect", "doorward_clients.setup"])
+@pytest.mark.parametrize(
+    "module", ["doorward_clients", "doorward_clients.importing", "doorward_clients.connect", "doorward_clients.setup"]
+)
 def test_commands_are_light(module: str) -> None:
     """Neither the package nor its commands import what is heavy."""
     check_light_import(module)

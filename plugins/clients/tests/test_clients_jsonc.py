@@ -38,7 +38,9 @@ def test_comments_and_commas_are_no_values() -> None:
     assert jsonc.loads("\ufeff{}") == jsonc.loads("") == jsonc.loads(" // nothing") == {}
 
 
-@pytest.mark.parametrize("text", ["{", '{"a": }', "{'a': 1}", '{"a": 1}}', '{"a": "x\ny"}', "/* {}", "/*/", "[" * 100_000, '{"a": 1,,}'])
+@pytest.mark.parametrize(
+    "text", ["{", '{"a": }', "{'a': 1}", '{"a": 1}}', '{"a": "x\ny"}', "/* {}", "/*/", "[" * 100_000, '{"a": 1,,}']
+)
 def test_what_is_no_json_is_refused(text: str) -> None:
     """Broken text raises ValueError, in reading and in changing."""
     with pytest.raises(ValueError, match=r"line 1|nested|line 2"):
@@ -58,7 +60,9 @@ def test_an_entry_is_added_and_removed_and_nothing_else_changes() -> None:
     added = jsonc.put(ZED, ["context_servers", "doorward"], {"command": "d", "args": []})
     lines = added.splitlines()
     assert [line for line in ZED.splitlines() if line not in lines] == ["    } // last"]
-    assert added.count('    }, // last\n    "doorward": {\n      "command": "d",\n      "args": []\n    }\n  },\n}\n') == 1
+    assert (
+        added.count('    }, // last\n    "doorward": {\n      "command": "d",\n      "args": []\n    }\n  },\n}\n') == 1
+    )
     assert jsonc.remove(added, ["context_servers", "doorward"]).replace("}, // last", "} // last") == ZED
     assert jsonc.remove(ZED, ["context_servers", "c"]) == jsonc.remove(ZED, ["x", "y"]) == ZED
 
@@ -97,7 +101,10 @@ def test_a_key_that_stands_there_twice() -> None:
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.characters(codec="utf-8"), max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=5), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 NOISE = st.sampled_from(["", " ", "\n", "\n\t", " // c, }\n", '/* " { */', " /**/ /*,*/ ", "//\n//]\n  "])
@@ -110,7 +117,10 @@ def documents(draw: st.DrawFn) -> tuple[str, Any]:
     def written(value: Any) -> str:
         if isinstance(value, (dict, list)):
             items = (
-                [f"{draw(NOISE)}{json.dumps(k)}{draw(NOISE)}:{draw(NOISE)}{written(v)}{draw(NOISE)}" for k, v in value.items()]
+                [
+                    f"{draw(NOISE)}{json.dumps(k)}{draw(NOISE)}:{draw(NOISE)}{written(v)}{draw(NOISE)}"
+                    for k, v in value.items()
+                ]
                 if isinstance(value, dict)
                 else [f"{draw(NOISE)}{written(v)}{draw(NOISE)}" for v in value]
             )
@@ -149,7 +159,9 @@ def comments(text: str) -> list[str]:
 
 def test_a_large_file_is_quick() -> None:
     """Thousands of projects of Claude Code's own file are no matter; nor is what is made to be slow."""
-    text = json.dumps({"projects": {f"/p/{n}": {"history": ["x" * 100] * 5} for n in range(3_000)}, "mcpServers": {}}, indent=2)
+    text = json.dumps(
+        {"projects": {f"/p/{n}": {"history": ["x" * 100] * 5} for n in range(3_000)}, "mcpServers": {}}, indent=2
+    )
     began = time.process_time()
     assert jsonc.loads(jsonc.put(text, ["mcpServers", "doorward"], {}))["mcpServers"] == {"doorward": {}}
     for hostile in (

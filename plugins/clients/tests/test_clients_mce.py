@@ -38,8 +38,8 @@ def imported(home: Home, *words: str) -> Any:
 
 @pytest.mark.slow
 def test_servers_of_mce_are_taken_over(home: Home) -> None:
-    """Documents, base URLs, headers, auth, promoted functions, guides and `is_read_only` have their like here; literal secrets go to
-    `.env`. CONTRACT: SRC-02."""
+    """Documents, base URLs, headers, auth, promoted functions, guides and `is_read_only` have their like here; literal
+    secrets go to `.env`. CONTRACT: SRC-02."""
     home.write("project/config/swaggers.yaml", SWAGGERS)
     home.write("project/swaggers/hotel.yaml", "openapi: 3.1.0")
     home.write("project/docs/weather.md", "# Weather")
@@ -72,7 +72,14 @@ def test_servers_of_mce_are_taken_over(home: Home) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["servers: {", "- x", "servers: x", "a: &a [x]\nservers: [*a]", "servers: !!python/object/apply:os.system [touch x]", "[" * 50_000],
+    [
+        "servers: {",
+        "- x",
+        "servers: x",
+        "a: &a [x]\nservers: [*a]",
+        "servers: !!python/object/apply:os.system [touch x]",
+        "[" * 50_000,
+    ],
 )
 def test_hostile_yaml_is_refused(home: Home, text: str) -> None:
     """Broken YAML, other shapes, aliases, objects and depth are told, with the file."""

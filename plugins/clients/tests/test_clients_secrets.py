@@ -48,7 +48,8 @@ def marked(text: str) -> str:
     ],
 )
 def test_secrets_in_texts(text: str, hidden: str) -> None:
-    """Passwords in URLs, parameters, options, headers and connection strings, tokens of known services, and random runs."""
+    """Passwords in URLs, parameters, options, headers and connection strings, tokens of known services, and random
+    runs."""
     assert hide(text, kept) == marked(hidden)
 
 
@@ -153,7 +154,11 @@ def test_references_of_clients(text: str, ours: str, wanted: dict[str, str]) -> 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30))
 def test_values_come_back_from_dotenv(value: str) -> None:
     """What is written to `.env` is what is read from it: quotes, backslashes, line breaks and all."""
-    assert dotenv_values(stream=StringIO(f"A=1\nX={quoted(value)}\nB=2\n"), interpolate=False) == {"A": "1", "X": value, "B": "2"}
+    assert dotenv_values(stream=StringIO(f"A=1\nX={quoted(value)}\nB=2\n"), interpolate=False) == {
+        "A": "1",
+        "X": value,
+        "B": "2",
+    }
 
 
 def test_a_dotenv_is_appended_to(tmp_path: Path) -> None:
@@ -182,5 +187,11 @@ def test_names_of_secrets(tmp_path: Path) -> None:
     assert variables.keep("two", "GITHUB_TOKEN", "gh_GITHUB_TOKEN") == "${GH_GITHUB_TOKEN}"
     assert variables.keep("x", "pin") == "${PIN_SECRET}"
     assert variables.keep("x", "DOORWARD_KEY") == "${MCP_DOORWARD_KEY}"
-    assert set(variables.new) == {"GH_GITHUB_TOKEN", "GITHUB_TOKEN_2", "SLACK_SLACK_TOKEN", "PIN_SECRET", "MCP_DOORWARD_KEY"}
+    assert set(variables.new) == {
+        "GH_GITHUB_TOKEN",
+        "GITHUB_TOKEN_2",
+        "SLACK_SLACK_TOKEN",
+        "PIN_SECRET",
+        "MCP_DOORWARD_KEY",
+    }
     assert (variable("1 st-käy"), variable("")) == ("MCP_1_ST_K_Y", "VALUE")

@@ -55,23 +55,31 @@ _SHAPES = {
     '"r": {"transport": {"type": "streamableHttp", "url": "https://h/mcp", <headers>}}}}',
     "cline-vscode": '{"mcpServers": {"s": {"timeout": 60, <started>, "transportType": "stdio"},'
     '"r": {"type": "streamableHttp", "url": "https://h/mcp", <headers>, "disabled": true}}}',
-    "codex": 'model = "m"\n[mcp_servers.s]\ncommand = "c"\nargs = ["a"]\ntool_timeout_sec = 90\nstartup_timeout_sec = 20.5\n'
-    'enabled_tools = ["t"]\n[mcp_servers.s.env]\nE = "v"\n[mcp_servers.r]\nurl = "https://h/mcp"\nhttp_headers = { X = "y" }\n',
+    "codex": 'model = "m"\n[mcp_servers.s]\ncommand = "c"\nargs = ["a"]\ntool_timeout_sec = 90\nstartup_timeout_sec = '
+    "20.5\n"
+    'enabled_tools = ["t"]\n[mcp_servers.s.env]\nE = "v"\n[mcp_servers.r]\nurl = "https://h/mcp"\nhttp_headers = { X '
+    '= "y" }\n',
     "gemini": '{"theme": "x", "mcp": {"allowed": ["s"]}, "mcpServers": {"s": {<started>, "timeout": 600000,'
-    '"trust": true, "includeTools": ["t"], "excludeTools": ["u"]}, "r": {"url": "https://h/mcp", "type": "http", <headers>}}}',
+    '"trust": true, "includeTools": ["t"], "excludeTools": ["u"]}, "r": {"url": "https://h/mcp", "type": "http", '
+    "<headers>}}}",
     "qwen": '{"mcpServers": {"s": {<started>}, "r": {"httpUrl": "https://h/mcp", <headers>}}}',
     "zed": '{"context_servers": {"s": {"source": "custom", <started>}, // mine\n'
-    '"r": {"url": "https://h/mcp", <headers>}, "old": {"command": {"path": "c", "args": ["b"], "env": null}, "settings": {}}}}',
-    "opencode": '{"$schema": "x", "mcp": {"s": {"type": "local", "command": ["c", "a"], "environment": {"E": "v"}, "enabled": true},'
+    '"r": {"url": "https://h/mcp", <headers>}, "old": {"command": {"path": "c", "args": ["b"], "env": null}, '
+    '"settings": {}}}}',
+    "opencode": '{"$schema": "x", "mcp": {"s": {"type": "local", "command": ["c", "a"], "environment": {"E": "v"}, '
+    '"enabled": true},'
     '"r": {"type": "remote", "url": "https://h/mcp", <headers>, "enabled": false}}}',
     "copilot": '{"mcpServers": {"s": {"type": "local", <started>, "tools": ["*"]},'
     '"r": {"type": "http", "url": "https://h/mcp", <headers>, "tools": ["t"]}}}',
 }
 SHAPES = {
-    name: text.replace("<started>", '"command": "c", "args": ["a"], "env": {"E": "v"}').replace("<headers>", '"headers": {"X": "y"}')
+    name: text.replace("<started>", '"command": "c", "args": ["a"], "env": {"E": "v"}').replace(
+        "<headers>", '"headers": {"X": "y"}'
+    )
     for name, text in _SHAPES.items()
 }
-"""What each client's file holds: a server `s` that is started, one `r` that is reached by HTTP, and what it had of old."""
+"""What each client's file holds: a server `s` that is started, one `r` that is reached by HTTP, and what it had of
+old."""
 
 
 def machine(folder: Path, platform: str = "linux") -> Machine:
@@ -90,9 +98,17 @@ def test_where_clients_keep_their_configuration(name: str, platform: str) -> Non
 def test_where_clients_keep_it_that_follow_a_variable() -> None:
     """Variables of the clients and of the desktop are followed, and Zed's folder is another one on Windows."""
     moved = Machine(
-        HOME, HOME / "p", "linux", {"CODEX_HOME": "/x", "COPILOT_HOME": "/y", "CLAUDE_CONFIG_DIR": "/z", "XDG_CONFIG_HOME": "/c"}
+        HOME,
+        HOME / "p",
+        "linux",
+        {"CODEX_HOME": "/x", "COPILOT_HOME": "/y", "CLAUDE_CONFIG_DIR": "/z", "XDG_CONFIG_HOME": "/c"},
     )
-    wanted = {"codex": "/x/config.toml", "copilot": "/y/mcp-config.json", "claude-code": "/z/.claude.json", "zed": "/c/zed/settings.json"}
+    wanted = {
+        "codex": "/x/config.toml",
+        "copilot": "/y/mcp-config.json",
+        "claude-code": "/z/.claude.json",
+        "zed": "/c/zed/settings.json",
+    }
     assert {name: str(CLIENTS[name].file(moved, "global")) for name in wanted} == wanted
     windows = Machine(HOME, HOME / "p", "win32", {})
     assert CLIENTS["zed"].file(windows, "global") == HOME / "AppData/Roaming/Zed/settings.json"
@@ -102,7 +118,10 @@ def test_where_clients_keep_it_that_follow_a_variable() -> None:
 def test_files_of_projects() -> None:
     """Those that have configurations of projects have them here, and the others say so."""
     here = machine(HOME)
-    relative = {name: [str(file.relative_to(here.project)) for file in client.files(here, "project")] for name, client in CLIENTS.items()}
+    relative = {
+        name: [str(file.relative_to(here.project)) for file in client.files(here, "project")]
+        for name, client in CLIENTS.items()
+    }
     assert {name: files for name, files in relative.items() if files} == {
         "claude-code": [".mcp.json"], "cursor": [".cursor/mcp.json"], "vscode": [".vscode/mcp.json"],
         "vscode-insiders": [".vscode/mcp.json"], "codex": [".codex/config.toml"], "gemini": [".gemini/settings.json"],
@@ -134,7 +153,9 @@ def test_what_clients_write_is_understood(name: str, tmp_path: Path) -> None:
         "gemini": {"timeout": 600.0, "include": ["t"], "exclude": ["u"]},
     }.get(name, {})  # fmt: skip
     assert tables.pop("s") == {"source": "mcp", "command": ["c", "a"], "env": {"E": "v"}, **more}
-    off = {"disabled": True} if name in ("cline-vscode", "opencode") else {"include": ["t"]} if name == "copilot" else {}
+    off = (
+        {"disabled": True} if name in ("cline-vscode", "opencode") else {"include": ["t"]} if name == "copilot" else {}
+    )
     if name not in ("claude-desktop", "vscode-insiders"):
         assert tables.pop("r") == {"source": "mcp", "url": "https://h/mcp", "headers": {"X": "y"}, **off}
     if name == "claude-code":
@@ -147,8 +168,8 @@ def test_what_clients_write_is_understood(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("url", [None, "http://127.0.0.1:8000/mcp"], ids=["command", "url"])
 @pytest.mark.parametrize("name", SHAPES)
 def test_our_entry_is_written_in_each_shape(name: str, url: str | None, tmp_path: Path) -> None:
-    """Our entry stands in each file as its client writes one; it is read back, recognised, found to be there already, and taken out
-    again without a trace. CONTRACT: CLI-07."""
+    """Our entry stands in each file as its client writes one; it is read back, recognised, found to be there already,
+    and taken out again without a trace. CONTRACT: CLI-07."""
     client = CLIENTS[name]
     file = client.file(machine(tmp_path), "global")
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -177,7 +198,14 @@ def test_exact_entries() -> None:
     command = ["d", "serve"]
     entries = {name: client.entry(command, None) for name, client in CLIENTS.items()}
     plain = {"command": "d", "args": ["serve"]}
-    assert entries["cursor"] == entries["codex"] == entries["gemini"] == entries["claude-desktop"] == entries["windsurf"] == plain
+    assert (
+        entries["cursor"]
+        == entries["codex"]
+        == entries["gemini"]
+        == entries["claude-desktop"]
+        == entries["windsurf"]
+        == plain
+    )
     assert entries["claude-code"] == entries["vscode"] == {"type": "stdio", **plain}
     assert entries["cline"] == {"transport": {"type": "stdio", **plain}}
     assert entries["opencode"] == {"type": "local", "command": ["d", "serve"], "enabled": True}
@@ -197,7 +225,8 @@ TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), m
 @settings(deadline=None, max_examples=60)
 @given(st.sampled_from(sorted(CLIENTS)), TEXTS, st.dictionaries(TEXTS, st.lists(TEXTS, max_size=3), max_size=3))
 def test_any_entry_goes_in_and_out(name: str, called: str, others: dict[str, list[str]]) -> None:
-    """Whatever the other servers are called and hold: ours goes in beside them, is read back, and leaves them as they were."""
+    """Whatever the other servers are called and hold: ours goes in beside them, is read back, and leaves them as they
+    were."""
     client = CLIENTS[name]
     others.pop(called, None)
     file = Path("x.toml" if name == "codex" else "x.json")
@@ -221,7 +250,20 @@ def test_any_entry_goes_in_and_out(name: str, called: str, others: dict[str, lis
             st.lists(inner, max_size=3)
             | st.dictionaries(
                 st.sampled_from(
-                    ["command", "args", "env", "url", "headers", "transport", "type", "path", "tools", "env_vars", "cwd", "timeout"]
+                    [
+                        "command",
+                        "args",
+                        "env",
+                        "url",
+                        "headers",
+                        "transport",
+                        "type",
+                        "path",
+                        "tools",
+                        "env_vars",
+                        "cwd",
+                        "timeout",
+                    ]
                 ),
                 inner,
                 max_size=5,

@@ -1,5 +1,5 @@
-"""Configurations of strangers: whatever stands in them, an import makes nothing of it that reads a file, runs a command, or gets a value of
-this machine without a person's yes."""
+"""Configurations of strangers: whatever stands in them, an import makes nothing of it that reads a file, runs a
+command, or gets a value of this machine without a person's yes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,12 @@ def entries(text: str) -> dict[str, Any]:
         "user": {"url": f"https://{text}:x@evil.test/"},
         "password": {"url": f"https://u:{text}@evil.test/"},
         "query": {"url": f"https://evil.test/?key={text}&a=b"},
-        "command": {"command": text, "args": [text, "--token", text, f"--key={text}"], "cwd": text, "env": {"A": text, "A_TOKEN": text}},
+        "command": {
+            "command": text,
+            "args": [text, "--token", text, f"--key={text}"],
+            "cwd": text,
+            "env": {"A": text, "A_TOKEN": text},
+        },
         "tools": {"command": "c", "includeTools": [text], "excludeTools": [text]},
         "codex": {"command": "c", "env_vars": [text.replace("=", "")]},
         "codex-url": {"url": "https://evil.test/", "bearer_token_env_var": text, "env_http_headers": {"X": text}},
@@ -165,8 +170,18 @@ def test_mce_refers_to_no_more(home: Home, text: str) -> None:
     import yaml
 
     auth = {"type": "oauth2", "token_url": text, "scope": [text], "more": {"deep": [text]}, "client_secret": text}
-    entry = {"name": "a", "swagger_url": text, "base_url": text, "skills_url": text, "top_level_functions": [text], "auth": auth}
-    others = [{"name": "b", "swagger_url": "x", "auth_header": text, "extra_headers": {"X": text}}, {"name": "c", "swagger_url": "x"}]
+    entry = {
+        "name": "a",
+        "swagger_url": text,
+        "base_url": text,
+        "skills_url": text,
+        "top_level_functions": [text],
+        "auth": auth,
+    }
+    others = [
+        {"name": "b", "swagger_url": "x", "auth_header": text, "extra_headers": {"X": text}},
+        {"name": "c", "swagger_url": "x"},
+    ]
     others[1]["auth"] = {"type": text, "value": text}
     file = home.write("project/swaggers.yaml", yaml.safe_dump({"servers": [entry, *others]}))
     search = Search(Machine(home.folder, home.project, "linux", {}))
@@ -185,7 +200,8 @@ STRANGER = {
 
 
 def test_a_variable_that_is_set_goes_nowhere_without_a_yes(home: Home) -> None:
-    """It is told by name and with where it would go; a server that would get it is left out where nobody can be asked. --yes takes it."""
+    """It is told by name and with where it would go; a server that would get it is left out where nobody can be asked.
+    --yes takes it."""
     home.write("project/x.json", STRANGER)
     ended = home.run("import", "x.json", BANK_PASSWORD="hunter22")
     assert ended.code == 1
@@ -228,19 +244,28 @@ def test_what_is_moved_needs_the_same_yes(home: Home) -> None:
 def test_a_folder_of_a_project_is_text(home: Home) -> None:
     """Claude Code's file names folders of projects: one that looks like a reference is none."""
     folder = home.folder / FILE.replace("/", "_")
-    home.write(".claude.json", {"projects": {str(folder): {"mcpServers": {"x": {"command": "${workspaceFolder}/run"}}}}})
+    home.write(
+        ".claude.json", {"projects": {str(folder): {"mcpServers": {"x": {"command": "${workspaceFolder}/run"}}}}}
+    )
     home.run("import", "--client", "claude-code", "--all")
     table = tomllib.loads(home.read("project/doorward.toml"))["servers"]["x"]
-    assert expand(table, Secrets(environ={}, resolve=resolved)) == {"source": "mcp", "command": [f"{folder}/run"], "cwd": str(folder)}
+    assert expand(table, Secrets(environ={}, resolve=resolved)) == {
+        "source": "mcp",
+        "command": [f"{folder}/run"],
+        "cwd": str(folder),
+    }
 
 
 @pytest.mark.parametrize(
-    "place", ["/etc/passwd", "~/.ssh/id_rsa", "../../.ssh/id_rsa", "a/../../x", "${userHome}/x", "${HOME}/x", "x://../y"]
+    "place",
+    ["/etc/passwd", "~/.ssh/id_rsa", "../../.ssh/id_rsa", "a/../../x", "${userHome}/x", "${HOME}/x", "x://../y"],
 )
 @pytest.mark.parametrize("key", ["skills_url", "swagger_url"])
 def test_mce_names_no_files_elsewhere(home: Home, key: str, place: str) -> None:
     """A document or a guide, which agents read, is below the folder of the file that names it, or a URL."""
-    home.write("project/swaggers.yaml", json.dumps({"servers": [{"name": "a", "swagger_url": "https://h/x", key: place}]}))
+    home.write(
+        "project/swaggers.yaml", json.dumps({"servers": [{"name": "a", "swagger_url": "https://h/x", key: place}]})
+    )
     ended = home.run("import", "swaggers.yaml", "--yes", HOME=str(home.folder))
     assert "not below its folder" in ended.out
     assert not (home.project / "doorward.toml").exists()

@@ -34,7 +34,9 @@ def test_it_is_a_hook_plugin() -> None:
         hooks.add_hookspecs(spec)
     hooks.register(AstGuard(PluginContext("ast", AstGuard.Settings(), Path("unused"))), "ast")
     hooks.check_pending()
-    assert [f.line for findings in hooks.hook.guard_program(program=Program("\nimport requests")) for f in findings] == [2]
+    assert [
+        f.line for findings in hooks.hook.guard_program(program=Program("\nimport requests")) for f in findings
+    ] == [2]
 
 
 HONEST = [
@@ -89,7 +91,8 @@ def test_honest_code_passes(code: str) -> None:
     ],
 )
 def test_network_modules_are_refused(code: str, line: int, name: str) -> None:
-    """CONTRACT: SEC-01. A module that needs a network is refused in its line, with the way that works, however it is imported."""
+    """CONTRACT: SEC-01. A module that needs a network is refused in its line, with the way that works, however it is
+    imported."""
     finding = only(code)
     assert (finding.line, finding.refuse) == (line, True)
     assert finding.message == f"`{name}`: there is no network"
@@ -183,14 +186,27 @@ def test_main_is_never_called() -> None:
 
 def test_an_optional_import_is_advice() -> None:
     """A program that can do without a module is not refused, neither for the import nor for its uses."""
-    assert only("try:\n    import requests\nexcept ImportError:\n    requests = None\nif requests:\n    requests.get('x')").refuse is False
-    assert only("try:\n    import urllib.request\nexcept* OSError:\n    pass\nurllib.request.urlopen('x')").refuse is False
+    assert (
+        only(
+            "try:\n    import requests\nexcept ImportError:\n    requests = None\nif requests:\n    requests.get('x')"
+        ).refuse
+        is False
+    )
+    assert (
+        only("try:\n    import urllib.request\nexcept* OSError:\n    pass\nurllib.request.urlopen('x')").refuse is False
+    )
     assert only("try:\n    import requests\nfinally:\n    pass").refuse is True
 
 
 def test_allow_and_refuse() -> None:
     """The operator's lists adjust the rules, modules and names in them; `refuse` is the stronger."""
-    assert check("import socket, http.client\neval('1')\nimport os\nos.system('x')", allow=["socket", "http", "eval", "os.system"]) == []
+    assert (
+        check(
+            "import socket, http.client\neval('1')\nimport os\nos.system('x')",
+            allow=["socket", "http", "eval", "os.system"],
+        )
+        == []
+    )
     assert check("import os\nos.environ['API_KEY']", allow=["os"]) == []
     found = only("from sqlite3.dbapi2 import connect", refuse=["sqlite3"])
     assert (found.message, found.refuse) == ("`sqlite3`: the operator does not allow it", True)
@@ -246,7 +262,9 @@ def test_newer_syntax_is_not_refused(code: str) -> None:
 def test_findings_are_few_and_in_order() -> None:
     """Each name is told once, by line; of very many findings those that refuse are kept."""
     code = (
-        "open('/etc/1')\n" + "".join(f"open('/etc/{n}')\n" for n in range(100)) + "eval('1')\neval('2')\nimport requests\nimport requests"
+        "open('/etc/1')\n"
+        + "".join(f"open('/etc/{n}')\n" for n in range(100))
+        + "eval('1')\neval('2')\nimport requests\nimport requests"
     )
     findings = check(code)
     assert len(findings) == 20
@@ -262,7 +280,11 @@ PIECES = [
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.one_of(st.text(st.characters(exclude_categories=[])), st.lists(st.sampled_from(PIECES), max_size=40).map("".join)))
+@given(
+    st.one_of(
+        st.text(st.characters(exclude_categories=[])), st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
+    )
+)
 def test_any_text_has_an_answer(code: str) -> None:
     """Whatever the text, the guard gives findings with sensible lines, and neither raises nor warns."""
     with warnings.catch_warnings():

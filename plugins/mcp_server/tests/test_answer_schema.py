@@ -1,4 +1,5 @@
-"""What `execute_code` and `run_cached_code` really send, against the schema that they say they have and the whole one."""
+"""What `execute_code` and `run_cached_code` really send, against the schema that they say they have and the whole
+one."""
 
 from __future__ import annotations
 

@@ -51,8 +51,13 @@ class Asks:
         return "1"
 
     async def compile(self) -> Compiled:
-        one = {"type": "object", "properties": {"params": {"type": "object"}, "what": {"type": "string"}, "seconds": {"type": "number"}}}
-        return Compiled([Function(self.name, name, parameters=one) for name in ("colour", "ask", "work", "left", "sleep", "tell")])
+        one = {
+            "type": "object",
+            "properties": {"params": {"type": "object"}, "what": {"type": "string"}, "seconds": {"type": "number"}},
+        }
+        return Compiled(
+            [Function(self.name, name, parameters=one) for name in ("colour", "ask", "work", "left", "sleep", "tell")]
+        )
 
     async def call(self, call: Call) -> Any:
         assert call.client is not None
@@ -121,7 +126,8 @@ async def first(client: Client, code: str, **more: Any) -> Any:
 
 @ERAS
 async def test_a_run_asks_its_client(gateway: Any, era: str) -> None:
-    """Out of a program, a direct tool and one after the other; the program goes on with what the person said. CONTRACT: EXE-06."""
+    """Out of a program, a direct tool and one after the other; the program goes on with what the person said. CONTRACT:
+    EXE-06."""
     async with gateway() as gate, connected(gate, era, elicitation_callback=red, sampling_callback=hello) as client:
         code = "result = [await weather.colour(), await weather.colour(params={**form, 'message': 'again'})]"
         answer = await client.call_tool("execute_code", {"code": f"form = {FORM!r}\n{code}"})
@@ -131,7 +137,9 @@ async def test_a_run_asks_its_client(gateway: Any, era: str) -> None:
         ]
         direct = await client.call_tool("weather_colour", {})
         assert direct.structured_content == {"result": ["accept", "red, weather asks: Which colour?"]}
-        sampled = await client.call_tool("execute_code", {"code": f"await weather.ask(what='sampling/createMessage', params={SAMPLE!r})"})
+        sampled = await client.call_tool(
+            "execute_code", {"code": f"await weather.ask(what='sampling/createMessage', params={SAMPLE!r})"}
+        )
         assert sampled.structured_content["value"]["content"] == {"type": "text", "text": "hello"}
 
 
@@ -166,12 +174,16 @@ async def test_a_client_that_cannot_be_asked(gateway: Any, era: str) -> None:
                 ("roots/list", {}, "cannot be asked 'roots/list'"),
                 ("elicitation/create", {"message": 1}, "is no elicitation/create: "),
             ):
-                answer = await client.call_tool("execute_code", {"code": f"await weather.ask(what={what!r}, params={params!r})"})
+                answer = await client.call_tool(
+                    "execute_code", {"code": f"await weather.ask(what={what!r}, params={params!r})"}
+                )
                 assert answer.is_error
                 assert missing in answer.content[0].text
         async with connected(gate, era, sampling_callback=hello) as client:
             tools = {**SAMPLE, "tools": [{"name": "x", "inputSchema": {"type": "object"}}]}
-            answer = await client.call_tool("execute_code", {"code": f"await weather.ask(what='sampling/createMessage', params={tools!r})"})
+            answer = await client.call_tool(
+                "execute_code", {"code": f"await weather.ask(what='sampling/createMessage', params={tools!r})"}
+            )
             assert "does not declare sampling with tools" in answer.content[0].text
 
 
@@ -230,7 +242,9 @@ async def test_progress(gateway: Any, era: str) -> None:
 
 
 @ERAS
-async def test_signs_of_life_do_not_count_backwards(doorward_host: Any, era: str, monkeypatch: pytest.MonkeyPatch, until: Any) -> None:
+async def test_signs_of_life_do_not_count_backwards(
+    doorward_host: Any, era: str, monkeypatch: pytest.MonkeyPatch, until: Any
+) -> None:
     monkeypatch.setattr(progress, "EVERY", 0.1)
     told: list[Any] = []
 
@@ -308,7 +322,11 @@ async def test_tokens_are_good_for_one_retry(gateway: Any) -> None:
     """An unknown, a used and a changed token, and other arguments: a clear answer, and nothing runs."""
     code = "await weather.colour()"
     yes = {"1": t.ElicitResult(action="accept", content={"colour": "blue"})}
-    async with gateway() as gate, connected(gate, elicitation_callback=red) as client, connected(gate, elicitation_callback=red) as other:
+    async with (
+        gateway() as gate,
+        connected(gate, elicitation_callback=red) as client,
+        connected(gate, elicitation_callback=red) as other,
+    ):
         asked = await first(client, code)
         assert isinstance(asked, t.InputRequiredResult)
         assert asked.input_requests is not None
@@ -339,8 +357,12 @@ async def test_an_answer_that_is_none(gateway: Any) -> None:
 
 async def test_an_answer_that_comes_too_late() -> None:
     """Whoever asked has just stopped waiting, and has not noticed yet: the answer is dropped."""
-    asked = t.ElicitRequest(params=t.ElicitRequestFormParams(message="?", requested_schema={"type": "object", "properties": {}}))
-    run = suspended_calls.Asking(SimpleNamespace(request=None, params={"inputResponses": {"1": {"action": "accept"}}}), lambda who: None)
+    asked = t.ElicitRequest(
+        params=t.ElicitRequestFormParams(message="?", requested_schema={"type": "object", "properties": {}})
+    )
+    run = suspended_calls.Asking(
+        SimpleNamespace(request=None, params={"inputResponses": {"1": {"action": "accept"}}}), lambda who: None
+    )
     waited: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
     run.open["1"] = asked, waited
     waited.cancel()
@@ -355,7 +377,9 @@ async def test_parked_runs_are_bounded(gateway: Any, monkeypatch: pytest.MonkeyP
         full = await first(client, "await weather.colour()")
         assert "2 runs wait for answers already" in full.content[0].text
         yes = {"1": t.ElicitResult(action="accept")}
-        assert not (await first(client, "await weather.colour()", input_responses=yes, request_state=asked[0].request_state)).is_error
+        assert not (
+            await first(client, "await weather.colour()", input_responses=yes, request_state=asked[0].request_state)
+        ).is_error
         assert isinstance(await first(client, "await weather.colour()"), t.InputRequiredResult)
 
 
@@ -363,13 +387,17 @@ async def test_principals_share_the_places_of_parked_runs() -> None:
     """One has half of them at most, and is told so; there is one for whoever comes next. `local` may have all."""
 
     async def asks(run: suspended_calls.Asking) -> Any:
-        return await run.ask("elicitation/create", {"message": "?", "requestedSchema": {"type": "object", "properties": {}}})
+        return await run.ask(
+            "elicitation/create", {"message": "?", "requestedSchema": {"type": "object", "properties": {}}}
+        )
 
     def request(who: str) -> Any:
         can = t.ClientCapabilities(elicitation=t.ElicitationCapability())
         session = SimpleNamespace(client_capabilities=can)
         of = None if who == LOCAL else SimpleNamespace(scope={PRINCIPAL: who})
-        return SimpleNamespace(request=of, session=session, protocol_version=MODERN_PROTOCOL_VERSIONS[-1], params={}, meta=None)
+        return SimpleNamespace(
+            request=of, session=session, protocol_version=MODERN_PROTOCOL_VERSIONS[-1], params={}, meta=None
+        )
 
     runs = suspended_calls.SuspendedCalls(5)
     try:
@@ -394,7 +422,9 @@ async def test_a_client_that_does_not_come_back(
     monkeypatch.setattr(suspended_calls, "GRACE", 60)
     ends = Ends()
     doorward_host.install("plugin", "ends", ends)
-    config = CONFIG.replace("plugins = []", 'plugins = ["ends"]').replace("[servers.weather]", "[limits]\nasking = 60\n[servers.weather]")
+    config = CONFIG.replace("plugins = []", 'plugins = ["ends"]').replace(
+        "[servers.weather]", "[limits]\nasking = 60\n[servers.weather]"
+    )
     async with gateway(config) as gate, connected(gate, elicitation_callback=red) as client:
         stubborn = "try:\n    await weather.colour()\nexcept Exception:\n    await weather.sleep(seconds=3600)"
         tokens = [(await first(client, code)).request_state for code in ("await weather.colour()", stubborn)]
@@ -482,12 +512,18 @@ async def test_a_question_shows_who_asks_whatever_it_holds() -> None:
     client = RunClient(Client(), Clock(), 5).of_call("evil", lambda value: value)  # type: ignore[arg-type]
     field = {"type": "string", "title": "\u202eToken", "enum": ["a\u00a0b"]}
     form = {"type": "object", "properties": {"a": field}}
-    await client.ask("elicitation/create", {"message": "\r\x1b[2K\u202eX\nY" + "z" * 9000, "requestedSchema": form, "_meta": {"a": 1}})
+    await client.ask(
+        "elicitation/create",
+        {"message": "\r\x1b[2K\u202eX\nY" + "z" * 9000, "requestedSchema": form, "_meta": {"a": 1}},
+    )
     assert asked[0]["message"].startswith("evil asks:  X\nYzzz")
     assert len(asked[0]["message"]) < 5000
     assert asked[0]["requestedSchema"]["properties"]["a"] == {**field, "title": "Token"}
     assert "_meta" not in asked[0]
-    for params in ({"mode": "url", "url": "javascript:alert(1)"}, {"message": "", "requestedSchema": {"enum": ["x"] * 10_000}}):
+    for params in (
+        {"mode": "url", "url": "javascript:alert(1)"},
+        {"message": "", "requestedSchema": {"enum": ["x"] * 10_000}},
+    ):
         with pytest.raises(ServerError):
             await client.ask("elicitation/create", params)
     assert len(asked) == 1

@@ -43,7 +43,8 @@ def test_help_names_them(commands: Cli) -> None:
 
 
 def test_a_token_comes_and_goes(commands: Cli, doorward_host: Any) -> None:
-    """It is shown once and listed without itself; the file has its hash alone, and is otherwise as it was after it is revoked."""
+    """It is shown once and listed without itself; the file has its hash alone, and is otherwise as it was after it is
+    revoked."""
     before = doorward_host.write("# mine\n").read_text()
     made = commands("token", "new", "alice", "--expires", "90d", "--json").json
     text = (doorward_host.folder / "doorward.toml").read_text()
@@ -68,7 +69,18 @@ def test_nobody_comes_in_as_who_they_cannot_be(commands: Cli, doorward_host: Any
 
 def test_the_package_costs_nothing() -> None:
     """Importing it, and the modules of its commands, imports neither the SDK nor what serves HTTP."""
-    heavy = ("mcp", "mcp_types", "starlette", "uvicorn", "jwt", "pydantic", "jsonschema_rs", "tomlkit", "httpx2", "doorward.gateway")
+    heavy = (
+        "mcp",
+        "mcp_types",
+        "starlette",
+        "uvicorn",
+        "jwt",
+        "pydantic",
+        "jsonschema_rs",
+        "tomlkit",
+        "httpx2",
+        "doorward.gateway",
+    )
     check_light_import("doorward_mcp_server", forbidden=(*heavy, "click"))
     for module in ("doorward_mcp_server.serve", "doorward_mcp_server.tokens.command"):
         check_light_import(module, forbidden=heavy)
@@ -76,7 +88,11 @@ def test_the_package_costs_nothing() -> None:
 
 def test_help_imports_none_of_it() -> None:
     """`doorward --help` lists the commands by what is installed alone."""
-    code = "import sys; from doorward.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\nprint(*sys.modules)"
+    code = (
+        "import sys; from doorward.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\nprint(*sys.modules)"
+    )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "serve" in ended.stdout
-    assert not {name for name in ended.stdout.split() if name.partition(".")[0] in ("doorward_mcp_server", "mcp", "click")}
+    assert not {
+        name for name in ended.stdout.split() if name.partition(".")[0] in ("doorward_mcp_server", "mcp", "click")
+    }

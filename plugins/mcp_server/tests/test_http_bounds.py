@@ -1,4 +1,5 @@
-"""The bounds of HTTP that take their time, with less of it: readers that do not read, sessions that are not used, lines that repeat."""
+"""The bounds of HTTP that take their time, with less of it: readers that do not read, sessions that are not used, lines
+that repeat."""
 
 from __future__ import annotations
 
@@ -93,7 +94,8 @@ async def test_who_never_reads_is_closed(hasty: None) -> None:
 
 
 async def test_who_asks_is_not_sent_away_for_who_does_not(hasty: None) -> None:
-    """Where all places are taken by requests under way, there is none; any other connection makes room, of the same address first."""
+    """Where all places are taken by requests under way, there is none; any other connection makes room, of the same
+    address first."""
     over, under_way = asyncio.Event(), list[str]()
 
     async def app(scope: Any, receive: Any, send: Any) -> None:

@@ -25,15 +25,25 @@ TOKEN = 4
 
 async def tokens(client: Any, instructions: str) -> float:
     tools = (await client.list_tools()).tools
-    return (len(json.dumps([t.model_dump(by_alias=True, exclude_none=True, mode="json") for t in tools])) + len(instructions)) / TOKEN
+    return (
+        len(json.dumps([t.model_dump(by_alias=True, exclude_none=True, mode="json") for t in tools]))
+        + len(instructions)
+    ) / TOKEN
 
 
 @ERAS
 async def test_standard_surface(doorward_host: Any, era: str) -> None:
-    """Five tools with titles, schemas and annotations, the prompt, the resources. CONTRACT: DIS-05, DIS-16, DIS-20, CAC-04."""
+    """Five tools with titles, schemas and annotations, the prompt, the resources. CONTRACT: DIS-05, DIS-16, DIS-20,
+    CAC-04."""
     async with doorward_host.gateway(CONFIG) as gate, Client(build(gate), mode=era) as client:
         tools = (await client.list_tools()).tools
-        assert [t.name for t in tools] == ["list_servers", "search_functions", "get_functions", "execute_code", "run_cached_code"]
+        assert [t.name for t in tools] == [
+            "list_servers",
+            "search_functions",
+            "get_functions",
+            "execute_code",
+            "run_cached_code",
+        ]
         assert all(t.title and t.description and t.output_schema and t.annotations for t in tools)
         assert [p.name for p in (await client.list_prompts()).prompts] == ["reusable_code_guide"]
         guide = (await client.get_prompt("reusable_code_guide")).messages[0].content.text
@@ -49,7 +59,8 @@ async def test_standard_surface(doorward_host: Any, era: str) -> None:
 
 @ERAS
 async def test_the_main_job(doorward_host: Any, era: str) -> None:
-    """Search, get, execute: text stands alone, and says the same as the structured content. CONTRACT: DIS-04, EXE-04, OUT-01, OUT-04."""
+    """Search, get, execute: text stands alone, and says the same as the structured content. CONTRACT: DIS-04, EXE-04,
+    OUT-01, OUT-04."""
     async with doorward_host.gateway(CONFIG) as gate, Client(build(gate), mode=era) as client:
         schemas = {t.name: t.output_schema for t in (await client.list_tools()).tools}
         calls = [
@@ -119,7 +130,9 @@ async def test_minimal_surface(doorward_host: Any) -> None:
         assert [t.name for t in tools] == ["execute_code"]
         assert "doorward.search" in tools[0].description
         assert (await client.call_tool("search_functions", {"query": "x"})).is_error
-        answer = await client.call_tool("execute_code", {"code": "result = (await doorward.search('forecast'))['total'] > 0"})
+        answer = await client.call_tool(
+            "execute_code", {"code": "result = (await doorward.search('forecast'))['total'] > 0"}
+        )
         assert answer.structured_content["value"] is True
 
 
@@ -145,10 +158,16 @@ async def test_plugins_add_tools(doorward_host: Any) -> None:
     class Greeter:
         @hookimpl
         def mcp_tools(self) -> list[RawTool]:
-            return [RawTool(t.Tool(name=n, description="greets", input_schema={"type": "object"}), call) for n in ("greet", "execute_code")]
+            return [
+                RawTool(t.Tool(name=n, description="greets", input_schema={"type": "object"}), call)
+                for n in ("greet", "execute_code")
+            ]
 
     doorward_host.install("plugin", "greeter", Greeter())
-    async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["greeter"]')) as gate, Client(build(gate)) as client:
+    async with (
+        doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["greeter"]')) as gate,
+        Client(build(gate)) as client,
+    ):
         assert [t.name for t in (await client.list_tools()).tools].count("execute_code") == 1
         assert (await client.call_tool("greet", {"name": "you"})).content[0].text == "hello you"
 
@@ -162,7 +181,9 @@ async def test_plugins_add_prompts_resources_and_handlers(doorward_host: Any, er
     tell: list[Any] = []
 
     async def get(ctx: Any, arguments: Any) -> t.GetPromptResult:
-        return t.GetPromptResult(messages=[t.PromptMessage(role="user", content=t.TextContent(text=f"about {arguments['topic']}"))])
+        return t.GetPromptResult(
+            messages=[t.PromptMessage(role="user", content=t.TextContent(text=f"about {arguments['topic']}"))]
+        )
 
     async def read(ctx: Any, uri: str) -> t.ReadResourceResult:
         return t.ReadResourceResult(contents=[t.TextResourceContents(uri=uri, text=f"I am {uri}")])
@@ -177,7 +198,9 @@ async def test_plugins_add_prompts_resources_and_handlers(doorward_host: Any, er
 
         @hookimpl
         def mcp_resources(self) -> tuple[RawResource, ...]:
-            fixed = [RawResource(t.Resource(name=uri, uri=uri), read) for uri in ("mine://one", "doorward://capabilities")]
+            fixed = [
+                RawResource(t.Resource(name=uri, uri=uri), read) for uri in ("mine://one", "doorward://capabilities")
+            ]
             return (*fixed, RawResource(t.ResourceTemplate(name="many", uri_template="mine://many/{id}"), read))
 
         @hookimpl
@@ -200,7 +223,9 @@ async def test_plugins_add_prompts_resources_and_handlers(doorward_host: Any, er
         with pytest.raises(MCPError, match="There are: reusable_code_guide, talk"):
             await client.get_prompt("nope")
         assert "mine://one" in [str(r.uri) for r in (await client.list_resources()).resources]
-        assert "mine://many/{id}" in [r.uri_template for r in (await client.list_resource_templates()).resource_templates]
+        assert "mine://many/{id}" in [
+            r.uri_template for r in (await client.list_resource_templates()).resource_templates
+        ]
         for uri in ("mine://one", "mine://many/7"):
             assert (await client.read_resource(uri)).contents[0].text == f"I am {uri}"
         assert "sandbox" in (await client.read_resource("doorward://capabilities")).contents[0].text
@@ -220,8 +245,11 @@ async def test_plugins_add_prompts_resources_and_handlers(doorward_host: Any, er
 
 
 @ERAS
-async def test_a_plugin_that_fails_takes_nothing_from_others(doorward_host: Any, era: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its additions are missing, what it does is answered with an error that names it, and everything else is served."""
+async def test_a_plugin_that_fails_takes_nothing_from_others(
+    doorward_host: Any, era: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its additions are missing, what it does is answered with an error that names it, and everything else is
+    served."""
     import mcp_types as t
 
     async def fail(*given: Any) -> Any:

@@ -1,4 +1,5 @@
-"""Lists of many servers and guides come in pages that cost the same, however many there are: told by counts, never by times."""
+"""Lists of many servers and guides come in pages that cost the same, however many there are: told by counts, never by
+times."""
 
 from __future__ import annotations
 
@@ -93,7 +94,9 @@ async def test_the_list_of_servers_is_one_page(place: Any, counted: Counted) -> 
             statements, size = len(counted.statements), len(answer.content[0].text)
             names, cursor = [], None
             while True:
-                shown = (await client.call_tool("list_servers", {"cursor": cursor} if cursor else {})).structured_content
+                shown = (
+                    await client.call_tool("list_servers", {"cursor": cursor} if cursor else {})
+                ).structured_content
                 names += [server["name"] for server in shown["servers"]]
                 if (cursor := shown.get("cursor")) is None:
                     break
@@ -113,7 +116,8 @@ async def test_the_list_of_servers_is_one_page(place: Any, counted: Counted) -> 
 
 
 async def test_guides_are_listed_in_pages(place: Any) -> None:
-    """`list_skills`, the resources and the instructions are as long, and look at as many files, for many guides as for some."""
+    """`list_skills`, the resources and the instructions are as long, and look at as many files, for many guides as for
+    some."""
     size = 250
     text = configured(size).replace('source = "rows"', 'source = "rows"\nskills = "guide.md"')
     (place.folder / "guide.md").write_text("# Rows\n" + "Look at them. " * 5000)

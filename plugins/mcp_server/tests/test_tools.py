@@ -18,7 +18,9 @@ pytestmark = pytest.mark.anyio
 BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
-async def count_words(caller: Caller, text: Annotated[str, "To be counted"], most: int = 10, words: list[str] | None = None) -> Answer:
+async def count_words(
+    caller: Caller, text: Annotated[str, "To be counted"], most: int = 10, words: list[str] | None = None
+) -> Answer:
     return f"{len(text.split())} words, {caller.principal}, {most!r}", {"words": len(text.split())}, False
 
 
@@ -62,13 +64,16 @@ async def test_a_tool_is_an_entry_and_a_handler(doorward_host: Any, monkeypatch:
 
 
 async def test_no_direct_tool_is_called_as_one_of_ours(doorward_host: Any) -> None:
-    """An exposed function gets another name where the table has its, whatever the surface, so that the name stays what it is."""
+    """An exposed function gets another name where the table has its, whatever the surface, so that the name stays what
+    it is."""
 
     class Search(Weather):
         async def compile(self) -> Any:
             from doorward import Compiled
 
-            return Compiled([Function("execute", "code", "code", "Not ours"), Function("execute", "fine", "fine", "Theirs")])
+            return Compiled(
+                [Function("execute", "code", "code", "Not ours"), Function("execute", "fine", "fine", "Theirs")]
+            )
 
     doorward_host.install("source", "search", Search)
     config = CONFIG + '[servers.execute]\nsource = "search"\nexpose = ["*"]\n'

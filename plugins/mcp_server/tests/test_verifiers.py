@@ -38,7 +38,8 @@ class Plugin:
 
 
 async def test_a_plugin_verifies(doorward_host: Any) -> None:
-    """Its subject is the principal, but for names that mean something else. One that fails lets nobody in, and can say nothing."""
+    """Its subject is the principal, but for names that mean something else. One that fails lets nobody in, and can say
+    nothing."""
     async with doorward_host.gateway(CONFIG) as gate:
         assert not Verifiers(gate).wanted()
         gate.plugins.manager.register(Plugin(Theirs()))

@@ -30,8 +30,8 @@ def anyio_backend() -> str:
 
 
 class LoginPrompt:
-    """The client that asked for a run: it answers at once, or after `seconds`, while the run's clock stands still, and remembers
-    what it heard."""
+    """The client that asked for a run: it answers at once, or after `seconds`, while the run's clock stands still, and
+    remembers what it heard."""
 
     def __init__(self, answer: Mapping[str, Any] | Exception | None = None, seconds: float = 0.0) -> None:
         self.answer = answer if answer is not None else {"action": "accept", "content": {"name": "Ann"}}
@@ -72,7 +72,9 @@ class Upstreams:
             self.changes += 1
 
         found = validate(MCPSettings, settings, secrets=self.secrets, place="doorward.toml [servers.x]")
-        upstream = Upstream(ServerContext("x", found, self.folder, self.state, lambda: auth, changed, self.secrets.scrub))
+        upstream = Upstream(
+            ServerContext("x", found, self.folder, self.state, lambda: auth, changed, self.secrets.scrub)
+        )
         self._made.append(upstream)
         return upstream
 

@@ -109,7 +109,9 @@ async def test_calls_of_several_clients_take_turns_once_it_was_unclear_whom_to_a
     assert {json.loads(text_of(answer))["action"] for answer in answers} == {"accept"}
 
 
-async def test_a_change_of_the_tools_is_told(made: Any, upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch, until: Any) -> None:
+async def test_a_change_of_the_tools_is_told(
+    made: Any, upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch, until: Any
+) -> None:
     subscribed = []
     listen = connection.listen
 
@@ -137,7 +139,10 @@ async def test_one_bad_tool_loses_no_other(upstreams: Upstreams) -> None:
     listing = await upstreams.raw("bad").listing()
     assert [tool["name"] for tool in listing.tools] == ["fine", "no_schema", "no_type"]
     assert listing.tools[1]["inputSchema"] == {"type": "object"}
-    assert listing.tools[2] == {"name": "no_type", "inputSchema": {"properties": {"a": {"type": "string"}}, "type": "object"}}
+    assert listing.tools[2] == {
+        "name": "no_type",
+        "inputSchema": {"properties": {"a": {"type": "string"}}, "type": "object"},
+    }
     assert [(s.where, s.why) for s in listing.skipped] == [
         ("list", "its inputSchema is of type 'array'; arguments are an object"),
         ("text", "its inputSchema is no object"),

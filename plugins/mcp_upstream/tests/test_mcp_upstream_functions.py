@@ -62,7 +62,19 @@ def sound(made: Compiled) -> None:
 
 def test_names_are_python_and_the_original_is_the_id() -> None:
     """CONTRACT: SRC-18, SRC-20, MCP-10."""
-    ids = ["get-annotated-message", "API-create-a-comment", "repos.list", "getForecast", "class", "a b", "a-b", "a_b", "日本", "1st", ""]
+    ids = [
+        "get-annotated-message",
+        "API-create-a-comment",
+        "repos.list",
+        "getForecast",
+        "class",
+        "a b",
+        "a-b",
+        "a_b",
+        "日本",
+        "1st",
+        "",
+    ]
     made = compiled("s", [tool(i) for i in ids])
     names = {f.id: f.name for f in made.functions}
     assert names["get-annotated-message"] == "get_annotated_message"
@@ -79,7 +91,9 @@ def test_names_are_python_and_the_original_is_the_id() -> None:
 def test_parameters_keep_their_names_where_python_can_write_them() -> None:
     """CONTRACT: SRC-20."""
     given = ["userId", "auth-method", "from", "range", "type", "auth_method", "__proto__", "constructor", "a.b", "x y"]
-    function = one({"type": "object", "properties": {name: {"type": "string"} for name in given}, "required": ["from", "a.b"]})
+    function = one(
+        {"type": "object", "properties": {name: {"type": "string"} for name in given}, "required": ["from", "a.b"]}
+    )
     names = list(function.parameters["properties"])
     assert names[:2] == ["from_", "a_b"]
     assert {"userId", "range", "type", "auth_method", "__proto__", "constructor"} <= set(names)
@@ -141,7 +155,11 @@ def test_references_of_both_drafts() -> None:
     function = only(made)
     sound(made)
     properties = function.parameters["properties"]
-    assert made.definitions[properties["a"]["$ref"].removeprefix("#/$defs/")]["properties"]["next"] == properties["a"] == properties["j"]
+    assert (
+        made.definitions[properties["a"]["$ref"].removeprefix("#/$defs/")]["properties"]["next"]
+        == properties["a"]
+        == properties["j"]
+    )
     assert made.definitions["B"]["prefixItems"] == [{"type": "string"}, {"type": "integer"}]
     assert made.definitions["a_b_c"] == {"type": "integer"}
     assert made.definitions[properties["d"]["$ref"].removeprefix("#/$defs/")] == {"$ref": "#/$defs/B"}
@@ -173,7 +191,13 @@ def test_a_root_of_alternatives_has_the_parameters_of_all() -> None:
         {"properties": {"kind": {"const": "b"}, "b": {"type": "integer"}}, "required": ["kind"]},
     ]
     for key in ("oneOf", "anyOf"):
-        function = one({"type": "object", key: variants, "allOf": [{"properties": {"all": {"type": "boolean"}}, "required": ["all"]}]})
+        function = one(
+            {
+                "type": "object",
+                key: variants,
+                "allOf": [{"properties": {"all": {"type": "boolean"}}, "required": ["all"]}],
+            }
+        )
         assert set(function.parameters["properties"]) == {"kind", "in_a", "b", "all"}
         assert set(function.parameters["required"]) == {"kind", "all"}
         assert function.parameters["anyOf"][0] == {"properties": {"kind": {"const": "a"}}, "required": ["in_a", "kind"]}
@@ -218,8 +242,16 @@ def test_a_tool_may_be_opened_that_does_not_say_no(schema: Any, open_to: bool) -
         (None, None, False),
         ({}, None, False),
         ("garbage", None, False),
-        ({"type": "object", "properties": {"result": {"type": "integer"}}, "required": ["result"]}, {"type": "integer"}, True),
-        ({"$ref": "#/$defs/W", "$defs": {"W": {"properties": {"result": {"type": "string"}}}}}, {"type": "string"}, True),
+        (
+            {"type": "object", "properties": {"result": {"type": "integer"}}, "required": ["result"]},
+            {"type": "integer"},
+            True,
+        ),
+        (
+            {"$ref": "#/$defs/W", "$defs": {"W": {"properties": {"result": {"type": "string"}}}}},
+            {"type": "string"},
+            True,
+        ),
         ({"properties": {"result": {}, "more": {}}}, {"properties": {"result": {}, "more": {}}}, False),
         ({"properties": {"result": {}}, "additionalProperties": {"type": "string"}}, None, False),
     ],
@@ -254,10 +286,16 @@ def test_hostile_schemas_end_soon() -> None:
         "$defs": {f"D{i}": {"properties": {f"p{j}": {"$ref": f"#/$defs/D{j}"} for j in range(60)}} for i in range(60)},
     }
     wide["properties"] = {"a": {"$ref": "#/$defs/D0"}}
-    bomb = {"type": "object", "$defs": {"B": {"allOf": [{"$ref": "#/$defs/B"}] * 200, "anyOf": [{"$ref": "#/$defs/B"}] * 200}}}
+    bomb = {
+        "type": "object",
+        "$defs": {"B": {"allOf": [{"$ref": "#/$defs/B"}] * 200, "anyOf": [{"$ref": "#/$defs/B"}] * 200}},
+    }
     bomb |= {"$ref": "#/$defs/B"}
     circle = {"type": "object", "$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}}}
-    nested = {"type": "object", "properties": {"a": {"enum": ["x" * 500] * 1000, "default": [[[[[[]]]]]], "pattern": "(a+)+$"}}}
+    nested = {
+        "type": "object",
+        "properties": {"a": {"enum": ["x" * 500] * 1000, "default": [[[[[[]]]]]], "pattern": "(a+)+$"}},
+    }
     long = {"type": "object", "properties": {"a": {"properties": {"k" * 100_000: {"description": "d" * 10**6}}}}}
     started = time.process_time()
     made = compiled("s", [tool(f"t{i}", s) for i, s in enumerate([wide, bomb, circle, nested, long] * 5)])
@@ -272,12 +310,18 @@ def test_a_promise_changes_with_schemas_and_effects_only() -> None:
         tool("t", {"properties": {"b": {}, "a": {}}, "type": "object"}, description="new", annotations={"title": "x"})
     )
     assert before != fingerprint(tool("t", {"type": "object", "properties": {"a": {}}}))
-    assert before != fingerprint(tool("t", {"type": "object", "properties": {"a": {}, "b": {}}}, annotations={"readOnlyHint": True}))
+    assert before != fingerprint(
+        tool("t", {"type": "object", "properties": {"a": {}, "b": {}}}, annotations={"readOnlyHint": True})
+    )
     assert before != fingerprint(tool("t", {"type": "object", "properties": {"a": {}, "b": {}}}, outputSchema={}))
 
 
-KEYS = st.sampled_from(["a", "b", "from", "x-y", "__proto__", "constructor", "", "é", "a b", "result", "\u202e"]) | st.text(max_size=8)
-POINTERS = st.sampled_from(["#", "#/$defs/A", "#/definitions/B", "#/properties/a", "#/$defs/A/items/0", "#x", "http://x/y", "#/%", "A", ""])
+KEYS = st.sampled_from(
+    ["a", "b", "from", "x-y", "__proto__", "constructor", "", "é", "a b", "result", "\u202e"]
+) | st.text(max_size=8)
+POINTERS = st.sampled_from(
+    ["#", "#/$defs/A", "#/definitions/B", "#/properties/a", "#/$defs/A/items/0", "#x", "http://x/y", "#/%", "A", ""]
+)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=10)
 TYPES = st.sampled_from(["object", "string", "array", "integer", "null", "bogus", ["string", "null"], [], None, 3])
 
@@ -287,17 +331,27 @@ def keyword(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[str, Any]]
     return st.one_of(
         st.tuples(st.sampled_from(["properties", "$defs", "definitions", "patternProperties"]), tables),
         st.tuples(st.sampled_from(["items", "additionalProperties", "not", "if", "then"]), inner),
-        st.tuples(st.sampled_from(["allOf", "anyOf", "oneOf", "prefixItems", "items", "required", "enum"]), st.lists(inner, max_size=4)),
+        st.tuples(
+            st.sampled_from(["allOf", "anyOf", "oneOf", "prefixItems", "items", "required", "enum"]),
+            st.lists(inner, max_size=4),
+        ),
         st.tuples(st.sampled_from(["required"]), st.lists(KEYS, max_size=4)),
         st.tuples(st.sampled_from(["$ref", "$dynamicRef"]), POINTERS),
         st.tuples(st.just("type"), TYPES),
-        st.tuples(st.sampled_from(["default", "const", "format", "description", "minimum", "maxLength", "pattern", "nullable"]), SCALARS),
+        st.tuples(
+            st.sampled_from(
+                ["default", "const", "format", "description", "minimum", "maxLength", "pattern", "nullable"]
+            ),
+            SCALARS,
+        ),
         st.tuples(KEYS, SCALARS),
     )
 
 
 SCHEMAS: st.SearchStrategy[Any] = st.recursive(
-    SCALARS | st.just({}), lambda inner: st.lists(keyword(inner), max_size=5).map(dict) | st.lists(inner, max_size=2), max_leaves=25
+    SCALARS | st.just({}),
+    lambda inner: st.lists(keyword(inner), max_size=5).map(dict) | st.lists(inner, max_size=2),
+    max_leaves=25,
 )
 
 
@@ -306,7 +360,8 @@ SCHEMAS: st.SearchStrategy[Any] = st.recursive(
 def test_whatever_a_server_says_its_usable_tools_are_sound(said: list[tuple[Any, Any, Any, Any]]) -> None:
     """CONTRACT: SRC-25."""
     tools = [
-        {"name": name, "inputSchema": i, "outputSchema": o, "annotations": a, "description": a, "title": name} for name, i, o, a in said
+        {"name": name, "inputSchema": i, "outputSchema": o, "annotations": a, "description": a, "title": name}
+        for name, i, o, a in said
     ]
     made = compiled("s", tools)
     assert len(made.functions) + len(made.skipped) == len(tools)

@@ -39,7 +39,8 @@ async def test_an_answer_of_millions_of_values_is_refused_before_it_is_read(upst
 
 
 async def _raw_http(on: dict[bytes, bytes], seen: list[bytes]) -> asyncio.Server:
-    """A server of 2025-11-25 that says just what is given for a method, of HTTP or of the protocol; "drip" never ends."""
+    """A server of 2025-11-25 that says just what is given for a method, of HTTP or of the protocol; "drip" never
+    ends."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
@@ -59,8 +60,14 @@ async def _raw_http(on: dict[bytes, bytes], seen: list[bytes]) -> asyncio.Server
                 if method in on:
                     writer.write(on[method])
                 elif "id" in message:
-                    info = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
-                    content = {"result": info} if method == b"initialize" else {"error": {"code": -32601, "message": "no"}}
+                    info = {
+                        "protocolVersion": "2025-11-25",
+                        "capabilities": {"tools": {}},
+                        "serverInfo": {"name": "x", "version": "1"},
+                    }
+                    content = (
+                        {"result": info} if method == b"initialize" else {"error": {"code": -32601, "message": "no"}}
+                    )
                     said = json.dumps({"jsonrpc": "2.0", "id": message["id"], **content}).encode()
                     writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nMcp-Session-Id: 1\r\n")
                     writer.write(b"Content-Length: %d\r\n\r\n%s" % (len(said), said))
@@ -73,11 +80,17 @@ async def _raw_http(on: dict[bytes, bytes], seen: list[bytes]) -> asyncio.Server
 
 
 @pytest.mark.anyio
-async def test_a_session_ends_however_slowly_its_server_says_goodbye(upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An answer that drips held up the end of the gateway for ever; an empty stream of events was asked for in a tight loop."""
+async def test_a_session_ends_however_slowly_its_server_says_goodbye(
+    upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer that drips held up the end of the gateway for ever; an empty stream of events was asked for in a tight
+    loop."""
     monkeypatch.setattr("doorward_mcp_upstream.connections.http._GOODBYE", 0.3)
     stream = b"retry: 0\n\nid: 1\ndata: \n\n"
-    events = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n%s" % (len(stream), stream)
+    events = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n%s" % (
+        len(stream),
+        stream,
+    )
     seen: list[bytes] = []
     server = await _raw_http({b"DELETE": b"drip", b"GET": events}, seen)
     upstream = upstreams(url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp", transport="http")
@@ -124,7 +137,9 @@ async def _events(*pieces: str) -> list[str]:
 
 
 @pytest.mark.anyio
-async def test_an_event_of_millions_of_values_is_not_read_and_not_counted_on_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_event_of_millions_of_values_is_not_read_and_not_counted_on_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The loop has nothing to do but to put its pieces together."""
     counted: list[int] = []
 
@@ -163,13 +178,21 @@ def test_a_text_of_millions_of_values_is_not_parsed() -> None:
 @pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    "line", ["x\n", "{}\n", '{"jsonrpc":"2.0","id":"p","method":"ping"}\n', '{"jsonrpc":"2.0","method":"notifications/message"}\n']
+    "line",
+    [
+        "x\n",
+        "{}\n",
+        '{"jsonrpc":"2.0","id":"p","method":"ping"}\n',
+        '{"jsonrpc":"2.0","method":"notifications/message"}\n',
+    ],
 )
 async def test_a_flood_leaves_others_their_turn(upstreams: Upstreams, tmp_path: Path, line: str) -> None:
     """Nobody had a turn until all that had arrived was worked through: 1.5 seconds and more, again and again."""
     upstream, flag = upstreams.raw("plain", timeout=1.2), tmp_path / "flag"
     await upstream.listing()
-    flood = asyncio.create_task(upstream.request("tools/call", {"name": "flood", "arguments": {"line": line, "flag": str(flag)}}))
+    flood = asyncio.create_task(
+        upstream.request("tools/call", {"name": "flood", "arguments": {"line": line, "flag": str(flag)}})
+    )
     turns: list[float] = []
     while not flag.exists():
         await asyncio.sleep(0.01)
@@ -199,7 +222,8 @@ async def test_a_tool_that_is_too_large_is_left_out_and_named_plainly(upstreams:
 
 @pytest.mark.anyio
 async def test_an_odd_tool_costs_no_other(upstreams: Upstreams) -> None:
-    """A schema nested 400 deep hid all tools of its server, and so did a lone surrogate, a long number, and a byte that is no text."""
+    """A schema nested 400 deep hid all tools of its server, and so did a lone surrogate, a long number, and a byte that
+    is no text."""
     listing = await upstreams.raw("odd").listing()
     names = [tool["name"] for tool in listing.tools]
     assert names[0] == "first"
@@ -259,7 +283,9 @@ def test_a_pipe_in_place_of_the_log_stops_nobody(tmp_path: Path) -> None:
 
 
 def test_no_colour_and_no_line_end_hides_a_secret_in_the_log(tmp_path: Path) -> None:
-    log = StderrLog(tmp_path / "stderr.log", lambda text: text.replace("s3cret-value", "[secret]").replace("two\nlines", "[secret]"))
+    log = StderrLog(
+        tmp_path / "stderr.log", lambda text: text.replace("s3cret-value", "[secret]").replace("two\nlines", "[secret]")
+    )
     log.feed(b"the token s3cret\x1b[0m-value\nkey: two\nlines\nend\x1b]0;title\nnext\n")
     log.flush()
     assert log.tail() == "the token [secret]\nkey: [secret]\nend\nnext"

@@ -40,7 +40,11 @@ def legacy(method: str, message: Any) -> Any:
     if method != "POST":
         return 405, {}, b""
     results: dict[str, Any] = {
-        "initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}},
+        "initialize": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "x", "version": "1"},
+        },
         "tools/list": {"tools": [{"name": "echo", "inputSchema": {}}]},
         "tools/call": {"content": [{"type": "text", "text": "hello"}]},
     }
@@ -48,12 +52,18 @@ def legacy(method: str, message: Any) -> Any:
         return 202, {}, b""
     found = results.get(message["method"])
     said = {"result": found} if found else {"error": {"code": -32601, "message": "no"}}
-    return 200, {**JSON, "Mcp-Session-Id": "the-session"}, json.dumps({"jsonrpc": "2.0", "id": message["id"], **said}).encode()
+    return (
+        200,
+        {**JSON, "Mcp-Session-Id": "the-session"},
+        json.dumps({"jsonrpc": "2.0", "id": message["id"], **said}).encode(),
+    )
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("when", ["server/discover", "initialize", "tools/call", "GET", "DELETE"])
-async def test_no_redirect_carries_anything_away(upstreams: Upstreams, recorders: list[Recorder], status: int, when: str) -> None:
+async def test_no_redirect_carries_anything_away(
+    upstreams: Upstreams, recorders: list[Recorder], status: int, when: str
+) -> None:
     """To another port, with credentials, headers of ours, or the session: whatever was asked, nothing arrives there."""
     home, thief = recorders
 
@@ -73,7 +83,15 @@ async def test_no_redirect_carries_anything_away(upstreams: Upstreams, recorders
 
 
 @pytest.mark.parametrize(
-    "place", ["{thief}", "//127.0.0.1:1/x", "http://ann:pw@{home}/x", "https://{home}/x", "ftp://{home}/x", "http://[::ffff:127.0.0.1]/x"]
+    "place",
+    [
+        "{thief}",
+        "//127.0.0.1:1/x",
+        "http://ann:pw@{home}/x",
+        "https://{home}/x",
+        "ftp://{home}/x",
+        "http://[::ffff:127.0.0.1]/x",
+    ],
 )
 async def test_no_stream_sends_requests_elsewhere(upstreams: Upstreams, recorders: list[Recorder], place: str) -> None:
     """The older transport is told where to post."""
@@ -91,7 +109,9 @@ async def test_a_bomb_is_not_unpacked_and_nobody_waits_for_it(upstreams: Upstrea
     home, _ = recorders
     bomb = gzip.compress(b"[" + b" " * 70 * 2**20, 9)
     packed = {**JSON, "Content-Encoding": "gzip"}
-    home.answer = lambda method, m: (200, packed, bomb) if (m or {}).get("method") == "tools/call" else modern(method, m)
+    home.answer = lambda method, m: (
+        (200, packed, bomb) if (m or {}).get("method") == "tools/call" else modern(method, m)
+    )
     upstream = upstreams(url=home.url)
     await upstream.listing()
     turns: list[float] = []
@@ -106,7 +126,9 @@ async def test_a_bomb_is_not_unpacked_and_nobody_waits_for_it(upstreams: Upstrea
 
 
 @pytest.mark.parametrize("identity", [999_999, "1", None, True, 1.0, [1], {"a": 1}])
-async def test_an_answer_to_something_else_is_none(upstreams: Upstreams, recorders: list[Recorder], identity: Any) -> None:
+async def test_an_answer_to_something_else_is_none(
+    upstreams: Upstreams, recorders: list[Recorder], identity: Any
+) -> None:
     """On a stream of events; then comes the right one, twice."""
     home, _ = recorders
 
@@ -157,8 +179,11 @@ async def test_ten_thousand_questions_are_not_asked(upstreams: Upstreams, record
     assert len(person.asked) <= 25
 
 
-async def test_floods_of_retries_comments_and_ids_end_with_the_call(upstreams: Upstreams, recorders: list[Recorder]) -> None:
-    """`retry: 0`, comments, ids of a megabyte, and an end without an answer, over and over: bounded requests, then an error."""
+async def test_floods_of_retries_comments_and_ids_end_with_the_call(
+    upstreams: Upstreams, recorders: list[Recorder]
+) -> None:
+    """`retry: 0`, comments, ids of a megabyte, and an end without an answer, over and over: bounded requests, then an
+    error."""
     home, _ = recorders
     flood = (": comment\n" * 20_000 + "retry: 0\n\n" * 5_000 + f"id: {'x' * 2**20}\ndata:\n\n").encode()
     home.answer = lambda method, m: (

@@ -1,4 +1,5 @@
-"""Principals with credentials of their own: each has a process, a connection and headers of their own at a real upstream."""
+"""Principals with credentials of their own: each has a process, a connection and headers of their own at a real
+upstream."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ async def _told(gate: Gateway, tool: str, who: str, **arguments: Any) -> Any:
 
 @pytest.mark.slow
 async def test_a_process_of_their_own(host: Host, until: Any) -> None:
-    """Calls of several at once: each to the process that was started with what is theirs, which ends when it is idle."""
+    """Calls of several at once: each to the process that was started with what is theirs, which ends when it is
+    idle."""
     host.install("source", "mcp", MCP)
     command = json.dumps([sys.executable, SDK, "stdio"])
     config = f'[servers.own]\nsource = "mcp"\ncommand = {command}\nenv = {{ WHO = "${{principal:name}}" }}\n'
@@ -53,8 +55,8 @@ async def test_a_process_of_their_own(host: Host, until: Any) -> None:
 
 @pytest.mark.parametrize("kind", ["http_modern", "http_legacy", "http_sse"])
 async def test_headers_of_their_own(host: Host, kind: str, request: pytest.FixtureRequest) -> None:
-    """Calls of several at once over HTTP: each with their own header, in a session of their own. Who has no secret is told, and no
-    request of theirs is made; `local`, who compiles, has one here, for the server asks everyone."""
+    """Calls of several at once over HTTP: each with their own header, in a session of their own. Who has no secret is
+    told, and no request of theirs is made; `local`, who compiles, has one here, for the server asks everyone."""
     server: Listening = request.getfixturevalue(kind)
     host.install("source", "mcp", MCP)
     config = f'[servers.own]\nsource = "mcp"\nurl = "{server.url}"\nheaders = {{ X-Key = "${{principal:key}}" }}\n'

@@ -65,7 +65,10 @@ def test_each_block_is_a_value(content: Any, value: Any) -> None:
 )
 def test_structured_content_comes_first(structured: Any, wrapped: bool, value: Any) -> None:
     """CONTRACT: SRC-25."""
-    assert of_tool({"content": [text("other")], "structuredContent": structured, "isError": False}, wrapped=wrapped) == value
+    assert (
+        of_tool({"content": [text("other")], "structuredContent": structured, "isError": False}, wrapped=wrapped)
+        == value
+    )
 
 
 def test_a_failure_is_raised_with_its_text() -> None:
@@ -74,7 +77,13 @@ def test_a_failure_is_raised_with_its_text() -> None:
     with pytest.raises(ToolError, match="code"):
         of_tool({"isError": True, "structuredContent": {"code": 7}, "content": []})
     with pytest.raises(ToolError, match=r'^the tool says: "query: too long"$'):
-        of_tool({"isError": True, "structuredContent": {"errors": [{"field": "query", "message": "too long"}]}, "content": []})
+        of_tool(
+            {
+                "isError": True,
+                "structuredContent": {"errors": [{"field": "query", "message": "too long"}]},
+                "content": [],
+            }
+        )
     with pytest.raises(ToolError, match="failed"):
         of_tool({"isError": True})
 
@@ -92,7 +101,10 @@ def test_resources_and_prompts() -> None:
     ]
     assert of_prompt({"description": "d", "messages": messages}) == {
         "description": "d",
-        "messages": [{"role": "user", "content": "{}"}, {"role": "assistant", "content": File(b"\x89PNG", "image/png")}],
+        "messages": [
+            {"role": "user", "content": "{}"},
+            {"role": "assistant", "content": File(b"\x89PNG", "image/png")},
+        ],
     }
 
 
@@ -108,7 +120,11 @@ def test_json_in_a_text_comes_back_as_it_was(value: Any) -> None:
     assert of_tool({"content": [text(json.dumps(value))]}) == value
 
 
-@given(st.dictionaries(st.sampled_from(["content", "structuredContent", "contents", "messages"]), JSON | st.lists(JSON, max_size=3)))
+@given(
+    st.dictionaries(
+        st.sampled_from(["content", "structuredContent", "contents", "messages"]), JSON | st.lists(JSON, max_size=3)
+    )
+)
 def test_whatever_a_server_answers_has_a_value(result: dict[str, Any]) -> None:
     """CONTRACT: SRC-25."""
     of_tool(result)
@@ -132,14 +148,24 @@ SCHEMA = {
 
 def test_files_are_sent_as_the_schema_says() -> None:
     file, raw = File(b"\xfb\xff", "x/y", "n"), b"\xfb\xff"
-    given = {"blob": file, "binary": raw, "url": file, "list": [{"data": file, "name": "n"}], "map": {"k": raw}, "text": "t", "any": [1]}
+    given = {
+        "blob": file,
+        "binary": raw,
+        "url": file,
+        "list": [{"data": file, "name": "n"}],
+        "map": {"k": raw},
+        "text": "t",
+        "any": [1],
+    }
     assert sent(given, SCHEMA) == {
         "blob": "+/8=", "binary": "+/8=", "url": "-_8=", "list": [{"data": "+/8=", "name": "n"}], "map": {"k": "+/8="},
         "text": "t", "any": [1],
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("given", [{"text": b"x"}, {"any": File(b"x")}, {"any": {"deep": [File(b"x")]}}, {"unknown": b"x"}])
+@pytest.mark.parametrize(
+    "given", [{"text": b"x"}, {"any": File(b"x")}, {"any": {"deep": [File(b"x")]}}, {"unknown": b"x"}]
+)
 def test_files_are_refused_where_no_schema_says_how(given: Any) -> None:
     with pytest.raises(InvalidArguments, match="does not say how"):
         sent(given, SCHEMA)

@@ -16,7 +16,9 @@ from doorward_mcp_upstream.connections.troubles import Trouble
 
 
 def settings(**given: Any) -> MCPSettings:
-    return validate(MCPSettings, given, secrets=Secrets(environ={"TOKEN": "t0p-secret"}), place="doorward.toml [servers.x]")
+    return validate(
+        MCPSettings, given, secrets=Secrets(environ={"TOKEN": "t0p-secret"}), place="doorward.toml [servers.x]"
+    )
 
 
 def test_a_command_is_a_list_or_one_string() -> None:

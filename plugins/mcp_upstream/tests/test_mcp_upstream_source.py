@@ -53,7 +53,11 @@ def test_importing_the_plugin_is_light() -> None:
 @pytest.mark.anyio
 async def test_tools_are_functions_by_either_name(wire: Wire) -> None:
     """CONTRACT: SRC-18, SRC-20, MCP-10, SEC-10."""
-    schema = {"type": "object", "properties": {"auth-method": {"enum": ["key", "none"]}, "from": {"type": "integer"}}, "required": ["from"]}
+    schema = {
+        "type": "object",
+        "properties": {"auth-method": {"enum": ["key", "none"]}, "from": {"type": "integer"}},
+        "required": ["from"],
+    }
     wire.says({"name": "get-it.now", "description": "Gets it. Now.", "inputSchema": schema, "annotations": READS})
     async with wire.gateway() as gate:
         (card,) = await gate.get_functions(["w.get-it.now"])
@@ -62,7 +66,10 @@ async def test_tools_are_functions_by_either_name(wire: Wire) -> None:
         assert "Gets it.\n\n    Now." in card["text"]
         for name in ("w.get_it_now", "w.get-it.now", "mcp__w__get_it_now"):
             assert await gate.call(name, {"from": 1, "auth-method": "key"}) == {"from": 1, "auth-method": "key"}
-        assert await gate.call("w.get_it_now", {"from_": 1, "auth_method": "none"}) == {"from": 1, "auth-method": "none"}
+        assert await gate.call("w.get_it_now", {"from_": 1, "auth_method": "none"}) == {
+            "from": 1,
+            "auth-method": "none",
+        }
         with pytest.raises(InvalidArguments, match="from_"):
             await gate.call("w.get_it_now", {"auth-method": "key"})
         with pytest.raises(InvalidArguments, match="two values"):
@@ -105,7 +112,10 @@ async def test_values_and_artefacts(wire: Wire) -> None:
 
 @pytest.mark.anyio
 async def test_resources_and_prompts_are_offered(wire: Wire) -> None:
-    pages = [{"resources": [{"uri": "a:1", "name": "one", "_meta": {}}], "nextCursor": "1"}, {"resources": [{"uri": "a:2", "name": "two"}]}]
+    pages = [
+        {"resources": [{"uri": "a:1", "name": "one", "_meta": {}}], "nextCursor": "1"},
+        {"resources": [{"uri": "a:2", "name": "two"}]},
+    ]
     wire.says(
         {"name": "t"},
         capabilities={"tools": {}, "resources": {}, "prompts": {}},
@@ -114,16 +124,25 @@ async def test_resources_and_prompts_are_offered(wire: Wire) -> None:
             "resources/templates/list": {"resourceTemplates": [{"uriTemplate": "a:{n}", "name": "any"}]},
             "resources/read": {"a:1": {"contents": [{"uri": "a:1", "text": '{"x": 1}'}]}},
             "prompts/list": {"prompts": [{"name": "p", "arguments": [{"name": "who"}]}]},
-            "prompts/get": {"p": {"description": "d", "messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}]}},
+            "prompts/get": {
+                "p": {"description": "d", "messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}]}
+            },
         },
     )
     async with wire.gateway() as gate:
         listed = await gate.call("w.list_resources")
-        assert listed == [{"uri": "a:1", "name": "one"}, {"uri": "a:2", "name": "two"}, {"uriTemplate": "a:{n}", "name": "any"}]
+        assert listed == [
+            {"uri": "a:1", "name": "one"},
+            {"uri": "a:2", "name": "two"},
+            {"uriTemplate": "a:{n}", "name": "any"},
+        ]
         assert await gate.call("w.read_resource", {"uri": "a:1"}) == {"x": 1}
         assert await gate.call("w.resources/read", {"uri": "a:1"}) == {"x": 1}
         assert await gate.call("w.list_prompts") == [{"name": "p", "arguments": [{"name": "who"}]}]
-        assert await gate.call("w.get_prompt", {"name": "p"}) == {"description": "d", "messages": [{"role": "user", "content": "hi"}]}
+        assert await gate.call("w.get_prompt", {"name": "p"}) == {
+            "description": "d",
+            "messages": [{"role": "user", "content": "hi"}],
+        }
         assert (await gate.list_servers())["servers"][0]["functions"] == 1
 
 
@@ -152,11 +171,15 @@ async def test_the_description_has_instructions_and_folder(wire: Wire, host: Hos
 @pytest.mark.anyio
 async def test_a_tool_that_has_changed_is_refused_and_compiled_anew(wire: Wire) -> None:
     wire.says(
-        {"name": "t", "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}}}}, {"name": "gone"}, {"name": "other"}
+        {"name": "t", "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}}}},
+        {"name": "gone"},
+        {"name": "other"},
     )
     async with wire.gateway() as gate:
         assert await gate.call("w.t", {"a": "x"}) == {"a": "x"}
-    wire.says({"name": "t", "inputSchema": {"type": "object", "properties": {"b": {"type": "string"}}}}, {"name": "other"})
+    wire.says(
+        {"name": "t", "inputSchema": {"type": "object", "properties": {"b": {"type": "string"}}}}, {"name": "other"}
+    )
     async with wire.gateway() as gate:
         with pytest.raises(ServerError, match=r"w\.t has changed at its server") as changed:
             await gate.call("w.t", {"a": "x"})
@@ -179,7 +202,9 @@ async def _soon(gate: Gateway) -> None:
 @pytest.mark.anyio
 async def test_results_without_a_schema_are_observed(wire: Wire) -> None:
     """CONTRACT: SRC-23, SRC-25."""
-    wire.says({"name": "t"}, results={"t": {"content": [{"type": "text", "text": '[{"id": 1, "name": "secret value"}]'}]}})
+    wire.says(
+        {"name": "t"}, results={"t": {"content": [{"type": "text", "text": '[{"id": 1, "name": "secret value"}]'}]}}
+    )
     async with wire.gateway() as gate:
         await gate.call("w.t")
         (card,) = await gate.get_functions(["w.t"])
@@ -198,7 +223,9 @@ async def test_results_without_a_schema_are_observed(wire: Wire) -> None:
     ],
 )
 @pytest.mark.anyio
-async def test_an_entry_that_starts_doorward_is_skipped(wire: Wire, command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_entry_that_starts_doorward_is_skipped(
+    wire: Wire, command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """CONTRACT: SEC-13, MCP-13."""
     monkeypatch.setattr("asyncio.create_subprocess_exec", _never)
     async with wire.gateway(command=command) as gate:
@@ -231,7 +258,9 @@ async def test_a_script_that_turns_out_to_be_doorward_is_skipped(wire: Wire) -> 
 async def test_hostile_listings_compile(wire: Wire) -> None:
     many = {"type": "object", "properties": {f"p{i}": {"type": "string"} for i in range(10_000)}}
     names: Callable[[int], dict[str, Any]] = lambda i: {"name": f"tool {i}", "description": '"""\nimport os' * 100}  # noqa: E731
-    wire.says({"name": "many", "inputSchema": many}, {"name": "__proto__"}, {"name": "ok"}, *(names(i) for i in range(300)))
+    wire.says(
+        {"name": "many", "inputSchema": many}, {"name": "__proto__"}, {"name": "ok"}, *(names(i) for i in range(300))
+    )
     async with wire.gateway() as gate:
         report = (await gate.compile(force=True))["w"]
         assert report.functions == 302
@@ -251,7 +280,9 @@ async def test_no_tool_takes_the_place_of_a_resource(wire: Wire) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_server_that_says_its_secret_everywhere_does_not_get_it_into_the_catalog(wire: Wire, host: Host) -> None:
+async def test_a_server_that_says_its_secret_everywhere_does_not_get_it_into_the_catalog(
+    wire: Wire, host: Host
+) -> None:
     secret = "canary-secret-abcdef"
     (host.folder / ".env").write_text(f"CANARY={secret}\n")
     schema = {"type": "object", "properties": {"a": {"$ref": f"#/$defs/{secret}"}, "b": {"enum": [secret], "default": secret}},

@@ -47,7 +47,9 @@ async def test_a_server_is_started_by_its_first_call_and_spoken_with_in_its_era(
     assert not alive(pid)
 
 
-async def test_it_gets_its_own_environment_and_none_of_ours(upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_gets_its_own_environment_and_none_of_ours(
+    upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Paths start at the configuration's folder. CONTRACT: MCP-01, MCP-12, AUT-14"""
     monkeypatch.setenv("OUR_TOKEN", "t0p-secret")
     monkeypatch.setenv("LC_TIME", "C.UTF-8")
@@ -55,7 +57,12 @@ async def test_it_gets_its_own_environment_and_none_of_ours(upstreams: Upstreams
     upstream = upstreams.raw("", env={"GIVEN": "${OUR_TOKEN}", "HOME": "/nowhere"}, cwd="work")
     seen = json.loads(await tool(upstream, "environment"))
     assert seen.pop("cwd") == str(upstreams.folder / "work")
-    assert {"GIVEN": "t0p-secret", "HOME": "/nowhere", "LC_TIME": "C.UTF-8", "DOORWARD_NESTED": "1"}.items() <= seen.items()
+    assert {
+        "GIVEN": "t0p-secret",
+        "HOME": "/nowhere",
+        "LC_TIME": "C.UTF-8",
+        "DOORWARD_NESTED": "1",
+    }.items() <= seen.items()
     ours = {"PATH", "LANG", "LANGUAGE", "TERM", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ"}
     assert {n for n in seen if not n.startswith("LC_")} <= ours | {"GIVEN", "HOME", "DOORWARD_NESTED"}
     assert upstreams.secrets.scrub("it is t0p-secret") == "it is [secret]"
@@ -246,7 +253,9 @@ async def test_a_kill_in_the_middle_loses_no_safe_call_and_repeats_no_other(upst
         safe = number % 2 == 0
         async with room:
             try:
-                answer = await tool(upstream, "echo" if safe else "write", safe, **{"text" if safe else "id": str(number)})
+                answer = await tool(
+                    upstream, "echo" if safe else "write", safe, **{"text" if safe else "id": str(number)}
+                )
                 assert str(number) in answer
             except ServerError:
                 assert not safe

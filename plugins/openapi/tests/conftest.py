@@ -24,8 +24,8 @@ class Server(ThreadingHTTPServer):
 
 
 class Upstream:
-    """The server: `answers` maps a path to (status, headers, body), or to what makes these of a request; any other path is
-    echoed as JSON."""
+    """The server: `answers` maps a path to (status, headers, body), or to what makes these of a request; any other path
+    is echoed as JSON."""
 
     def __init__(self) -> None:
         self.seen: list[dict[str, Any]] = []
@@ -42,7 +42,9 @@ class Upstream:
                 told = {"method": self.command, "path": self.path, "headers": headers, "body": body}
                 upstream.seen.append(told)
                 path = self.path.partition("?")[0]
-                found = upstream.answers.get(path, (200, {"Content-Type": "application/json"}, json.dumps(told).encode()))
+                found = upstream.answers.get(
+                    path, (200, {"Content-Type": "application/json"}, json.dumps(told).encode())
+                )
                 status, extra, content = found(told) if callable(found) else found
                 self.send_response(status)
                 for name, value in extra.items():
@@ -98,11 +100,18 @@ class Api:
 
 @pytest.fixture
 async def api(tmp_path: Path, upstream: Upstream, anyio_backend: str) -> AsyncIterator[Callable[..., Any]]:
-    """Makes an Api of a document (a dictionary, text or bytes); `base_url` is the upstream's if nothing else is said."""
+    """Makes an Api of a document (a dictionary, text or bytes); `base_url` is the upstream's if nothing else is
+    said."""
     opened: list[OpenAPI] = []
 
     async def make(document: Any, *, name: str = "openapi.json", auth: Any = None, **settings: Any) -> Api:
-        raw = document if isinstance(document, bytes) else document.encode() if isinstance(document, str) else json.dumps(document).encode()
+        raw = (
+            document
+            if isinstance(document, bytes)
+            else document.encode()
+            if isinstance(document, str)
+            else json.dumps(document).encode()
+        )
         (tmp_path / name).write_bytes(raw)
         settings = {"spec": name, "base_url": upstream.url, **settings}
         source = OpenAPI(ServerContext("api", OpenAPI.Settings(**settings), tmp_path, tmp_path / "state", lambda: auth))

@@ -88,7 +88,9 @@ def test_openapi_json_is_the_same_at_any_size(body, charset, value):
 def test_openapi_deep_json_is_the_same_at_any_size():
     """What is nested too deeply for a reader is no text, but is cut at the same level."""
     deep = b"[" * 5000 + b"]" * 5000
-    short, long = (answers.value_of("it", Answer(200, "", "application/json", None, deep + size)) for size in (b"", b" " * 70_000))
+    short, long = (
+        answers.value_of("it", Answer(200, "", "application/json", None, deep + size)) for size in (b"", b" " * 70_000)
+    )
     assert isinstance(short, list)
     while isinstance(short, list):
         [short], [long] = short, long
@@ -130,7 +132,11 @@ def test_openapi_file_names(disposition, name):
 
 async def test_openapi_files_have_type_and_name(api, operation, upstream):
     """Bytes come with their media type and file name."""
-    upstream.answers["/x"] = (200, {"Content-Type": "Image/PNG; q=1", "Content-Disposition": 'attachment; filename="a.png"'}, b"\x89")
+    upstream.answers["/x"] = (
+        200,
+        {"Content-Type": "Image/PNG; q=1", "Content-Disposition": 'attachment; filename="a.png"'},
+        b"\x89",
+    )
     assert await (await api(operation())).call("op") == Reply(b"\x89", type="image/png", name="a.png")
 
 
@@ -155,7 +161,9 @@ async def endless(listener, media, chunk, pause):
     async def serve(stream):
         async with stream:
             await stream.receive()
-            await stream.send(f"HTTP/1.1 200 OK\r\nContent-Type: {media}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+            await stream.send(
+                f"HTTP/1.1 200 OK\r\nContent-Type: {media}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+            )
             with contextlib.suppress(anyio.BrokenResourceError):
                 while True:
                     await stream.send(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
@@ -210,7 +218,10 @@ async def test_openapi_large_streams_are_cut(api, operation, upstream, monkeypat
     upstream.answers["/x"] = (200, {"Content-Type": "application/x-ndjson"}, b'{"a":1}\n' * (streams.MOST_VALUES + 5))
     made = await api(operation())
     value = await made.call("op")
-    assert (len(value), value[-1]) == (streams.MOST_VALUES + 1, {"cut": f"there are more than {streams.MOST_VALUES} values"})
+    assert (len(value), value[-1]) == (
+        streams.MOST_VALUES + 1,
+        {"cut": f"there are more than {streams.MOST_VALUES} values"},
+    )
     monkeypatch.setattr(client, "MOST_RECEIVED", 50_000)
     value = await made.call("op")
     assert 1 < len(value) < streams.MOST_VALUES
@@ -220,7 +231,9 @@ async def test_openapi_large_streams_are_cut(api, operation, upstream, monkeypat
 
 async def test_openapi_response_mismatch_never_hides_the_data(api, operation, upstream):
     """What does not fit the schema of the response comes as it is."""
-    responses = {"200": {"description": "", "content": {"application/json": {"schema": {"type": "object", "required": ["id"]}}}}}
+    responses = {
+        "200": {"description": "", "content": {"application/json": {"schema": {"type": "object", "required": ["id"]}}}}
+    }
     made = await api(operation(responses=responses))
     for body in (["not", "an", "object"], "text", 5):
         upstream.answers["/x"] = (200, {"Content-Type": "application/json"}, json.dumps(body).encode())
@@ -249,7 +262,8 @@ async def test_openapi_response_mismatch_never_hides_the_data(api, operation, up
     ],
 )  # fmt: skip
 async def test_openapi_errors_keep_the_body(api, operation, upstream, media, body, told, kept):
-    """An error has the status, what the body says (RFC 9457 `title` and `detail`), the body with extensions, and `retry_after`."""
+    """An error has the status, what the body says (RFC 9457 `title` and `detail`), the body with extensions, and
+    `retry_after`."""
     upstream.answers["/x"] = (409, {"Content-Type": media, "Retry-After": "3"}, body)
     with pytest.raises(ApiError) as raised:
         await (await api(operation())).call("op")
@@ -260,7 +274,8 @@ async def test_openapi_errors_keep_the_body(api, operation, upstream, media, bod
 
 
 def test_openapi_what_is_forbidden_may_not_be_there():
-    """A 403 does not blame the credentials first: some APIs answer so for what does not exist. What lacks credentials is told so."""
+    """A 403 does not blame the credentials first: some APIs answer so for what does not exist. What lacks credentials
+    is told so."""
     hints = [answers.error_of("it", Answer(status, "", "", None, b"")).hint for status in (401, 403, 404)]
     assert hints[1].index("does not exist") < hints[1].index("credentials")
     assert "by a function that lists them" in hints[2]
@@ -272,8 +287,13 @@ def test_openapi_errors_that_are_no_text():
     """Of bytes it is said what they are; of a body that did not end, why there is none."""
     image = answers.error_of("it", Answer(409, "", "image/png", None, b"\x89P\0"))
     assert (str(image), image.body) == ("it answered 409 Conflict: 3 bytes of image/png", "\ufffdP\0")
-    cut = answers.error_of("it", Answer(500, "", "text/plain", None, b"half of a cred", cut="it did not end within 2 seconds"))
-    assert (str(cut), cut.body) == ("it answered 500 Internal Server Error: its body is left out: it did not end within 2 seconds", None)
+    cut = answers.error_of(
+        "it", Answer(500, "", "text/plain", None, b"half of a cred", cut="it did not end within 2 seconds")
+    )
+    assert (str(cut), cut.body) == (
+        "it answered 500 Internal Server Error: its body is left out: it did not end within 2 seconds",
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -316,7 +336,9 @@ def test_openapi_errors_are_not_cut_in_the_middle(media):
     """Of an error nothing is cut before the core has removed credentials: half of one would not be found."""
     body = b"data: " + b"x" * 199_990 + b"the-credential-of-the-call" + b"y" * 100
     assert "the-credential-of-the-call" in str(answers.error_of("it", Answer(401, "", media, None, body)).body)
-    assert "the-cred" not in str(answers.error_of("it", Answer(401, "", media, None, body[:200_010], cut="it did not end")).body)
+    assert "the-cred" not in str(
+        answers.error_of("it", Answer(401, "", media, None, body[:200_010], cut="it did not end")).body
+    )
 
 
 @pytest.mark.anyio
@@ -331,7 +353,11 @@ async def test_openapi_large_answers_are_read_beside_the_loop(api, operation, up
     ):
         upstream.answers["/x"] = (200, {"Content-Type": f"application/json; charset={charset}"}, body.encode(charset))
         assert await call("op") == values
-    upstream.answers["/x"] = (200, {"Content-Type": "application/json"}, b'{"a": NaN, "b": 1e999, "c": "' + b"x" * 100_000 + b'"}')
+    upstream.answers["/x"] = (
+        200,
+        {"Content-Type": "application/json"},
+        b'{"a": NaN, "b": 1e999, "c": "' + b"x" * 100_000 + b'"}',
+    )
     assert await call("op") == {"a": None, "b": None, "c": "x" * 100_000}
     upstream.answers["/x"] = (200, {"Content-Type": "application/json"}, b"no json " * 20_000)
     assert await call("op") == "no json " * 20_000

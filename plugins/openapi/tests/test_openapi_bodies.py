@@ -45,13 +45,21 @@ def named(told):
 
 
 async def test_openapi_files_keep_names_and_types(api, operation):
-    """A file part has the name and the media type of its file; unnamed ones are named after the field, with the type's suffix."""
-    made = await api(operation("post", requestBody=body("multipart/form-data", {"type": "object", "properties": {"f": BINARY}})))
+    """A file part has the name and the media type of its file; unnamed ones are named after the field, with the type's
+    suffix."""
+    made = await api(
+        operation("post", requestBody=body("multipart/form-data", {"type": "object", "properties": {"f": BINARY}}))
+    )
     encoded = base64.b64encode(b"\x00\r\n--").decode()
     for given, disposition, media, content in (
         (File(b"png", "image/png", "a b.png"), 'name="f"; filename="a b.png"', "image/png", b"png"),
         (File(b"png", "image/png"), 'name="f"; filename="f.png"', "image/png", b"png"),
-        ({"base64": encoded, "name": 'e"vil\r\nX: 1.wav'}, 'name="f"; filename="e%22vil%0D%0AX: 1.wav"', "audio/x-wav", b"\x00\r\n--"),
+        (
+            {"base64": encoded, "name": 'e"vil\r\nX: 1.wav'},
+            'name="f"; filename="e%22vil%0D%0AX: 1.wav"',
+            "audio/x-wav",
+            b"\x00\r\n--",
+        ),
         ({"base64": encoded, "name": "ä.pdf"}, 'name="f"; filename="ä.pdf"', "application/pdf", b"\x00\r\n--"),
         (b"\xff", 'name="f"; filename="f"', "application/octet-stream", b"\xff"),
         ("text", 'name="f"; filename="f"', "application/octet-stream", b"text"),
@@ -103,16 +111,24 @@ async def test_openapi_multipart_parts(api, operation):
 
 async def test_openapi_multipart_without_parts(api, operation):
     """A required multipart body without fields is still one; a list is parts without names (multipart/mixed)."""
-    made = await api(operation("post", requestBody=body("multipart/form-data", {"type": "object", "properties": {"a": {}}})))
+    made = await api(
+        operation("post", requestBody=body("multipart/form-data", {"type": "object", "properties": {"a": {}}}))
+    )
     assert parts(await made.call("op")) == []
     made = await api(operation("post", requestBody=body("multipart/mixed", {"type": "array"})))
     told = await made.call("op", body=[{"a": 1}, "t", File(b"x", "image/png")])
-    assert parts(told) == [({"content-type": "application/json"}, b'{"a":1}'), ({}, b"t"), ({"content-type": "image/png"}, b"x")]
+    assert parts(told) == [
+        ({"content-type": "application/json"}, b'{"a":1}'),
+        ({}, b"t"),
+        ({"content-type": "image/png"}, b"x"),
+    ]
 
 
 async def test_openapi_media_types_of_files_cannot_break_out(api, operation, upstream):
     """The media type that a program gives a file is a media type, or is refused."""
-    made = await api(operation("post", requestBody=body("multipart/form-data", {"type": "object", "properties": {"f": BINARY}})))
+    made = await api(
+        operation("post", requestBody=body("multipart/form-data", {"type": "object", "properties": {"f": BINARY}}))
+    )
     for media in ("image/png\r\nX-Evil: 1", "png", "a/b\n"):
         with pytest.raises(InvalidArguments, match="no media type"):
             await made.call("op", f={"base64": "", "type": media})
@@ -127,7 +143,8 @@ async def test_openapi_broken_base64_is_refused(given):
 
 
 async def test_openapi_form_fields(api, operation):
-    """Forms: nested objects as JSON or deep by the document, lists repeated or joined, reserved characters, nothing for null."""
+    """Forms: nested objects as JSON or deep by the document, lists repeated or joined, reserved characters, nothing for
+    null."""
     schema = {"type": "object", "properties": {
         "o": {"type": "object"}, "deep": {"type": "array"}, "csv": {"type": "array"}, "many": {"type": "array"},
         "j": {"type": "array"}, "url": {"type": "string"}, "n": {}, "e": {}, "t": {},
@@ -138,7 +155,9 @@ async def test_openapi_form_fields(api, operation):
         "j": {"contentType": "application/json"},
         "url": {"allowReserved": True},
     }
-    made = await api(operation("post", requestBody=body("application/x-www-form-urlencoded", schema, encoding=encoding)))
+    made = await api(
+        operation("post", requestBody=body("application/x-www-form-urlencoded", schema, encoding=encoding))
+    )
     told = await made.call("op", o={"a": [1]}, deep=[{"x": 1}, "y"], csv=["a", "b,c"], many=[1, True], j=[1, 2],
                            url="http://h/?a=b&c d+", n=None, e="", t="ü +&=")  # fmt: skip
     assert told["body"] == (
@@ -187,7 +206,9 @@ async def test_openapi_lines_that_the_document_calls_a_text(api, operation):
         document = operation("post", requestBody={"required": True, "content": {"application/jsonl": entry}})
         document |= {"components": {"schemas": {"Text": {"type": "string"}}}}
         made = await api(document)
-        assert made.functions["op"].parameters["properties"]["body"] == {"anyOf": [{"type": "array", "items": items}, {"type": "string"}]}
+        assert made.functions["op"].parameters["properties"]["body"] == {
+            "anyOf": [{"type": "array", "items": items}, {"type": "string"}]
+        }
 
 
 async def test_openapi_json_or_bytes(api, operation):
@@ -200,7 +221,8 @@ async def test_openapi_json_or_bytes(api, operation):
 
 
 async def test_openapi_json_or_multipart(api, operation):
-    """A body that is offered as JSON and, with files, as multipart is JSON until a file is given (Discord's messages)."""
+    """A body that is offered as JSON and, with files, as multipart is JSON until a file is given (Discord's
+    messages)."""
     plain = {"type": "object", "properties": {"content": {"type": "string"}, "embed": {"type": "object"}}}
     files = {"allOf": [plain, {"type": "object", "properties": {"files[0]": BINARY}}]}
     encoding = {"content": {"contentType": "text/markdown"}, "files[0]": {"contentType": "image/*"}}
@@ -231,7 +253,8 @@ TAG = {"type": "object", "xml": {"name": "tag"}, "properties": {"label": {"type"
 
 
 async def test_openapi_xml_body(api, operation):
-    """An object becomes XML by the `xml` keywords: name, attribute, wrapped, namespace, prefix; escaped, and well-formed."""
+    """An object becomes XML by the `xml` keywords: name, attribute, wrapped, namespace, prefix; escaped, and
+    well-formed."""
     made = await api({**operation("post", requestBody=body("application/xml", {"$ref": "#/components/schemas/Pet"})),
                       "components": {"schemas": {"Pet": PET, "Tag": TAG}}})  # fmt: skip
     told = await made.call("op", body={"id": 7, "name": "a<&>\"'ü", "photoUrls": ["u", "v"], "aliases": ["x"], "none": None, "ok": True,
@@ -248,7 +271,9 @@ async def test_openapi_xml_body(api, operation):
 
 async def test_openapi_xml_body_as_text(api, operation):
     """A text is sent as it is; names and characters that XML cannot hold are refused."""
-    made = await api(operation("post", requestBody=body("text/xml", {"type": "object", "properties": {"a": {"type": "string"}}})))
+    made = await api(
+        operation("post", requestBody=body("text/xml", {"type": "object", "properties": {"a": {"type": "string"}}}))
+    )
     assert (await made.call("op", body="<any/>"))["body"] == "<any/>"
     assert (await made.call("op", body={"a": 1}))["body"].endswith("<root><a>1</a></root>")
     for value in ({"a b": 1}, {"a><b": 1}, {"a": "\x00"}, {"a": "\x0b"}):

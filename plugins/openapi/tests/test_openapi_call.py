@@ -39,7 +39,9 @@ async def test_openapi_get_and_post(api, document):
                             {"name": "session", "in": "cookie", "schema": {}},
                         ],
                         "requestBody": {
-                            "content": {"application/json": {"schema": {"type": "object", "properties": {"title": {}, "n": {}}}}}
+                            "content": {
+                                "application/json": {"schema": {"type": "object", "properties": {"title": {}, "n": {}}}}
+                            }
                         },
                     }
                 }
@@ -49,7 +51,11 @@ async def test_openapi_get_and_post(api, document):
     told = await made.call("op", id=7, q="a&b=c", x_trace="t", session="s; x", title="ü", n=None)
     headers = dict(told["headers"])
     assert (told["method"], told["path"]) == ("POST", "/items/7?q=a%26b%3Dc")
-    assert (headers["X-Trace"], headers["Cookie"], headers["Content-Type"]) == ("t", "session=s%3B%20x", "application/json")
+    assert (headers["X-Trace"], headers["Cookie"], headers["Content-Type"]) == (
+        "t",
+        "session=s%3B%20x",
+        "application/json",
+    )
     assert json.loads(told["body"].encode("latin-1")) == {"title": "ü", "n": None}
 
 
@@ -79,7 +85,9 @@ async def test_openapi_query_styles(api, operation, upstream, wire, value, expec
 
 async def test_openapi_query_content_is_json(api, operation):
     """A parameter with `content` is written as JSON."""
-    made = await api(operation(parameters=[{"name": "f", "in": "query", "content": {"application/json": {"schema": {}}}}]))
+    made = await api(
+        operation(parameters=[{"name": "f", "in": "query", "content": {"application/json": {"schema": {}}}}])
+    )
     told = await made.call("op", f={"a": [1]})
     assert parse_qsl(told["path"].partition("?")[2]) == [("f", '{"a":[1]}')]
 
@@ -98,7 +106,9 @@ async def test_openapi_query_content_is_json(api, operation):
 )
 async def test_openapi_path_styles(api, operation, upstream, wire, value, expected):
     """Path values are written in the style of the parameter."""
-    made = await api(operation(path="/x/{p}/y", parameters=[{"name": "p", "in": "path", "required": True, "schema": {}, **wire}]))
+    made = await api(
+        operation(path="/x/{p}/y", parameters=[{"name": "p", "in": "path", "required": True, "schema": {}, **wire}])
+    )
     await made.call("op", p=value)
     assert upstream.seen[-1]["path"] == f"/x/{expected}/y"
 
@@ -107,7 +117,9 @@ SCALARS = st.text().filter(lambda t: not any("\ud800" <= c <= "\udfff" for c in 
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
-@given(st.text(min_size=1).filter(lambda t: not any("\ud800" <= c <= "\udfff" for c in t)), st.lists(SCALARS, min_size=1))
+@given(
+    st.text(min_size=1).filter(lambda t: not any("\ud800" <= c <= "\udfff" for c in t)), st.lists(SCALARS, min_size=1)
+)
 def test_openapi_query_round_trip(name, values):
     """Property: names and values of a query arrive as they were, and nothing else arrives."""
     data = {"method": "GET", "path": "/a", "arguments": [{"arg": "q", "name": name, "in": "query", "explode": True}]}
@@ -127,7 +139,9 @@ async def test_openapi_header_injection_is_refused(api, operation, upstream):
 
 async def test_openapi_host_is_fixed(api, document):
     """A path of the document that looks like another host stays a path of the base URL."""
-    made = await api(document({"//evil.test/x": {"get": {"operationId": "a"}}, "@evil.test/x": {"get": {"operationId": "b"}}}))
+    made = await api(
+        document({"//evil.test/x": {"get": {"operationId": "a"}}, "@evil.test/x": {"get": {"operationId": "b"}}})
+    )
     assert (await made.call("a"))["path"] == "/evil.test/x"  # http.server folds the two slashes
     assert (await made.call("b"))["path"] == "/@evil.test/x"
 
@@ -143,7 +157,10 @@ async def test_openapi_form_body(api, operation):
     body = {
         "content": {
             "application/x-www-form-urlencoded": {
-                "schema": {"type": "object", "properties": {"a": {}, "meta": {"type": "object"}, "tags": {"type": "array"}}},
+                "schema": {
+                    "type": "object",
+                    "properties": {"a": {}, "meta": {"type": "object"}, "tags": {"type": "array"}},
+                },
                 "encoding": {"meta": {"style": "deepObject", "explode": True}},
             }
         }
@@ -158,22 +175,31 @@ async def test_openapi_multipart_body(api, operation):
     """Multipart bodies: files as bytes, text as text, objects as JSON; names can't break out."""
     schema = {
         "type": "object",
-        "properties": {'f"\r\n': {"type": "string", "format": "binary"}, "note": {"type": "string"}, "meta": {"type": "object"}},
+        "properties": {
+            'f"\r\n': {"type": "string", "format": "binary"},
+            "note": {"type": "string"},
+            "meta": {"type": "object"},
+        },
     }
     made = await api(operation("post", requestBody={"content": {"multipart/form-data": {"schema": schema}}}))
     told = await made.call("op", f=b"\x00\xff", note="hi", meta={"a": 1})
     body = told["body"]
-    assert 'name="f%22%0D%0A"; filename="f%22%0D%0A"\r\nContent-Type: application/octet-stream\r\n\r\n\x00\xff\r\n' in body
+    assert (
+        'name="f%22%0D%0A"; filename="f%22%0D%0A"\r\nContent-Type: application/octet-stream\r\n\r\n\x00\xff\r\n' in body
+    )
     assert 'name="note"\r\n\r\nhi\r\n' in body
     assert 'name="meta"\r\nContent-Type: application/json\r\n\r\n{"a":1}\r\n' in body
 
 
 async def test_openapi_bytes_go_into_a_form_where_one_is_offered(api, operation):
-    """A body with a file that may be sent as JSON or as a form is sent as the form once it is given: JSON holds no bytes."""
+    """A body with a file that may be sent as JSON or as a form is sent as the form once it is given: JSON holds no
+    bytes."""
     binary = {"type": "string", "format": "binary"}
     for file in (binary, {"oneOf": [{"type": "array", "items": binary}, binary]}):
         schema = {"schema": {"type": "object", "properties": {"file": file, "note": {"type": "string"}}}}
-        made = await api(operation("post", requestBody={"content": {"application/json": schema, "multipart/form-data": schema}}))
+        made = await api(
+            operation("post", requestBody={"content": {"application/json": schema, "multipart/form-data": schema}})
+        )
         told = await made.call("op", file=b"\x00\xff", note="hi")
         assert dict(told["headers"])["Content-Type"].startswith("multipart/form-data; boundary=")
         assert "\r\n\r\n\x00\xff\r\n" in told["body"]
@@ -183,8 +209,15 @@ async def test_openapi_bytes_go_into_a_form_where_one_is_offered(api, operation)
 async def test_openapi_what_is_only_written_can_be_required(api, operation):
     """A required property that is writeOnly is required of a body; one that is readOnly is not."""
     write, read = {"type": "string", "writeOnly": True}, {"type": "string", "readOnly": True}
-    schema = {"type": "object", "properties": {"password": write, "id": read}, "required": ["password", "id"], "additionalProperties": True}
-    made = await api(operation("post", requestBody={"required": True, "content": {"application/json": {"schema": schema}}}))
+    schema = {
+        "type": "object",
+        "properties": {"password": write, "id": read},
+        "required": ["password", "id"],
+        "additionalProperties": True,
+    }
+    made = await api(
+        operation("post", requestBody={"required": True, "content": {"application/json": {"schema": schema}}})
+    )
     assert made.functions["op"].parameters["properties"]["body"]["required"] == ["password"]
 
 
@@ -217,8 +250,13 @@ async def test_openapi_swagger_form_and_collections(api):
     """Swagger 2.0: formData, files and every collectionFormat."""
     parameters = [{"name": n, "in": "query", "type": "array", "items": {}, "collectionFormat": f} for n, f in
                   (("c", "csv"), ("m", "multi"), ("p", "pipes"), ("t", "tsv"))]  # fmt: skip
-    form = [{"name": "file", "in": "formData", "type": "file", "required": True}, {"name": "n", "in": "formData", "type": "integer"}]
-    made = await api({"swagger": "2.0", "paths": {"/x": {"post": {"operationId": "op", "parameters": parameters + form}}}})
+    form = [
+        {"name": "file", "in": "formData", "type": "file", "required": True},
+        {"name": "n", "in": "formData", "type": "integer"},
+    ]
+    made = await api(
+        {"swagger": "2.0", "paths": {"/x": {"post": {"operationId": "op", "parameters": parameters + form}}}}
+    )
     told = await made.call("op", c=[1, 2], m=[1, 2], p=[1, 2], t=[1, 2], file=b"data", n=3)
     assert told["path"] == "/x?c=1,2&m=1&m=2&p=1%7C2&t=1%092"
     assert "data" in told["body"]
@@ -292,7 +330,8 @@ async def test_openapi_configured_headers(api, operation, upstream, monkeypatch)
     """CONTRACT: SRC-06 Configured headers go with every request, resolved when it is sent, and win."""
     monkeypatch.setenv("OPENAPI_TEST_VERSION", "2022-11-28")
     made = await api(
-        operation(parameters=[{"name": "X-Api", "in": "header", "schema": {}}]), headers={"x-version": "${OPENAPI_TEST_VERSION}"}
+        operation(parameters=[{"name": "X-Api", "in": "header", "schema": {}}]),
+        headers={"x-version": "${OPENAPI_TEST_VERSION}"},
     )
     await made.call("op")
     assert upstream.header("X-Version") == ["2022-11-28"]
@@ -323,7 +362,8 @@ async def test_openapi_redirects_within_the_origin(api, operation, upstream):
 
 
 @pytest.mark.parametrize(
-    "location", ["http://localhost:{port}/steal", "//127.0.0.2/steal", "https://127.0.0.1:{port}/steal", "file:///etc/passwd"]
+    "location",
+    ["http://localhost:{port}/steal", "//127.0.0.2/steal", "https://127.0.0.1:{port}/steal", "file:///etc/passwd"],
 )
 async def test_openapi_redirects_to_other_origins_are_refused(api, operation, upstream, location):
     """A redirect to another host, port or scheme is not followed: credentials stay where they belong."""
@@ -413,34 +453,46 @@ async def test_openapi_a_whole_answer_is_preferred_to_events(api, operation, ups
 
 
 async def test_openapi_accept_says_what_the_document_says(api, operation, upstream):
-    """`Accept` is the type of the answer, then those of errors that come in another; anything only where the document names none."""
+    """`Accept` is the type of the answer, then those of errors that come in another; anything only where the document
+    names none."""
     for responses, accept in (
         ({"200": ["text/plain"]}, "text/plain"),
         ({"200": ["application/json", "text/event-stream", "application/xml"]}, "application/json"),
         ({"200": ["application/json"], "404": ["application/json", "text/html"]}, "application/json"),
-        ({"200": ["image/png"], "default": ["text/html", "application/problem+json"]}, "image/png, application/problem+json;q=0.5"),
-        ({"200": ["image/png"], "202": ["text/plain"], "400": ["*/*"], "500": ["*/*"]}, "image/png, text/plain;q=0.5, */*;q=0.5"),
+        (
+            {"200": ["image/png"], "default": ["text/html", "application/problem+json"]},
+            "image/png, application/problem+json;q=0.5",
+        ),
+        (
+            {"200": ["image/png"], "202": ["text/plain"], "400": ["*/*"], "500": ["*/*"]},
+            "image/png, text/plain;q=0.5, */*;q=0.5",
+        ),
         ({"200": ["application/dicom", "application/dicom+json"]}, "application/dicom+json, */*;q=0.5"),
         ({"200": ["application/json"], "206": ["application/pdf"]}, "application/json, application/pdf;q=0.5"),
         ({"200": ["*/*"]}, "application/json, */*;q=0.5"),
         ({"204": []}, "application/json, */*;q=0.5"),
         ({}, "application/json, */*;q=0.5"),
     ):
-        contents = {code: {"description": "", "content": {media: {} for media in listed}} for code, listed in responses.items()}
+        contents = {
+            code: {"description": "", "content": {media: {} for media in listed}} for code, listed in responses.items()
+        }
         await (await api(operation(responses=contents))).call("op")
         assert upstream.header("Accept") == [accept]
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
 async def test_openapi_not_acceptable(api, operation, upstream, method):
-    """Where the server has none of the types that the document names, what it has is asked for, if that may be done twice."""
+    """Where the server has none of the types that the document names, what it has is asked for, if that may be done
+    twice."""
 
     def negotiated(told):
         anything = "*/*" in dict(told["headers"])["Accept"]
         return (200, {"Content-Type": "text/csv"}, b"a,b") if anything else (406, {}, b"")
 
     upstream.answers["/x"] = negotiated
-    made = await api(operation(method, responses={"200": {"description": "", "content": {"application/json": {"schema": {}}}}}))
+    made = await api(
+        operation(method, responses={"200": {"description": "", "content": {"application/json": {"schema": {}}}}})
+    )
     if method == "get":
         assert await made.call("op") == "a,b"
         assert [dict(told["headers"])["Accept"] for told in upstream.seen] == ["application/json", "*/*"]

@@ -19,7 +19,9 @@ pytestmark = pytest.mark.anyio
 def test_openapi_import_is_light():
     """Importing the plugin imports neither HTTP nor YAML nor msgspec: it is listed without being used."""
     code = "import sys, doorward_openapi; print([m for m in ('httpx2', 'yaml_rs', 'msgspec', 'zstandard') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
 
 
 async def test_openapi_function_of_an_operation(api, document):
@@ -60,14 +62,23 @@ async def test_openapi_function_of_an_operation(api, document):
     )
     create, delete = made.compiled.functions
     assert (create.name, create.id, create.route) == ("issues_create", "issues/create", "POST /repos/{owner}/issues")
-    assert (create.summary, create.description, create.tags) == ("Create an issue", "With links and  tags .", ("issues",))
+    assert (create.summary, create.description, create.tags) == (
+        "Create an issue",
+        "With links and  tags .",
+        ("issues",),
+    )
     assert list(create.parameters["properties"]) == ["owner", "title", "x_trace_id", "owner_body"]
     assert create.parameters["required"] == ["owner", "title"]
     assert create.parameters["additionalProperties"] is False
     assert create.parameters["properties"]["title"] == {"type": "string", "description": "The title"}
     assert create.returns == {"type": "object"}
     assert (create.read_only, create.idempotent, create.destructive) == (False, False, False)
-    assert (delete.id, delete.idempotent, delete.destructive, delete.deprecated) == ("DELETE /repos/{owner}/issues", True, True, True)
+    assert (delete.id, delete.idempotent, delete.destructive, delete.deprecated) == (
+        "DELETE /repos/{owner}/issues",
+        True,
+        True,
+        True,
+    )
 
 
 async def test_openapi_camel_case_ids(api, operation):
@@ -82,7 +93,12 @@ async def test_openapi_bad_operations_are_skipped_alone(api, document):
         document(
             {
                 "/a": {"get": {"operationId": "a"}},
-                "/b": {"get": None, "post": {"parameters": {"x": 1}}, "put": {"parameters": [7]}, "patch": {"requestBody": [1]}},
+                "/b": {
+                    "get": None,
+                    "post": {"parameters": {"x": 1}},
+                    "put": {"parameters": [7]},
+                    "patch": {"requestBody": [1]},
+                },
                 "/c": [1],
                 "/d": {"$ref": "#/nowhere"},
                 "/e": {"get": {"parameters": [{"$ref": "#/components/parameters/missing"}]}},
@@ -105,7 +121,10 @@ async def test_openapi_duplicate_ids_keep_both(api, document):
 
 async def test_openapi_colliding_names_stay_apart(api, document):
     """Hundreds of ids that Python writes alike still get a name each."""
-    paths = {f"/p{i}": {"get": {"operationId": "a" + "".join("-_."[int(d)] for d in f"{i:09d}" if d < "3") + "b"}} for i in range(1200)}
+    paths = {
+        f"/p{i}": {"get": {"operationId": "a" + "".join("-_."[int(d)] for d in f"{i:09d}" if d < "3") + "b"}}
+        for i in range(1200)
+    }
     made = await api(document(paths))
     assert len({f.name for f in made.compiled.functions}) == 1200
 
@@ -116,7 +135,8 @@ async def test_openapi_names_are_identifiers(api, operation):
     made = await api(
         operation(
             path="/x/{id}",
-            parameters=[{"name": n, "in": "query", "schema": {}} for n in names] + [{"name": "id", "in": "cookie", "schema": {}}],
+            parameters=[{"name": n, "in": "query", "schema": {}} for n in names]
+            + [{"name": "id", "in": "cookie", "schema": {}}],
         )
     )
     arguments = list(made.functions["op"].parameters["properties"])
@@ -151,8 +171,12 @@ async def test_openapi_references(api, document):
 
 async def test_openapi_reference_circles_end(api, operation):
     """A schema that refers to nothing but itself allows anything, with a warning."""
-    document = operation(responses={"200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/A"}}}}})
-    document["components"] = {"schemas": {"A": {"$ref": "#/components/schemas/B"}, "B": {"$ref": "#/components/schemas/A"}}}
+    document = operation(
+        responses={"200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/A"}}}}}
+    )
+    document["components"] = {
+        "schemas": {"A": {"$ref": "#/components/schemas/B"}, "B": {"$ref": "#/components/schemas/A"}}
+    }
     made = await api(document)
     assert made.functions["op"].returns is None
     assert any("circle" in w for w in made.compiled.warnings)
@@ -170,7 +194,10 @@ async def test_openapi_reference_circles_end(api, operation):
         ({"oneOf": [{"type": "string"}, {"type": "integer"}]}, {"anyOf": [{"type": "string"}, {"type": "integer"}]}),
         ({"type": "string", "enum": [True, 1]}, {"type": "string", "enum": ["true", "1"]}),
         ({"type": "integer", "enum": ["1", "2"]}, {"type": "integer", "enum": [1, 2]}),
-        ({"type": "array", "items": {"type": "number"}, "maxItems": 3}, {"type": "array", "items": {"type": "number"}, "maxItems": 3}),
+        (
+            {"type": "array", "items": {"type": "number"}, "maxItems": 3},
+            {"type": "array", "items": {"type": "number"}, "maxItems": 3},
+        ),
         ({"type": "long"}, {"type": "integer"}),
         ({"type": 7, "minimum": "x", "required": "y", "properties": 3, "enum": {}, "pattern": "("}, {}),
         (False, {"not": {}}),
@@ -209,7 +236,9 @@ async def test_openapi_returns(api, operation, responses, expected):
 async def test_openapi_ignored_headers(api, operation):
     """Accept, Content-Type, Authorization, connection headers and configured ones are no parameters."""
     names = ["Accept", "content-type", "AUTHORIZATION", "Host", "Transfer-Encoding", "X-Version", "X-Other"]
-    made = await api(operation(parameters=[{"name": n, "in": "header", "schema": {}} for n in names]), headers={"x-version": "1"})
+    made = await api(
+        operation(parameters=[{"name": n, "in": "header", "schema": {}} for n in names]), headers={"x-version": "1"}
+    )
     assert list(made.functions["op"].parameters["properties"]) == ["x_other"]
 
 
@@ -220,7 +249,9 @@ async def test_openapi_body_that_is_no_plain_object(api, operation):
         {"oneOf": [{"type": "object"}]},
         {"type": "object", "properties": {"a": {}}, "additionalProperties": True},
     ):
-        made = await api(operation("post", requestBody={"required": True, "content": {"application/json": {"schema": schema}}}))
+        made = await api(
+            operation("post", requestBody={"required": True, "content": {"application/json": {"schema": schema}}})
+        )
         assert made.functions["op"].parameters["required"] == ["body"]
 
 
@@ -279,15 +310,24 @@ async def test_openapi_other_origins_are_not_trusted(api, document):
     assert sum("another origin" in w for w in made.compiled.warnings) == 2
 
 
-REGIONS = [{"url": "https://{region}.test/{v}", "variables": {"region": {"default": "us", "enum": ["us", "eu"]}, "v": {"default": 1}}}]
+REGIONS = [
+    {
+        "url": "https://{region}.test/{v}",
+        "variables": {"region": {"default": "us", "enum": ["us", "eu"]}, "v": {"default": 1}},
+    }
+]
 
 
 async def test_openapi_server_variables(api, document):
-    """CONTRACT: SRC-04 Configured variables win over defaults in the servers of document, path and operation; others are told."""
+    """CONTRACT: SRC-04 Configured variables win over defaults in the servers of document, path and operation; others
+    are told."""
     paths = {
         "/a": {"get": {"operationId": "a"}},
         "/b": {"get": {"operationId": "b", "servers": [{"url": "https://{region}.test/own"}]}},
-        "/c": {"get": {"operationId": "c"}, "servers": [{"url": "https://{region}.test/{v}/path", "variables": {"v": {"default": "3"}}}]},
+        "/c": {
+            "get": {"operationId": "c"},
+            "servers": [{"url": "https://{region}.test/{v}/path", "variables": {"v": {"default": "3"}}}],
+        },
     }
     made = await api(document(paths, servers=REGIONS), base_url=None, variables={"region": "eu", "v": "2", "none": "x"})
     bases = {name: f.data["base"] for name, f in made.functions.items()}
@@ -297,7 +337,8 @@ async def test_openapi_server_variables(api, document):
 
 
 async def test_openapi_server_variables_are_checked(api, document):
-    """A value that the document does not allow is refused with those that it does; in an operation's server it costs the operation."""
+    """A value that the document does not allow is refused with those that it does; in an operation's server it costs
+    the operation."""
     with pytest.raises(ConfigError, match=r"variables\.region.*'asia'") as raised:
         await api(document({}, servers=REGIONS), base_url=None, variables={"region": "asia"})
     assert "us, eu" in raised.value.hint
@@ -331,7 +372,9 @@ async def test_openapi_origins_that_belong_to_the_api(api, document, upstream):
         "/evil": {"post": {"operationId": "evil", "servers": [{"url": "https://evil.test"}]}},
     }
     for base in (None, "https://good.test/v1"):
-        made = await api(document(paths, servers=[{"url": "https://good.test/v1"}]), base_url=base, origins=[upstream.url])
+        made = await api(
+            document(paths, servers=[{"url": "https://good.test/v1"}]), base_url=base, origins=[upstream.url]
+        )
         assert made.source._base(made.functions["evil"].data) == "https://good.test/v1"
         await made.call("up")
         assert upstream.seen[-1]["path"] == "/uploads/up"
@@ -358,7 +401,13 @@ async def test_openapi_swagger_2(api):
         "schemes": ["http", "https"],
         "consumes": ["application/json"],
         "parameters": {"limit": {"name": "limit", "in": "query", "type": "integer", "default": 10}},
-        "definitions": {"Pet": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "x-nullable": True}}}},
+        "definitions": {
+            "Pet": {
+                "type": "object",
+                "required": ["name"],
+                "properties": {"name": {"type": "string", "x-nullable": True}},
+            }
+        },
         "paths": {"/pets/{id}": {"put": put}},
     }
     made = await api(swagger, base_url=None)
@@ -375,16 +424,22 @@ async def test_openapi_swagger_2(api):
 
 async def test_openapi_32_additional_methods(api, document):
     """OpenAPI 3.2: QUERY reads, additionalOperations are functions."""
-    made = await api(document({"/x": {"query": {"operationId": "q"}, "additionalOperations": {"COPY": {"operationId": "c"}}}}))
+    made = await api(
+        document({"/x": {"query": {"operationId": "q"}, "additionalOperations": {"COPY": {"operationId": "c"}}}})
+    )
     assert {(f.route, f.read_only) for f in made.compiled.functions} == {("QUERY /x", True), ("COPY /x", False)}
 
 
 async def test_openapi_discriminators_tell_the_variants_apart(api, operation):
-    """Each variant of a union shows which values of the discriminator mean it, unless it says so itself; nothing is refused by that."""
+    """Each variant of a union shows which values of the discriminator mean it, unless it says so itself; nothing is
+    refused by that."""
     ref = "#/components/schemas/"
     union = {
         "oneOf": [{"$ref": f"{ref}Cat"}, {"$ref": f"{ref}Dog"}, {"$ref": f"{ref}Cow"}],
-        "discriminator": {"propertyName": "kind", "mapping": {"cat": f"{ref}Cat", "kitten": "Cat", "dog": f"{ref}Dog", "cow": "Cow"}},
+        "discriminator": {
+            "propertyName": "kind",
+            "mapping": {"cat": f"{ref}Cat", "kitten": "Cat", "dog": f"{ref}Dog", "cow": "Cow"},
+        },
     }
     animal = {"type": "object", "required": ["kind"], "properties": {"kind": {"type": "string"}}}
     own = {"type": "object", "properties": {"kind": {"const": "COW"}}}
@@ -395,23 +450,39 @@ async def test_openapi_discriminators_tell_the_variants_apart(api, operation):
     card = cards.describe(made.functions["op"], made.compiled.definitions.get, module="api")
     assert "body: Cat | Dog | Cow" in card
     kinds = [line.strip() for line in card.splitlines() if line.strip().startswith("kind:")]
-    assert kinds == ['kind: Required[Literal["cat", "kitten"]]', 'kind: Required[Literal["dog"]]', 'kind: Literal["COW"]']
+    assert kinds == [
+        'kind: Required[Literal["cat", "kitten"]]',
+        'kind: Required[Literal["dog"]]',
+        'kind: Literal["COW"]',
+    ]
     assert "enum" not in json.dumps(made.compiled.definitions)
 
 
 def zoo(keyword, ref, animal, *names):
     """Schemas of animals, each with a field of its own, that extend one with a discriminator."""
-    kinds = {name: {"allOf": [{"$ref": f"{ref}Animal"}], "properties": {f"own_{name}": {"type": "integer"}}} for name in names}
-    base = {"type": "object", "required": ["kind"], "properties": {"kind": {"type": "string"}}, "discriminator": keyword, **animal}
+    kinds = {
+        name: {"allOf": [{"$ref": f"{ref}Animal"}], "properties": {f"own_{name}": {"type": "integer"}}}
+        for name in names
+    }
+    base = {
+        "type": "object",
+        "required": ["kind"],
+        "properties": {"kind": {"type": "string"}},
+        "discriminator": keyword,
+        **animal,
+    }
     return {"Animal": base, **kinds}
 
 
 @pytest.mark.parametrize("by", ["mapping", "extension", "swagger"])
 async def test_openapi_what_extends_a_schema_may_stand_for_it(api, operation, by):
-    """Where a schema with a discriminator is asked for, in a body or within it, cards show what extends it, and what tells them apart."""
+    """Where a schema with a discriminator is asked for, in a body or within it, cards show what extends it, and what
+    tells them apart."""
     ref = "#/definitions/" if by == "swagger" else "#/components/schemas/"
     mapping = {"cat": f"{ref}Cat", "dog": "Dog"}
-    keyword = "kind" if by == "swagger" else {"propertyName": "kind", **({"mapping": mapping} if by == "mapping" else {})}
+    keyword = (
+        "kind" if by == "swagger" else {"propertyName": "kind", **({"mapping": mapping} if by == "mapping" else {})}
+    )
     partner = {"partner": {"allOf": [{"$ref": f"{ref}Animal"}], "description": "of any kind"}}
     schemas = zoo(keyword, ref, {}, "Cat", "Dog") | {"Stone": {"type": "object"}}
     schemas["Dog"]["properties"] |= partner
@@ -421,7 +492,9 @@ async def test_openapi_what_extends_a_schema_may_stand_for_it(api, operation, by
         document = operation("post", parameters=listed) | {"swagger": "2.0", "definitions": schemas}
         del document["openapi"]
     else:
-        document = operation("post", requestBody={"required": True, "content": {"application/json": {"schema": schema}}})
+        document = operation(
+            "post", requestBody={"required": True, "content": {"application/json": {"schema": schema}}}
+        )
         document["components"] = {"schemas": schemas}
     made = await api(document)
     card = cards.describe(made.functions["op"], made.compiled.definitions.get, module="api")
@@ -429,7 +502,11 @@ async def test_openapi_what_extends_a_schema_may_stand_for_it(api, operation, by
     assert "partner: Cat | Dog | Animal  # of any kind" in card
     first, second = ("cat", "dog") if by == "mapping" else ("Cat", "Dog")
     kinds = [line.strip() for line in card.splitlines() if line.strip().startswith("kind:")]
-    assert kinds == [f'kind: Required[Literal["{first}"]]', f'kind: Required[Literal["{second}"]]', "kind: Required[str]"]
+    assert kinds == [
+        f'kind: Required[Literal["{first}"]]',
+        f'kind: Required[Literal["{second}"]]',
+        "kind: Required[str]",
+    ]
     assert made.compiled.definitions["Cat"]["allOf"] == [{"$ref": "#/$defs/Animal"}]
     assert set(made.compiled.definitions) == {"AnyAnimal", "Animal", "Cat", "Dog", routes.NAME}
 
@@ -442,7 +519,9 @@ async def test_openapi_variants_of_variants_and_circles(api, operation):
     async def listed(schemas):
         made = await api(operation("post", requestBody=body) | {"components": {"schemas": schemas}})
         name = made.functions["op"].parameters["properties"]["body"]["$ref"].removeprefix("#/$defs/")
-        return [one["$ref"].removeprefix("#/$defs/") for one in made.compiled.definitions[name].get("anyOf", ())] or [name]
+        return [one["$ref"].removeprefix("#/$defs/") for one in made.compiled.definitions[name].get("anyOf", ())] or [
+            name
+        ]
 
     keyword = {"propertyName": "kind"}
     schemas = zoo(keyword, ref, {}, "Cat", "Dog")
@@ -463,7 +542,10 @@ async def test_openapi_variants_cost_once(api, operation):
     ref = "#/components/schemas/"
     schemas = zoo({"propertyName": "kind"}, ref, {}, *(f"Cat{n}" for n in range(50)))
     schemas["Herd"] = {"type": "object", "properties": {f"p{n}": {"$ref": f"{ref}Animal"} for n in range(1000)}}
-    body = {"required": True, "content": {"application/json": {"schema": {"type": "array", "items": {"$ref": f"{ref}Herd"}}}}}
+    body = {
+        "required": True,
+        "content": {"application/json": {"schema": {"type": "array", "items": {"$ref": f"{ref}Herd"}}}},
+    }
     made = await api(operation("post", requestBody=body) | {"components": {"schemas": schemas}})
     assert len(json.dumps(made.compiled.definitions)) < 2 * len(json.dumps(schemas))
 
@@ -471,7 +553,9 @@ async def test_openapi_variants_cost_once(api, operation):
 async def test_openapi_chains_of_variants_end(api, operation):
     """Many chains of schemas, each with the next one as its variant, do not become as many long lists of them."""
     places = [(chain, n) for chain in range(40) for n in range(45)]
-    schemas = {f"A{c}.{n}": {"discriminator": {"propertyName": "k", "mapping": {"x": f"A{c}.{n + 1}"}}} for c, n in places}
+    schemas = {
+        f"A{c}.{n}": {"discriminator": {"propertyName": "k", "mapping": {"x": f"A{c}.{n + 1}"}}} for c, n in places
+    }
     listed = [{"name": name, "in": "query", "schema": {"$ref": f"#/components/schemas/{name}"}} for name in schemas]
     made = await api(operation(parameters=listed) | {"components": {"schemas": schemas}})
     lists = [schema["anyOf"] for schema in made.compiled.definitions.values() if "anyOf" in schema]
@@ -480,7 +564,8 @@ async def test_openapi_chains_of_variants_end(api, operation):
 
 
 async def test_openapi_open_enumerations_refuse_nothing(api, operation):
-    """Values that a document only calls known (Azure's `modelAsString`, Zalando's `x-extensible-enum`) are shown; others may be given."""
+    """Values that a document only calls known (Azure's `modelAsString`, Zalando's `x-extensible-enum`) are shown;
+    others may be given."""
     azure = {"type": "string", "enum": ["S", "M"], "x-ms-enum": {"name": "Size", "modelAsString": True}}
     schemas = {
         "azure": azure,
@@ -489,7 +574,9 @@ async def test_openapi_open_enumerations_refuse_nothing(api, operation):
         "nullable": {**azure, "nullable": True},
         "odd": {"type": "string", "x-extensible-enum": "S", "x-ms-enum": []},
     }
-    made = await api(operation(parameters=[{"name": name, "in": "query", "schema": schema} for name, schema in schemas.items()]))
+    made = await api(
+        operation(parameters=[{"name": name, "in": "query", "schema": schema} for name, schema in schemas.items()])
+    )
     card = cards.describe(made.functions["op"], made.compiled.definitions.get, module="api")
     for line in (
         'azure: str = ...,  # "S", "M"',
@@ -507,7 +594,8 @@ async def test_openapi_open_enumerations_refuse_nothing(api, operation):
 async def test_openapi_thousands_of_warnings_are_few(api, document):
     """Warnings that say the same are a few and their number; where calls go comes first."""
     broken = {
-        f"/{i}": {"post": {"operationId": "same", "requestBody": {"content": {"application/json": {"schema": {}}}}}} for i in range(900)
+        f"/{i}": {"post": {"operationId": "same", "requestBody": {"content": {"application/json": {"schema": {}}}}}}
+        for i in range(900)
     }
     for i, item in enumerate(broken.values()):
         item["post"]["requestBody"]["content"]["application/json"]["schema"] = {"$ref": f"#/components/schemas/None{i}"}
@@ -520,7 +608,8 @@ async def test_openapi_thousands_of_warnings_are_few(api, document):
 
 
 async def test_openapi_32_sequences_are_lists(api, operation):
-    """OpenAPI 3.2: the answer of a sequential media type is a list of what `itemSchema` says; before 3.2, of anything."""
+    """OpenAPI 3.2: the answer of a sequential media type is a list of what `itemSchema` says; before 3.2, of
+    anything."""
     item = {"type": "object", "properties": {"n": {"type": "integer"}}}
     for media in ("application/jsonl", "application/x-ndjson", "text/event-stream", "application/json-seq"):
         made = await api(operation(responses={"200": {"content": {media: {"itemSchema": item}}}}))
@@ -531,7 +620,12 @@ async def test_openapi_32_sequences_are_lists(api, operation):
 
 async def test_openapi_32_tags_have_parents(api, operation):
     """OpenAPI 3.2: a function has the tags above its own, whatever circle they stand in."""
-    tags = [{"name": "cats", "parent": "pets"}, {"name": "pets", "parent": "animals"}, {"name": "animals", "parent": "cats"}, 7]
+    tags = [
+        {"name": "cats", "parent": "pets"},
+        {"name": "pets", "parent": "animals"},
+        {"name": "animals", "parent": "cats"},
+        7,
+    ]
     made = await api({**operation(tags=["cats", "x"]), "tags": tags})
     assert made.functions["op"].tags == ("cats", "x", "pets", "animals")
 
@@ -549,9 +643,21 @@ async def test_openapi_32_self(api, operation):
 
 async def test_openapi_what_is_no_function_does_no_harm(api, operation):
     """Webhooks, callbacks, links, security flows and extensions, of whatever form, make no function and cost none."""
-    odd = {"x-paths": 7, "webhooks": {"new": {"post": {"operationId": "hook"}}, "bad": 7}, "x-webhooks": [], "security": "yes"}
-    flows = {"deviceAuthorization": {"deviceAuthorizationUrl": "https://a.test", "tokenUrl": "https://a.test", "scopes": {}}}
-    components = {"securitySchemes": {"o": {"type": "oauth2", "flows": flows}, "b": 1}, "callbacks": [], "links": 1, "x-y": {}}
+    odd = {
+        "x-paths": 7,
+        "webhooks": {"new": {"post": {"operationId": "hook"}}, "bad": 7},
+        "x-webhooks": [],
+        "security": "yes",
+    }
+    flows = {
+        "deviceAuthorization": {"deviceAuthorizationUrl": "https://a.test", "tokenUrl": "https://a.test", "scopes": {}}
+    }
+    components = {
+        "securitySchemes": {"o": {"type": "oauth2", "flows": flows}, "b": 1},
+        "callbacks": [],
+        "links": 1,
+        "x-y": {},
+    }
     callbacks = {"on": {"{$request.body#/url}": {"post": {"operationId": "called"}}}, "x": 1}
     document = operation(callbacks=callbacks, security=[7], **{"x-codeSamples": {"$ref": "file:///etc/passwd"}})
     document["paths"] |= {"x-hidden": {"get": {"operationId": "hidden"}}}
@@ -571,7 +677,9 @@ async def test_openapi_a_parameter_without_a_name_is_left_out(api, operation):
 @pytest.mark.filterwarnings("error")
 async def test_openapi_odd_patterns_are_quiet(api, operation):
     """A pattern that Python may read otherwise one day writes nothing to the terminal."""
-    made = await api(operation(parameters=[{"name": "q", "in": "query", "schema": {"type": "string", "pattern": "[[a]--b||c]"}}]))
+    made = await api(
+        operation(parameters=[{"name": "q", "in": "query", "schema": {"type": "string", "pattern": "[[a]--b||c]"}}])
+    )
     assert made.functions["op"].parameters["properties"]["q"]["pattern"]
 
 
@@ -594,7 +702,8 @@ async def test_openapi_everything_is_json(api, operation):
 async def test_openapi_yaml_merge_keys(api):
     """YAML: merge keys are applied, the node's own keys win."""
     made = await api(
-        "openapi: 3.0.0\nx: &base {summary: base, tags: [t]}\npaths:\n  /x:\n    get:\n      <<: *base\n      summary: own\n",
+        "openapi: 3.0.0\nx: &base {summary: base, tags: [t]}\npaths:\n  /x:\n    get:\n      <<: *base\n      "
+        "summary: own\n",
         name="openapi.yaml",
     )
     assert [(f.summary, f.tags) for f in made.compiled.functions] == [("own", ("t",))]
@@ -622,8 +731,8 @@ paths:
 
 
 async def test_openapi_yaml_1_1_traps(api):
-    """CONTRACT: SRC-03 `on`, `yes`, dates, times and octals are what YAML 1.2 says: text, and decimal numbers; the last of two equal
-    keys counts, as in JSON."""
+    """CONTRACT: SRC-03 `on`, `yes`, dates, times and octals are what YAML 1.2 says: text, and decimal numbers; the last
+    of two equal keys counts, as in JSON."""
     made = await api(TRAPS, name="openapi.yaml")
     schemas = made.functions["op"].parameters["properties"]
     assert schemas["on"]["enum"] == ["on", "off", "yes", "no", "y", "n"]
@@ -643,9 +752,17 @@ async def test_openapi_yaml_keys_are_text(api):
 
 
 async def test_openapi_equal_parameters_stay_apart(api, document):
-    """Parameters that differ only in the type of a value (1, true, 1.0) or in a nested one are not taken for each other."""
-    schemas = [{"type": "integer", "default": 1}, {"type": "integer", "default": True}, {"type": "integer", "default": 1.0}]
-    paths = {f"/{i}": {"get": {"parameters": [{"name": "q", "in": "query", "schema": s}]}} for i, s in enumerate([*schemas, schemas[0]])}
+    """Parameters that differ only in the type of a value (1, true, 1.0) or in a nested one are not taken for each
+    other."""
+    schemas = [
+        {"type": "integer", "default": 1},
+        {"type": "integer", "default": True},
+        {"type": "integer", "default": 1.0},
+    ]
+    paths = {
+        f"/{i}": {"get": {"parameters": [{"name": "q", "in": "query", "schema": s}]}}
+        for i, s in enumerate([*schemas, schemas[0]])
+    }
     made = await api(document(paths))
     found = [f.parameters["properties"]["q"]["default"] for f in made.compiled.functions]
     assert [(type(v), v) for v in found] == [(int, 1), (bool, True), (float, 1.0), (int, 1)]
@@ -654,7 +771,9 @@ async def test_openapi_equal_parameters_stay_apart(api, document):
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 async def test_openapi_yaml_line_breaks(api, newline):
     """YAML with the line breaks of any system."""
-    made = await api("openapi: 3.0.0\npaths:\n  /x:\n    get:\n      operationId: op\n".replace("\n", newline), name="openapi.yaml")
+    made = await api(
+        "openapi: 3.0.0\npaths:\n  /x:\n    get:\n      operationId: op\n".replace("\n", newline), name="openapi.yaml"
+    )
     assert list(made.functions) == ["op"]
 
 
@@ -669,7 +788,9 @@ async def test_openapi_yaml_line_breaks(api, newline):
 async def test_openapi_an_unknown_version_is_told(api, version, known):
     """A document of a version that is not known is read as far as it goes, and the operator is told."""
     key, value = version
-    made = await api({key: value, "info": {"title": "t", "version": "1"}, "paths": {"/a": {"get": {"operationId": "a"}}}})
+    made = await api(
+        {key: value, "info": {"title": "t", "version": "1"}, "paths": {"/a": {"get": {"operationId": "a"}}}}
+    )
     assert list(made.functions) == ["a"]
     assert any("is not known" in warning for warning in made.compiled.warnings) is not known
 
@@ -680,6 +801,10 @@ async def test_openapi_descriptions_are_kept_to_their_end(api, operation):
     fields = {"kind": {"type": "string", "description": about}, "odd": {"type": "string", "description": "x" * 10**6}}
     body = {"content": {"application/json": {"schema": {"type": "object", "properties": fields}}}}
     parameter = {"name": "kind2", "in": "query", "description": about, "schema": {"type": "string"}}
-    found = (await api(operation("post", requestBody=body, parameters=[parameter]))).functions["op"].parameters["properties"]
+    found = (
+        (await api(operation("post", requestBody=body, parameters=[parameter])))
+        .functions["op"]
+        .parameters["properties"]
+    )
     assert found["kind"]["description"] == found["kind2"]["description"] == about
     assert len(found["odd"]["description"]) == 1000

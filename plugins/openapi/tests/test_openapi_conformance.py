@@ -31,7 +31,9 @@ async def test_openapi_behind_the_broker(host, upstream, operation):
     document = operation(
         "post",
         "/items/{id}",
-        requestBody={"content": {"application/json": {"schema": {"type": "object", "properties": {"n": {"type": "integer"}}}}}},
+        requestBody={
+            "content": {"application/json": {"schema": {"type": "object", "properties": {"n": {"type": "integer"}}}}}
+        },
     )
     (host.folder / "d.json").write_text(json.dumps(document))
     async with host.gateway(f'[servers.api]\nsource = "openapi"\nspec = "d.json"\nbase_url = "{upstream.url}"') as gate:

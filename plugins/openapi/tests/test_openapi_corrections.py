@@ -10,7 +10,11 @@ from doorward import InvalidArguments
 
 pytestmark = pytest.mark.anyio
 
-USER = {"type": "object", "properties": {"name": {"type": "string"}, "email": {"type": "string"}}, "required": ["name", "email"]}
+USER = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "email": {"type": "string"}},
+    "required": ["name", "email"],
+}
 ADMIN = {"type": "boolean", "readOnly": True}
 CLOSED = {"allOf": [USER, {"type": "object", "unevaluatedProperties": False}]}
 
@@ -24,7 +28,9 @@ PATHS = {
     "/forms": {"post": {"operationId": "fill", **taking(USER, "application/x-www-form-urlencoded")}},
     "/parts": {"post": {"operationId": "send", **taking(USER, "multipart/form-data")}},
     "/closed": {"post": {"operationId": "closed", **taking({**USER, "additionalProperties": False})}},
-    "/kept": {"post": {"operationId": "kept", **taking({**USER, "properties": {**USER["properties"], "is_admin": ADMIN}})}},
+    "/kept": {
+        "post": {"operationId": "kept", **taking({**USER, "properties": {**USER["properties"], "is_admin": ADMIN}})}
+    },
     "/unevaluated": {"post": {"operationId": "unevaluated", **taking(CLOSED)}},
 }
 
@@ -40,7 +46,8 @@ def gateway(host: Any, upstream: Any) -> Any:
 
 
 async def test_openapi_extra_fields_are_sent(gateway: Any, upstream: Any) -> None:
-    """With `extra = "allow"` a field that the document does not name goes into the body, of whatever kind, and the card says so."""
+    """With `extra = "allow"` a field that the document does not name goes into the body, of whatever kind, and the card
+    says so."""
     async with gateway('extra = "allow"') as gate:
         await gate.compile()
         given = {"name": "a", "email": "b", "nick": "c"}
@@ -83,7 +90,8 @@ async def test_openapi_extra_fields_steer_nothing(gateway: Any, upstream: Any, n
 
 
 async def test_openapi_an_error_says_what_the_operator_can_do(gateway: Any) -> None:
-    """The agent learns which argument is wrong, and the operator from the same message what to set; that it then works."""
+    """The agent learns which argument is wrong, and the operator from the same message what to set; that it then
+    works."""
     async with gateway() as gate:
         await gate.compile()
         with pytest.raises(InvalidArguments) as missing:
@@ -106,7 +114,9 @@ async def test_openapi_wrong_corrections_are_told(gateway: Any) -> None:
     """`compile` warns of an entry that fits nothing; a value that is none is refused with what may stand there."""
     async with gateway('optional = ["create_usr.email"]') as gate:
         reports = await gate.compile()
-        assert reports["api"].warnings == ["optional: 'create_usr.email': fits no function; did you mean 'create_user.email'?"]
+        assert reports["api"].warnings == [
+            "optional: 'create_usr.email': fits no function; did you mean 'create_user.email'?"
+        ]
     async with gateway('extra = "allowed"') as gate:
         await gate.compile()
         assert "'refuse' or 'allow'" in str(gate.servers.broken["api"])

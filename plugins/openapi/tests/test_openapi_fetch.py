@@ -27,7 +27,14 @@ class Bearer(httpx2.Auth):
 
 
 @pytest.mark.parametrize(
-    "pack", [lambda b: b, zstandard.compress, gzip.compress, lambda b: b"\xef\xbb\xbf" + b, lambda b: b.decode().encode("utf-16")]
+    "pack",
+    [
+        lambda b: b,
+        zstandard.compress,
+        gzip.compress,
+        lambda b: b"\xef\xbb\xbf" + b,
+        lambda b: b.decode().encode("utf-16"),
+    ],
 )
 async def test_openapi_packed_documents(tmp_path, operation, pack):
     """CONTRACT: SRC-03 Plain, zstd, gzip, with byte order mark or in UTF-16: the same functions."""
@@ -68,10 +75,19 @@ def several(tmp_path):
             "/enc": {"get": {"parameters": [{"$ref": "%2e%2e/secret.json#/p"}]}},
             "/link": {"get": {"parameters": [{"$ref": "link.json#/p"}]}},
             "/http": {"get": {"parameters": [{"$ref": "http://127.0.0.1:9/x.json"}]}},
-            "/deep": {"get": {"responses": {"200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Deep"}}}}}}},
+            "/deep": {
+                "get": {
+                    "responses": {
+                        "200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Deep"}}}}
+                    }
+                }
+            },
         },
         "components": {
-            "schemas": {"Deep": {"type": "array", "items": {"$ref": "#/components/schemas/Evil"}}, "Evil": {"$ref": "file:///etc/passwd"}}
+            "schemas": {
+                "Deep": {"type": "array", "items": {"$ref": "#/components/schemas/Evil"}},
+                "Evil": {"$ref": "file:///etc/passwd"},
+            }
         },
     }
     (tmp_path / "api" / "root.json").write_text(json.dumps(root))
@@ -88,7 +104,8 @@ def several(tmp_path):
 
 
 async def test_openapi_several_files(tmp_path):
-    """References reach the files of the document's folder; those that leave it, however written, lose only their operation."""
+    """References reach the files of the document's folder; those that leave it, however written, lose only their
+    operation."""
     made = await several(tmp_path).compile()
     assert [(f.name, list(f.parameters["properties"])) for f in made.functions] == [("a", ["q"])]
     assert {s.where for s in made.skipped} == {"GET /up", "GET /abs", "GET /enc", "GET /link", "GET /http", "GET /deep"}
@@ -96,16 +113,25 @@ async def test_openapi_several_files(tmp_path):
 
 
 async def test_openapi_an_operation_in_a_file_of_its_own(tmp_path):
-    """Its id is its name, its server is seen, its references start where it stands; one that is nowhere is skipped alone."""
+    """Its id is its name, its server is seen, its references start where it stands; one that is nowhere is skipped
+    alone."""
     (tmp_path / "parts").mkdir()
-    listed = {"operationId": "droplets_list", "servers": [{"url": "https://other.example"}], "parameters": [{"$ref": "page.json"}]}
+    listed = {
+        "operationId": "droplets_list",
+        "servers": [{"url": "https://other.example"}],
+        "parameters": [{"$ref": "page.json"}],
+    }
     (tmp_path / "parts" / "list.json").write_text(json.dumps(listed))
-    (tmp_path / "parts" / "page.json").write_text(json.dumps({"name": "page", "in": "query", "schema": {"type": "integer"}}))
+    (tmp_path / "parts" / "page.json").write_text(
+        json.dumps({"name": "page", "in": "query", "schema": {"type": "integer"}})
+    )
     paths = {"/droplets": {"get": {"$ref": "parts/list.json"}, "post": {"$ref": "parts/nowhere.json"}}}
     api = {"openapi": "3.0.3", "servers": [{"url": "https://api.example"}], "paths": paths}
     (tmp_path / "api.json").write_text(json.dumps(api))
     made = await source(tmp_path, spec="api.json").compile()
-    assert [(f.name, f.id, list(f.parameters["properties"])) for f in made.functions] == [("droplets_list", "droplets_list", ["page"])]
+    assert [(f.name, f.id, list(f.parameters["properties"])) for f in made.functions] == [
+        ("droplets_list", "droplets_list", ["page"])
+    ]
     assert [s.where for s in made.skipped] == ["POST /droplets"]
     assert any("https://other.example" in warning for warning in made.warnings)
 
@@ -121,7 +147,8 @@ async def test_openapi_fingerprint_covers_all_files(tmp_path):
 
 
 async def test_openapi_from_a_url(tmp_path, upstream, operation):
-    """CONTRACT: SRC-03 A document is downloaded, with the files of its origin that it refers to; relative servers are resolved."""
+    """CONTRACT: SRC-03 A document is downloaded, with the files of its origin that it refers to; relative servers are
+    resolved."""
     root = {**operation(parameters=[{"$ref": "parts/p.json"}]), "servers": [{"url": "/v2"}]}
     upstream.answers["/docs/api.json"] = (200, {}, json.dumps(root).encode())
     upstream.answers["/docs/parts/p.json"] = (200, {}, b'{"name": "q", "in": "query", "schema": {}}')
@@ -132,9 +159,12 @@ async def test_openapi_from_a_url(tmp_path, upstream, operation):
     assert list(made.functions[0].parameters["properties"]) == ["q"]
 
 
-@pytest.mark.parametrize(("settings", "warned"), [({}, True), ({"socket": "/x.sock"}, False), ({"base_url": "http://127.0.0.1:9"}, False)])
+@pytest.mark.parametrize(
+    ("settings", "warned"), [({}, True), ({"socket": "/x.sock"}, False), ({"base_url": "http://127.0.0.1:9"}, False)]
+)
 async def test_openapi_a_url_that_says_where_calls_go(tmp_path, upstream, document, settings, warned):
-    """It is told that a document from elsewhere decides that, unless the operator has: by `base_url`, or by a socket."""
+    """It is told that a document from elsewhere decides that, unless the operator has: by `base_url`, or by a
+    socket."""
     described = document({"/a": {"get": {}}}, servers=[{"url": "https://api.example"}])
     upstream.answers["/d.json"] = (200, {}, json.dumps(described).encode())
     server = source(tmp_path, spec=f"{upstream.url}/d.json", **settings)
@@ -156,9 +186,13 @@ async def test_openapi_a_url_that_says_where_calls_go(tmp_path, upstream, docume
     ],
 )
 async def test_openapi_download_credentials(tmp_path, upstream, operation, base_url, server, refuses, sent):
-    """Credentials go with a download to the API's own origin, as the operator or the document there says, never to another one, and to an
-    unknown one only if it asks."""
-    upstream.answers["/api.json"] = (200, {}, json.dumps({**operation(), **({"servers": [{"url": server}]} if server else {})}).encode())
+    """Credentials go with a download to the API's own origin, as the operator or the document there says, never to
+    another one, and to an unknown one only if it asks."""
+    upstream.answers["/api.json"] = (
+        200,
+        {},
+        json.dumps({**operation(), **({"servers": [{"url": server}]} if server else {})}).encode(),
+    )
     if refuses:
         upstream.answers["/api.json"] = (401, {}, b"")
     settings = {"spec": f"{upstream.url}/api.json", "base_url": upstream.url if base_url == "same" else base_url}
@@ -215,7 +249,8 @@ def test_openapi_settings_are_checked(settings):
     ],
 )
 def test_openapi_a_document_cannot_lead_credentials_away(tmp_path, auth, settings, allowed):
-    """Credentials go to the origin of a downloaded document, or where `base_url` says; never where only the document says."""
+    """Credentials go to the origin of a downloaded document, or where `base_url` says; never where only the document
+    says."""
     made = source(tmp_path, auth, **{"spec": "http://127.0.0.1:1/openapi.json", **settings})
     if allowed:
         assert made._base({"base": "http://evil.example"}) == "http://evil.example"
@@ -232,7 +267,8 @@ def test_openapi_a_document_cannot_lead_credentials_away(tmp_path, auth, setting
     ],
 )
 async def test_openapi_a_changed_catalog_cannot_lead_credentials_away(tmp_path, server, base):
-    """Without `base_url` credentials go where the document says, read anew, and not where only what was compiled of it says."""
+    """Without `base_url` credentials go where the document says, read anew, and not where only what was compiled of it
+    says."""
     made = {"openapi": "3.1.0", "info": {}, "servers": [server], "paths": {"/x": {"get": {"responses": {}}}}}
     (tmp_path / "api.json").write_text(json.dumps(made))
     bearer = source(tmp_path, Bearer(), spec="api.json")
@@ -243,7 +279,8 @@ async def test_openapi_a_changed_catalog_cannot_lead_credentials_away(tmp_path, 
 
 
 async def test_openapi_first_calls_and_a_compile_do_not_disturb_each_other(tmp_path, operation, monkeypatch):
-    """What a call reads to see where credentials go is none of a compile that runs meanwhile; calls that begin together read once."""
+    """What a call reads to see where credentials go is none of a compile that runs meanwhile; calls that begin together
+    read once."""
     from doorward_openapi.fetching import fetch
 
     base, action = "https://api.example.org", {"target": "$.paths['/x'].get", "update": {"operationId": "corrected"}}
@@ -286,7 +323,11 @@ class Revalidated:
     def answer(self, told):
         known = dict(told["headers"]).get("If-None-Match")
         self.asked.append(known)
-        return (304, {}, b"") if known == self.etag else (200, {"ETag": self.etag, **self.headers}, json.dumps(self.document).encode())
+        return (
+            (304, {}, b"")
+            if known == self.etag
+            else (200, {"ETag": self.etag, **self.headers}, json.dumps(self.document).encode())
+        )
 
 
 @pytest.fixture
@@ -304,7 +345,8 @@ async def names(tmp_path, **settings):
 
 
 async def test_openapi_unchanged_document_is_not_sent_again(tmp_path, revalidating):
-    """CONTRACT: SRC-03 A document that was kept is asked for with its ETag; what a 304 stands for is used, and a new one replaces it."""
+    """CONTRACT: SRC-03 A document that was kept is asked for with its ETag; what a 304 stands for is used, and a new
+    one replaces it."""
     assert await names(tmp_path, spec=revalidating.url) == ["op"]
     assert await names(tmp_path, spec=revalidating.url) == ["op"]
     assert revalidating.asked == [None, '"1"']
@@ -334,7 +376,9 @@ async def test_openapi_the_query_of_a_url_is_in_nothing_that_is_told(tmp_path, u
     assert "do-not-write" not in f"{raised.value} {raised.value.place} {raised.value.hint}"
 
 
-@pytest.mark.parametrize("damage", [lambda b: b[:-5], lambda b: b"", lambda b: b"[]\n" + b, lambda b: b.replace(b'"op"', b'"no"')])
+@pytest.mark.parametrize(
+    "damage", [lambda b: b[:-5], lambda b: b"", lambda b: b"[]\n" + b, lambda b: b.replace(b'"op"', b'"no"')]
+)
 async def test_openapi_damaged_copy_is_ignored(tmp_path, revalidating, damage):
     """A kept document that is cut, empty, no such file, or changed is fetched again in full."""
     await names(tmp_path, spec=revalidating.url)
@@ -380,7 +424,12 @@ async def test_openapi_redirect_within_the_origin(tmp_path, upstream, operation)
 
 @pytest.mark.parametrize(
     ("location", "why"),
-    [("/loop", "more than 5 times"), ("http://[", "no plain http"), ("ftp://a/b", "no plain http"), ("", "without saying where")],
+    [
+        ("/loop", "more than 5 times"),
+        ("http://[", "no plain http"),
+        ("ftp://a/b", "no plain http"),
+        ("", "without saying where"),
+    ],
 )
 async def test_openapi_redirect_that_leads_nowhere(tmp_path, upstream, location, why):
     """Redirects in a circle, and to what is no http URL, are refused with the reason."""
@@ -406,7 +455,9 @@ async def test_openapi_redirect_to_a_private_address(tmp_path, upstream, elsewhe
     assert await names(tmp_path, spec=f"{upstream.url}/api.json", origins=[elsewhere.url]) == ["op"]
 
 
-async def test_openapi_redirect_carries_credentials_only_to_origins(tmp_path, upstream, elsewhere, operation, monkeypatch):
+async def test_openapi_redirect_carries_credentials_only_to_origins(
+    tmp_path, upstream, elsewhere, operation, monkeypatch
+):
     """Another origin, though public, gets no credentials, not even if it refuses without; one of `origins` does."""
     from doorward_openapi.calls import destinations
 
@@ -452,7 +503,9 @@ async def test_openapi_other_origins_cannot_refer_to_files(tmp_path, elsewhere, 
     """What was downloaded from an allowed origin still reaches no local file and no other host."""
     answer(elsewhere, "/p.json", {"$ref": "file:///etc/passwd"})
     answer(elsewhere, "/q.json", {"$ref": "http://169.254.169.254/latest"})
-    (tmp_path / "api.json").write_text(json.dumps(operation(parameters=[{"$ref": f"{elsewhere.url}/{n}.json"} for n in "pq"])))
+    (tmp_path / "api.json").write_text(
+        json.dumps(operation(parameters=[{"$ref": f"{elsewhere.url}/{n}.json"} for n in "pq"]))
+    )
     server = source(tmp_path, spec="api.json", origins=[elsewhere.url])
     made = await server.compile()
     await server.close()
@@ -483,7 +536,12 @@ async def test_openapi_folder_without_one_document(tmp_path, operation):
 
 
 NAMED = {
-    "Node": {"$id": "https://schemas.test/node", "$anchor": "node", "type": "object", "properties": {"n": {"$ref": "#leaf"}}},
+    "Node": {
+        "$id": "https://schemas.test/node",
+        "$anchor": "node",
+        "type": "object",
+        "properties": {"n": {"$ref": "#leaf"}},
+    },
     "Leaf": {"$anchor": "leaf", "$dynamicAnchor": "leaves", "type": "string", "maxLength": 7},
     "Short": {"$id": "short.json", "$defs": {"deep": {"type": "boolean"}}},
 }
@@ -545,7 +603,8 @@ def by_credentials(open_to_all, own, **headers):
 
 
 async def test_openapi_a_document_that_has_more_with_credentials(tmp_path, upstream, operation):
-    """A document of the API's own origin is that which credentials show, and it is told what they bring; kept apart from what all see."""
+    """A document of the API's own origin is that which credentials show, and it is told what they bring; kept apart
+    from what all see."""
     upstream.answers["/api.json"] = by_credentials(public(operation), public(operation, ["/a", "/b"]))
     for _ in range(2):  # as after a restart: what was kept is used
         server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json")
@@ -570,7 +629,9 @@ async def test_openapi_a_document_that_is_the_same_for_all_is_not_told(tmp_path,
 async def test_openapi_credentials_that_do_not_serve(tmp_path, upstream, operation, status, why):
     """If the document cannot be had with credentials, it is read as everybody sees it, and that is told."""
     refused = (status, {}, b"")
-    upstream.answers["/api.json"] = lambda told: refused if upstream.header("Authorization") else (200, {}, public(operation))
+    upstream.answers["/api.json"] = lambda told: (
+        refused if upstream.header("Authorization") else (200, {}, public(operation))
+    )
     server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json", retries=0)
     made = await server.compile()
     await server.close()
@@ -589,7 +650,9 @@ async def test_openapi_credentials_that_are_not_there_yet(tmp_path, upstream, op
             yield request
 
     upstream.answers["/api.json"] = (200, {}, public(operation))
-    server = source(tmp_path, Lacking(), spec=f"{upstream.url}/api.json", **({"base_url": upstream.url} if base_url else {}))
+    server = source(
+        tmp_path, Lacking(), spec=f"{upstream.url}/api.json", **({"base_url": upstream.url} if base_url else {})
+    )
     made = await server.compile()
     await server.close()
     assert "may have more with" in made.warnings[0]
@@ -597,7 +660,9 @@ async def test_openapi_credentials_that_are_not_there_yet(tmp_path, upstream, op
 
 
 @pytest.mark.parametrize("says", ["own", "spec", "nothing"])
-async def test_openapi_a_document_elsewhere_gets_no_credentials(tmp_path, upstream, elsewhere, operation, monkeypatch, says):
+async def test_openapi_a_document_elsewhere_gets_no_credentials(
+    tmp_path, upstream, elsewhere, operation, monkeypatch, says
+):
     """A document to which the configured URL redirects has none, whatever servers it names; nor does its origin."""
     from doorward_openapi.calls import destinations
 
@@ -608,7 +673,9 @@ async def test_openapi_a_document_elsewhere_gets_no_credentials(tmp_path, upstre
     server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json")
     await server.compile()
     await server.close()
-    assert not any(name == "Authorization" for at in (upstream, elsewhere) for told in at.seen for name, _ in told["headers"])
+    assert not any(
+        name == "Authorization" for at in (upstream, elsewhere) for told in at.seen for name, _ in told["headers"]
+    )
 
 
 async def test_openapi_a_redirect_of_those_with_credentials(tmp_path, upstream, elsewhere, operation, monkeypatch):
@@ -617,7 +684,9 @@ async def test_openapi_a_redirect_of_those_with_credentials(tmp_path, upstream, 
 
     monkeypatch.setattr(destinations, "not_public", lambda address: "")
     away = (302, {"Location": f"{elsewhere.url}/api.json"}, b"")
-    upstream.answers["/api.json"] = lambda told: away if upstream.header("Authorization") else (200, {}, public(operation))
+    upstream.answers["/api.json"] = lambda told: (
+        away if upstream.header("Authorization") else (200, {}, public(operation))
+    )
     elsewhere.answers["/api.json"] = (200, {}, public(operation, ["/more"]))
     server = source(tmp_path, Bearer(), spec=f"{upstream.url}/api.json")
     await server.compile()
@@ -647,7 +716,8 @@ async def test_openapi_a_document_that_names_other_places_is_not_at_home(tmp_pat
 
 @pytest.mark.parametrize("where", ["/v1", "https://api.other.test"])
 async def test_openapi_files_of_a_document_come_as_it_does(tmp_path, upstream, operation, where):
-    """What a document refers to is asked for with credentials where itself says that the API is, not because a file says nothing."""
+    """What a document refers to is asked for with credentials where itself says that the API is, not because a file
+    says nothing."""
     upstream.answers["/api.json"] = (
         200,
         {},

@@ -52,7 +52,10 @@ LISTS = {
 
 
 def multipart(version, schema, encoding=None, **more):
-    entry = {"schema": {"type": "object", "properties": {"f": schema, "note": {"type": "string"}}, **more}, "encoding": encoding or {}}
+    entry = {
+        "schema": {"type": "object", "properties": {"f": schema, "note": {"type": "string"}}, **more},
+        "encoding": encoding or {},
+    }
     post = {"operationId": "op", "requestBody": {"required": True, "content": {"multipart/form-data": entry}}}
     return {"openapi": version, "info": {}, "paths": {"/x": {"post": post}}, "components": {"schemas": SCHEMAS}}
 
@@ -64,7 +67,8 @@ def parameter(made, name="f"):
 @pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
 @pytest.mark.parametrize("schema", FILES.values(), ids=FILES)
 async def test_openapi_ways_to_write_a_file(api, version, schema):
-    """A file of a form is one however its schema says so: it takes handles, bytes, base64 and text, and is sent as a file."""
+    """A file of a form is one however its schema says so: it takes handles, bytes, base64 and text, and is sent as a
+    file."""
     made = await api(multipart(version, schema))
     assert "bytes | str | dict[str, Any]" in signature(made.functions["op"], made.compiled.definitions.get)
     assert parameter(made)["format"] == "binary"
@@ -145,7 +149,9 @@ async def test_openapi_a_file_or_something_else(api):
     """What may be a file or a text is whichever is given."""
     made = await api(multipart("3.1.0", {"anyOf": [OCTETS, {"type": "string", "format": "uri"}]}))
     assert {"type": "string", "format": "binary"} in parameter(made)["anyOf"]
-    assert named(await made.call("op", f=ENCODED)) == [('form-data; name="f"; filename="a.png"', "image/png", IMAGE.content)]
+    assert named(await made.call("op", f=ENCODED)) == [
+        ('form-data; name="f"; filename="a.png"', "image/png", IMAGE.content)
+    ]
     assert named(await made.call("op", f="https://x.test/")) == [('form-data; name="f"', "", b"https://x.test/")]
 
 
@@ -168,7 +174,12 @@ async def test_openapi_base64_in_a_form(api, coding):
     content = b"\xfb\xff\xfe\x00"
     wanted = base64.b64encode(content) if coding == "base64" else base64.urlsafe_b64encode(content).rstrip(b"=")
     assert parameter(made)["format"] == "binary"
-    for given in (content, File(content, "image/png"), {"base64": base64.b64encode(content).decode(), "name": "a"}, wanted.decode()):
+    for given in (
+        content,
+        File(content, "image/png"),
+        {"base64": base64.b64encode(content).decode(), "name": "a"},
+        wanted.decode(),
+    ):
         assert named(await made.call("op", f=given)) == [('form-data; name="f"', "image/png", wanted)]
 
 
@@ -181,7 +192,10 @@ async def test_openapi_whole_files(api, operation, media, schema):
     assert parameter(made, "body")["format"] == "binary"
     for given in (IMAGE, ENCODED):
         told = await made.call("op", body=given)
-        assert (told["body"].encode("latin-1"), dict(told["headers"])["Content-Type"]) == (IMAGE.content, media.replace("*", "png"))
+        assert (told["body"].encode("latin-1"), dict(told["headers"])["Content-Type"]) == (
+            IMAGE.content,
+            media.replace("*", "png"),
+        )
     if schema and "anyOf" in schema:
         assert parameter(made, "body")["type"] == ["string", "null"]
         assert (await made.call("op", body=None))["body"] == ""
@@ -201,7 +215,8 @@ async def test_openapi_binary_json_is_raw(api, operation, upstream, schema):
 
 
 async def test_openapi_a_json_text_that_holds_bytes_is_json(api, operation, upstream):
-    """FastAPI's `-> bytes` is a JSON text that says what it holds: text it stays, both ways; with an encoding it is base64."""
+    """FastAPI's `-> bytes` is a JSON text that says what it holds: text it stays, both ways; with an encoding it is
+    base64."""
     content = {"application/json": {"schema": OCTETS}}
     made = await api(operation("post", requestBody={"content": content}, responses={"200": {"content": content}}))
     upstream.answers["/x"] = (200, {"Content-Type": "application/json"}, b'"text"')
@@ -209,7 +224,10 @@ async def test_openapi_a_json_text_that_holds_bytes_is_json(api, operation, upst
     assert upstream.seen[-1]["body"] == '"given"'
     assert parameter(made, "body") == {"type": "string"}
     image = {"type": "string", "contentMediaType": "image/png"}
-    coded = {"type": "object", "properties": {"f": {**OCTETS, "contentEncoding": "base64"}, "g": image, "h": OCTETS, "i": BINARY}}
+    coded = {
+        "type": "object",
+        "properties": {"f": {**OCTETS, "contentEncoding": "base64"}, "g": image, "h": OCTETS, "i": BINARY},
+    }
     made = await api(operation("post", requestBody={"content": {"application/json": {"schema": coded}}}))
     upstream.answers.clear()
     assert (await made.call("op", f=b"\xff", g=IMAGE))["body"] == '{"f":"/w==","g":"if8="}'
@@ -231,7 +249,8 @@ BYTES = b"\xfb\xff\xfe"
     ],
 )
 async def test_openapi_bytes_outside_of_json(api, document, form, text):
-    """Bytes of a parameter, a form's field or a text that is base64 are base64, lists of them too; what is text is it already."""
+    """Bytes of a parameter, a form's field or a text that is base64 are base64, lists of them too; what is text is it
+    already."""
     one = {"type": "string", **form}
     many = {"type": "array", "items": {"anyOf": [one, NULL]}}
     where = [{"name": n, "in": i, "required": True, "schema": s} for n, i, s in (
@@ -256,7 +275,9 @@ async def test_openapi_bytes_of_swagger_2(api):
     """Swagger 2.0: `type: file` is a file, `format: byte` of a form and a query base64."""
     fields = [{"name": "f", "in": "formData", "type": "file"}, {"name": "b", "in": "formData", "type": "string", "format": "byte"},
               {"name": "q", "in": "query", "type": "string", "format": "byte"}]  # fmt: skip
-    made = await api({"swagger": "2.0", "info": {}, "paths": {"/x": {"post": {"operationId": "op", "parameters": fields}}}})
+    made = await api(
+        {"swagger": "2.0", "info": {}, "paths": {"/x": {"post": {"operationId": "op", "parameters": fields}}}}
+    )
     told = await made.call("op", f=ENCODED, b=b"\xff", q=b"\xff")
     assert told["path"] == "/x?q=%2Fw%3D%3D"
     assert named(told) == [
@@ -267,7 +288,11 @@ async def test_openapi_bytes_of_swagger_2(api):
 
 async def test_openapi_swagger_2_answers_with_files(api, upstream):
     """An answer of `type: file` is a file, of whatever media type it comes."""
-    get = {"operationId": "op", "produces": ["application/json"], "responses": {"200": {"description": "", "schema": {"type": "file"}}}}
+    get = {
+        "operationId": "op",
+        "produces": ["application/json"],
+        "responses": {"200": {"description": "", "schema": {"type": "file"}}},
+    }
     made = await api({"swagger": "2.0", "info": {}, "paths": {"/x": {"get": get}}})
     for media, content in (("application/json", b"[1]"), ("application/pdf", b"%PDF")):
         upstream.answers["/x"] = (200, {"Content-Type": media}, content)
@@ -276,8 +301,8 @@ async def test_openapi_swagger_2_answers_with_files(api, upstream):
 
 @pytest.mark.parametrize("schema", [{}, {"contentMediaType": "*/*"}, {"type": "string", "contentMediaType": "image/*"}])
 async def test_openapi_a_body_of_any_media_type_is_a_file(api, operation, schema):
-    """A body of which range of media types is said twice, beside it and in its schema, is a file of its own type; where only one place
-    says it, any value may be meant, and a file is sent as it is, too."""
+    """A body of which range of media types is said twice, beside it and in its schema, is a file of its own type; where
+    only one place says it, any value may be meant, and a file is sent as it is, too."""
     made = await api(operation("post", requestBody={"required": True, "content": {"*/*": {"schema": schema}}}))
     told = await made.call("op", body=ENCODED)
     assert (dict(told["headers"])["Content-Type"], told["body"].encode("latin-1")) == ("image/png", IMAGE.content)
@@ -303,7 +328,10 @@ async def test_openapi_json_holds_no_file_of_any_media_type(api, operation):
     """A field of a JSON body that may hold any media type, and names no encoding, is text."""
     schema = {
         "type": "object",
-        "properties": {"f": {"type": "string", "contentMediaType": "*/*"}, "g": {"contentMediaType": "application/json"}},
+        "properties": {
+            "f": {"type": "string", "contentMediaType": "*/*"},
+            "g": {"contentMediaType": "application/json"},
+        },
     }
     made = await api(operation("post", requestBody={"content": {"application/json": {"schema": schema}}}))
     assert (await made.call("op", f="text", g={"a": [1]}))["body"] == '{"f":"text","g":{"a":[1]}}'
@@ -314,8 +342,14 @@ async def test_openapi_a_form_that_holds_no_files_gives_way(api, operation):
     schema = {"type": "object", "properties": {"f": OCTETS, "n": {"type": "integer"}}}
     content = {"application/x-www-form-urlencoded": {"schema": schema}, "multipart/form-data": {"schema": schema}}
     made = await api(operation("post", requestBody={"content": content}))
-    assert named(await made.call("op", f=IMAGE, n=1))[0] == ('form-data; name="f"; filename="a.png"', "image/png", IMAGE.content)
-    made = await api(operation("post", requestBody={"content": {"application/x-www-form-urlencoded": {"schema": schema}}}))
+    assert named(await made.call("op", f=IMAGE, n=1))[0] == (
+        'form-data; name="f"; filename="a.png"',
+        "image/png",
+        IMAGE.content,
+    )
+    made = await api(
+        operation("post", requestBody={"content": {"application/x-www-form-urlencoded": {"schema": schema}}})
+    )
     assert (await made.call("op", f={"base64": "YSBi"}, n=1))["body"] == "f=a+b&n=1"
     with pytest.raises(InvalidArguments, match="no UTF-8"):
         await made.call("op", f=b"\xff")

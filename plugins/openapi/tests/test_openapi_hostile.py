@@ -27,7 +27,12 @@ def compiled(document):
     return compile_document("api", Bundle("file:///d/openapi.json", {"file:///d/openapi.json": raw}))
 
 
-BOMB = "a: &a [" + ",".join(["lol"] * 10) + "]\n" + "".join(f"{b}: &{b} [{','.join(['*' + a] * 10)}]\n" for a, b in pairwise("abcdefghij"))
+BOMB = (
+    "a: &a ["
+    + ",".join(["lol"] * 10)
+    + "]\n"
+    + "".join(f"{b}: &{b} [{','.join(['*' + a] * 10)}]\n" for a, b in pairwise("abcdefghij"))
+)
 
 
 @pytest.mark.parametrize(
@@ -89,15 +94,24 @@ async def test_openapi_text_is_data(api, operation):
 def test_openapi_huge_strings_are_cut():
     """A description of megabytes, an id of thousands of characters: bounded in what is kept."""
     big = "x" * 2_000_000
-    parameter = {"name": "q", "in": "query", "description": big, "schema": {"default": big, "enum": [big], "pattern": big}}
+    parameter = {
+        "name": "q",
+        "in": "query",
+        "description": big,
+        "schema": {"default": big, "enum": [big], "pattern": big},
+    }
     node = {"operationId": big, "summary": big, "description": big, "tags": [big], "parameters": [parameter]}
     made = compiled({"openapi": "3.0.0", "info": {"description": big}, "paths": {"/x": {"get": node}}})
     function = made.functions[0]
-    assert len(json.dumps([made.description, function.parameters, function.summary, function.description, function.tags])) < 10_000
+    assert (
+        len(json.dumps([made.description, function.parameters, function.summary, function.description, function.tags]))
+        < 10_000
+    )
 
 
 def test_openapi_shared_parameters_cannot_multiply():
-    """A small document that multiplies parameters by operations stops at a bound; the rest is skipped with the reason."""
+    """A small document that multiplies parameters by operations stops at a bound; the rest is skipped with the
+    reason."""
     shared = [{"name": f"p{i}", "in": "query", "schema": {}} for i in range(1_000)]
     paths = {f"/{i}": {"parameters": [{"$ref": f"#/x/{n}"} for n in range(1000)], "get": {}} for i in range(5)}
     document = {"openapi": "3.0.0", "x": shared, "paths": paths}
@@ -116,7 +130,9 @@ def test_openapi_deep_schemas_end():
     schema: dict = {}
     for _ in range(300):
         schema = {"type": "array", "items": schema}
-    made = compiled({"openapi": "3.0.0", "paths": {"/x": {"get": {"parameters": [{"name": "q", "in": "query", "schema": schema}]}}}})
+    made = compiled(
+        {"openapi": "3.0.0", "paths": {"/x": {"get": {"parameters": [{"name": "q", "in": "query", "schema": schema}]}}}}
+    )
     assert json.dumps(made.functions[0].parameters).count("items") < 100
 
 
@@ -173,7 +189,12 @@ JUNK = st.recursive(
 def test_openapi_junk_never_crashes(item, operation, parameter, version):
     """Property: wrong types in any place give functions and reasons, never an exception; what comes out is JSON."""
     good = {"get": {"operationId": "good"}}
-    paths = {"/good": good, "/item": item, "/op": {"post": operation}, "/par": {"get": {"parameters": [parameter], "requestBody": item}}}
+    paths = {
+        "/good": good,
+        "/item": item,
+        "/op": {"post": operation},
+        "/par": {"get": {"parameters": [parameter], "requestBody": item}},
+    }
     made = compiled({**version, "paths": paths, "a": item, "servers": parameter, "info": operation})
     assert made.functions[0].name == "good"
     assert len(made.functions) + len(made.skipped) >= 3
@@ -187,7 +208,9 @@ def test_openapi_bytes_never_crash(raw):
         json.dumps(parse(raw, "x"), allow_nan=False)
 
 
-@pytest.mark.parametrize("document", ['{"openapi": "3.0.0", "paths": {}, "x": %s}', "openapi: 3.0.0\npaths: {}\nx: %s\n"])
+@pytest.mark.parametrize(
+    "document", ['{"openapi": "3.0.0", "paths": {}, "x": %s}', "openapi: 3.0.0\npaths: {}\nx: %s\n"]
+)
 @pytest.mark.parametrize("number", ["9" * 5_000_000, "9_" * 2_500_000 + "9"])
 def test_openapi_long_numbers_are_refused(document, number):
     """Reading a number takes time by the square of its length."""
@@ -205,7 +228,10 @@ MANY = {
     "parameters": {"/p": {"get": {"parameters": numbered(20_000)}}},
     "operations": {f"/p{i}": {"get": {"operationId": "a" + "!" * (i % 190) + "?" * (i // 190)}} for i in range(10_000)},
     "shared": {f"/p{i}": {"get": {"parameters": [{"$ref": "#/x/long"}]}} for i in range(10_000)},
-    "unknown": {f"/p{i}": {"get": {"parameters": [{"name": "q", "in": "query", "schema": {"$ref": f"#no{i}"}}]}} for i in range(10_000)},
+    "unknown": {
+        f"/p{i}": {"get": {"parameters": [{"name": "q", "in": "query", "schema": {"$ref": f"#no{i}"}}]}}
+        for i in range(10_000)
+    },
     "definitions": {"/p": {"get": {"parameters": [{"name": "q", "in": "query", "schema": {"$ref": "#/x/0/same"}}]}}},
 }
 
@@ -222,7 +248,8 @@ def test_openapi_long_methods_do_not_clash():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MANY)
 def test_openapi_many_that_clash_take_linear_time(name):
-    """Tens of thousands of names that become the same, of uses of one long text, of references to nothing: seconds, not minutes."""
+    """Tens of thousands of names that become the same, of uses of one long text, of references to nothing: seconds, not
+    minutes."""
     parts = {f"{i}": {"same": {"properties": {"next": {"$ref": f"#/x/{i + 1}/same"}}}} for i in range(20_000)}
     parts["20000"] = {"same": {}}
     parts["long"] = {"name": "q", "in": "query", "description": "x" * 5_000_000}

@@ -1,4 +1,5 @@
-"""What a document itself knows of a request: values that need not be given, queries in path keys, operations of `x-ms-paths`."""
+"""What a document itself knows of a request: values that need not be given, queries in path keys, operations of
+`x-ms-paths`."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ def parameter(where, name="v", **schema):
 
 
 def body(schema, *, required=None, media="application/json"):
-    return {"requestBody": {"content": {media: {"schema": schema}}, **({} if required is None else {"required": required})}}
+    return {
+        "requestBody": {"content": {media: {"schema": schema}}, **({} if required is None else {"required": required})}
+    }
 
 
 ONE = {"type": "string", "enum": ["2024-01-01"]}
@@ -36,10 +39,14 @@ ONE = {"type": "string", "enum": ["2024-01-01"]}
     ],
 )
 async def test_openapi_what_is_known_need_not_be_given(api, document, schema, sent):
-    """A required parameter with one possible value, or with a default, is sent if it is not given, and shown with that value."""
+    """A required parameter with one possible value, or with a default, is sent if it is not given, and shown with that
+    value."""
     schemas = {"One": ONE, "Two": {"enum": ["x", "y"]}}
     made = await api(
-        document({"/x": {"get": {"operationId": "op", "parameters": [parameter("query", **schema)]}}}, components={"schemas": schemas})
+        document(
+            {"/x": {"get": {"operationId": "op", "parameters": [parameter("query", **schema)]}}},
+            components={"schemas": schemas},
+        )
     )
     assert (await made.call("op"))["path"] == f"/x?v={sent}"
     parameters = made.functions["op"].parameters
@@ -70,13 +77,17 @@ async def test_openapi_what_is_not_known_has_to_be_given(api, document, schema):
     """What no one plain value fits has to be given."""
     circle = {"Circle": {"$ref": "#/components/schemas/Circle"}}
     made = await api(
-        document({"/x": {"get": {"operationId": "op", "parameters": [parameter("query", **schema)]}}}, components={"schemas": circle})
+        document(
+            {"/x": {"get": {"operationId": "op", "parameters": [parameter("query", **schema)]}}},
+            components={"schemas": circle},
+        )
     )
     assert made.functions["op"].parameters["required"] == ["v"]
 
 
 async def test_openapi_known_values_in_each_place(api, operation, upstream):
-    """Paths, headers and cookies have them as well; a default does not choose what a path names, and an optional value is not sent."""
+    """Paths, headers and cookies have them as well; a default does not choose what a path names, and an optional value
+    is not sent."""
     given = [
         parameter("path", "version", const="v1"),
         parameter("path", "id", type="integer", default=1),
@@ -100,7 +111,12 @@ async def test_openapi_known_values_in_each_place(api, operation, upstream):
 ])  # fmt: skip
 async def test_openapi_known_fields_of_a_body(api, operation, required, arguments, sent):
     """The fields that a body needs are in it wherever there is a body."""
-    fields = {"kind": {"const": "card"}, "n": {"type": "integer"}, "size": {"type": "integer", "default": 3}, "more": {"default": 1}}
+    fields = {
+        "kind": {"const": "card"},
+        "n": {"type": "integer"},
+        "size": {"type": "integer", "default": 3},
+        "more": {"default": 1},
+    }
     schema = {"type": "object", "required": ["kind", "size"], "properties": fields}
     made = await api(operation("post", **body(schema, required=required)))
     told = await made.call("op", **arguments)
@@ -112,7 +128,11 @@ async def test_openapi_known_fields_of_a_body(api, operation, required, argument
 
 async def test_openapi_a_default_changes_nothing_that_is_there(api, operation):
     """A PATCH has what has one value; what only has a default has to be given, or is left as it is."""
-    schema = {"type": "object", "required": ["kind", "size"], "properties": {"kind": {"const": "card"}, "size": {"default": 3}, "n": {}}}
+    schema = {
+        "type": "object",
+        "required": ["kind", "size"],
+        "properties": {"kind": {"const": "card"}, "size": {"default": 3}, "n": {}},
+    }
     made = await api(operation("patch", **body(schema)))
     assert made.functions["op"].parameters["required"] == ["size"]
     some = await api(operation("patch", **body(schema, required=False)))
@@ -120,10 +140,13 @@ async def test_openapi_a_default_changes_nothing_that_is_there(api, operation):
 
 
 async def test_openapi_none_is_null_in_json_and_nothing_elsewhere(host, upstream, operation):
-    """None for an optional field of a JSON body is null, which a PATCH needs to clear it; elsewhere it is left out, or what is known."""
+    """None for an optional field of a JSON body is null, which a PATCH needs to clear it; elsewhere it is left out, or
+    what is known."""
     host.install_real("openapi")
     given = [{"name": "q", "in": "query", "schema": {"type": "string"}}, parameter("query", "version", const="v1")]
-    fields = body({"type": "object", "required": ["kind"], "properties": {"kind": {"const": "card"}, "who": {"type": "string"}}})
+    fields = body(
+        {"type": "object", "required": ["kind"], "properties": {"kind": {"const": "card"}, "who": {"type": "string"}}}
+    )
     whole = operation("put", "/y", **body({"type": "array", "items": {"type": "string"}}))
     paths = {
         **operation("patch", parameters=given, **fields)["paths"],
@@ -145,7 +168,10 @@ async def test_openapi_a_method_that_is_known_is_no_word_of_a_reading_request(ap
 
 async def test_openapi_the_query_of_a_path_key_is_sent_once(api, document):
     """What a path key says of its query is no argument; a variable of it is one."""
-    comp, q = parameter("query", "comp", enum=["list"]), {"name": "q", "in": "query", "schema": {"type": "array"}, "explode": False}
+    comp, q = (
+        parameter("query", "comp", enum=["list"]),
+        {"name": "q", "in": "query", "schema": {"type": "array"}, "explode": False},
+    )
     made = await api(
         document(
             {
@@ -191,7 +217,8 @@ async def test_openapi_x_ms_paths_are_operations(api, document):
 
 
 @pytest.mark.parametrize(
-    "more", [{"unevaluatedProperties": {"type": "string"}}, {"unevaluatedProperties": True}, {"unevaluatedProperties": {}}]
+    "more",
+    [{"unevaluatedProperties": {"type": "string"}}, {"unevaluatedProperties": True}, {"unevaluatedProperties": {}}],
 )
 async def test_openapi_unevaluated_properties_are_additional_ones(api, operation, more):
     """An object that may hold more than its properties is one argument."""

@@ -97,7 +97,10 @@ STYLES = {
     "Link header, without parameters": (by_token(rfc8288, "page_info"), {}),
     "relative Link header": (by_token(rfc8288, "after", ""), {"limit": NUMBER}),
     "nextLink": (by_token(says(lambda link: {"nextLink": link or None}), "c"), {}),
-    "links.next": (by_token(says(lambda link: {"links": {"next": link or None}}), "page[after]"), {"page[size]": NUMBER}),
+    "links.next": (
+        by_token(says(lambda link: {"links": {"next": link or None}}), "page[after]"),
+        {"page[size]": NUMBER},
+    ),
     "_links.next.href": (by_token(says(lambda link: {"_links": {"next": {"href": link}} if link else {}}), "m"), {}),
     "links, a list": (by_token(says(lambda link: {"links": [{"rel": "next", "href": link}] if link else []}), "m"), {}),
     "paging.next": (by_token(says(lambda link: {"paging": {"next": link} if link else {}}), "__after"), {"q": TEXT}),
@@ -124,16 +127,29 @@ async def test_openapi_links_are_followed(gateway: Any, upstream: Any, name: str
 
 ASTRAY = [
     *("{elsewhere}/base/x", "//evil.test/base/x", "http://u:p@{home_host}/base/x", "file:///base/x"),
-    *("{home}/x", "/other/x", "{home}/base/y", "{home}/base/xy", "{home}/base/x;/y", "/base/x%00", "{home}/base/x\\..\\y"),
+    *(
+        "{home}/x",
+        "/other/x",
+        "{home}/base/y",
+        "{home}/base/xy",
+        "{home}/base/x;/y",
+        "/base/x%00",
+        "{home}/base/x\\..\\y",
+    ),
     *("{home}/base/x/../y", "{home}/base/x/%2e%2e/y", "{home}/base/x/%252e%252e/y"),
 ]
 
 
 @pytest.mark.parametrize("place", ASTRAY)
 @pytest.mark.parametrize("told", ["link", "next"])
-async def test_openapi_links_that_lead_astray_are_said(gateway: Any, upstream: Any, elsewhere: Any, place: str, told: str) -> None:
+async def test_openapi_links_that_lead_astray_are_said(
+    gateway: Any, upstream: Any, elsewhere: Any, place: str, told: str
+) -> None:
     """Nobody is asked there, the first page is not the whole in silence, and the note says where the rest is."""
-    link = place.format(elsewhere=elsewhere.url, home=upstream.url, home_host=upstream.url.removeprefix("http://")) + "?cursor=abc"
+    link = (
+        place.format(elsewhere=elsewhere.url, home=upstream.url, home_host=upstream.url.removeprefix("http://"))
+        + "?cursor=abc"
+    )
     given = answer(["a"], Link=f'<{link}>; rel="next"') if told == "link" else answer({"items": ["a"], "next": link})
     upstream.answers["/base/x"] = lambda told: given
     async with gateway({"limit": NUMBER}) as gate:
@@ -142,7 +158,9 @@ async def test_openapi_links_that_lead_astray_are_said(gateway: Any, upstream: A
     assert elsewhere.seen == []
     assert {urlsplit(seen["path"]).path for seen in upstream.seen} == {"/base/x"}
     assert len(upstream.seen) == 2
-    assert outcome.notes[0].startswith("doorward.items got 1 page of api.op; there is another that it did not get: its link ")
+    assert outcome.notes[0].startswith(
+        "doorward.items got 1 page of api.op; there is another that it did not get: its link "
+    )
 
 
 async def test_openapi_links_of_a_path_without_a_name(gateway: Any, upstream: Any) -> None:
@@ -165,9 +183,23 @@ NARROWINGS = ["[policy]\ndeny = ['api.keys', 'api.purge', 'api.wipe', 'api.under
 @pytest.mark.parametrize("config", NARROWINGS)
 @pytest.mark.parametrize(
     "place",
-    ["/keys", "/KEYS/", "/%6beys", "//keys", "/;a/keys", "/keys;a", "/7/purge", "/7%2Fpurge", "?do=wipe", "?DO=wipe&x=1", "/far/x/a/b"],
+    [
+        "/keys",
+        "/KEYS/",
+        "/%6beys",
+        "//keys",
+        "/;a/keys",
+        "/keys;a",
+        "/7/purge",
+        "/7%2Fpurge",
+        "?do=wipe",
+        "?DO=wipe&x=1",
+        "/far/x/a/b",
+    ],
 )
-async def test_openapi_links_reach_no_function_that_is_closed(gateway: Any, upstream: Any, config: str, place: str) -> None:
+async def test_openapi_links_reach_no_function_that_is_closed(
+    gateway: Any, upstream: Any, config: str, place: str
+) -> None:
     """Below the path of a call, too, `deny` holds, however the path is written; the note names the route."""
     link = f"{upstream.url}/base/x{place}{'&' if '?' in place else '?'}cursor=abc"
     upstream.answers["/base/x"] = lambda told: answer({"items": ["a"], "next": link})
@@ -220,10 +252,14 @@ async def test_openapi_links_of_writes_are_not_followed(gateway: Any, upstream: 
 
 async def test_openapi_links_end(gateway: Any, upstream: Any) -> None:
     """One to the page that it stands in is the end; those that never end meet the limit of calls, and `most`."""
-    upstream.answers["/base/x"] = lambda told: answer({"items": [1], "next": f"/base/x?b=2&a=1&cursor={query(told).get('cursor', 0)}"})
+    upstream.answers["/base/x"] = lambda told: answer(
+        {"items": [1], "next": f"/base/x?b=2&a=1&cursor={query(told).get('cursor', 0)}"}
+    )
     async with gateway() as gate:
         assert (await got(gate, "items")).value == [1]
-    upstream.answers["/base/x"] = lambda told: answer({"items": [len(upstream.seen)], "next": f"/base/x?cursor={len(upstream.seen)}"})
+    upstream.answers["/base/x"] = lambda told: answer(
+        {"items": [len(upstream.seen)], "next": f"/base/x?cursor={len(upstream.seen)}"}
+    )
     async with gateway(config="[limits]\ncalls = 5") as gate:
         outcome = await got(gate, "pages")
         assert len(outcome.value) == 5
@@ -252,7 +288,9 @@ async def test_openapi_what_cannot_be_got_is_said(gateway: Any, upstream: Any, t
 
 async def test_openapi_what_an_answer_calls_next_of_a_parameter(gateway: Any, upstream: Any) -> None:
     """Is its next value; of a function that may change something it is not, and a note says so."""
-    upstream.answers["/base/x"] = lambda told: answer({"rows": [1], "next_range": None if query(told).get("range") else "A3"})
+    upstream.answers["/base/x"] = lambda told: answer(
+        {"rows": [1], "next_range": None if query(told).get("range") else "A3"}
+    )
     upstream.answers["/base/y"] = lambda told: answer({"rows": [1], "next_range": "A3"})
     listed = [{"name": "range", "in": "query", "schema": TEXT}]
     paths = {"/y": {"post": {"operationId": "change", "parameters": listed}}}
@@ -273,10 +311,13 @@ async def test_openapi_tokens_in_headers(host: Any, upstream: Any, document: Any
 
     upstream.answers["/x"] = style
     parameter = {"name": "X-Ms-Continuation-Token", "in": "header", "schema": TEXT}
-    (host.folder / "openapi.json").write_text(json.dumps(document({"/x": {"get": {"operationId": "op", "parameters": [parameter]}}})))
+    (host.folder / "openapi.json").write_text(
+        json.dumps(document({"/x": {"get": {"operationId": "op", "parameters": [parameter]}}}))
+    )
     host.install("source", "openapi", OpenAPI)
     async with host.gateway(
-        f'cache = "none"\nplugins = []\n[servers.api]\nsource = "openapi"\nspec = "openapi.json"\nbase_url = "{upstream.url}"\n'
+        f'cache = "none"\nplugins = []\n[servers.api]\nsource = "openapi"\nspec = "openapi.json"\nbase_url = '
+        f'"{upstream.url}"\n'
     ) as gate:
         assert await gate.call("doorward.items", {"function": "api.op"}) == ALL
 
@@ -316,7 +357,9 @@ def azure(upstream: Any) -> Any:
 
 def said(path: str, id: str, pageable: Any = None, **parameters: Any) -> Any:
     listed = [{"name": n, "in": where, "required": True, "schema": TEXT} for n, where in parameters.items()]
-    return {path: {"get": {"operationId": id, "parameters": listed} | ({"x-ms-pageable": pageable} if pageable else {})}}
+    return {
+        path: {"get": {"operationId": id, "parameters": listed} | ({"x-ms-pageable": pageable} if pageable else {})}
+    }
 
 
 def pageable(link: str, operation: str) -> Any:
@@ -326,7 +369,12 @@ def pageable(link: str, operation: str) -> Any:
 AZURE = {
     **said("/frag/{tenant}", "frag", pageable("odata.nextLink", "Next"), tenant="path", v="query"),
     **said("/frag/{tenant}/{nextLink}", "Next", tenant="path", v="query", nextLink="path"),
-    **said("/dup", "dup", {"nextLinkName": "nextLink", "itemName": "values"}, **{"$filter": "query", "api-version": "query"}),
+    **said(
+        "/dup",
+        "dup",
+        {"nextLinkName": "nextLink", "itemName": "values"},
+        **{"$filter": "query", "api-version": "query"},
+    ),
     **said("/one", "one", {"nextLinkName": None}),
     **said("/query", "ask", pageable("nextLink", "Ask_Next"), needed="query", constant="query"),
     **said("/query/next", "Ask_Next", constant="query"),
@@ -339,7 +387,11 @@ async def test_openapi_x_ms_pageable_is_honoured(gateway: Any, upstream: Any) ->
     for path in ("/x", "/pages/2", "/pages/3", "/one", "/frag/me", "/frag/me/next", "/query", "/query/next", "/dup"):
         upstream.answers["/base" + path] = azure(upstream)
     async with gateway(paths=AZURE, **{"x-ms-pageable": {"nextLinkName": "go.on", "itemName": "stuff"}}) as gate:
-        outcomes = [await got(gate, "items"), await got(gate, "items", "api.one"), await got(gate, "items", "api.frag", tenant="me", v="1")]
+        outcomes = [
+            await got(gate, "items"),
+            await got(gate, "items", "api.one"),
+            await got(gate, "items", "api.frag", tenant="me", v="1"),
+        ]
         outcomes.append(await got(gate, "items", "api.ask", needed="100", constant="true"))
         outcomes.append(await got(gate, "items", "api.dup", filter="mine", api_version="2"))
     assert [outcome.value for outcome in outcomes] == [["a", "b"], ["a"], [1, 2, 3], ["a", "b"], ["a", "b"]]
@@ -352,7 +404,9 @@ async def test_openapi_x_ms_pageable_opens_no_door(gateway: Any, upstream: Any) 
     for path in ("/x", "/frag/me", "/query"):
         upstream.answers["/base" + path] = azure(upstream)
     config = "[policy]\ndeny = ['api.page', 'api.next_', 'api.ask_next']"
-    async with gateway(paths=AZURE, config=config, **{"x-ms-pageable": {"nextLinkName": "go.on", "itemName": "stuff"}}) as gate:
+    async with gateway(
+        paths=AZURE, config=config, **{"x-ms-pageable": {"nextLinkName": "go.on", "itemName": "stuff"}}
+    ) as gate:
         outcomes = [await got(gate, "items"), await got(gate, "items", "api.frag", tenant="me", v="1")]
         outcomes.append(await got(gate, "items", "api.ask", needed="1", constant="true"))
     assert [outcome.value for outcome in outcomes] == [["a"], [1], ["a"]]
@@ -388,13 +442,19 @@ async def test_openapi_items_of_answers(gateway: Any, upstream: Any, value: Any,
 async def test_openapi_items_by_schema(gateway: Any, upstream: Any) -> None:
     """The only list of the schema is meant, whatever else comes; null, and one that is left out, are empty."""
     upstream.answers["/base/x"] = answer({"rows": None, "more": [1], "others": [2]})
-    schema = {"type": "object", "properties": {"rows": {"anyOf": [{"type": "array"}, {"type": "null"}]}, "total": NUMBER}}
-    async with gateway(responses={"200": {"description": "", "content": {"application/json": {"schema": schema}}}}) as gate:
+    schema = {
+        "type": "object",
+        "properties": {"rows": {"anyOf": [{"type": "array"}, {"type": "null"}]}, "total": NUMBER},
+    }
+    async with gateway(
+        responses={"200": {"description": "", "content": {"application/json": {"schema": schema}}}}
+    ) as gate:
         assert await gate.call("doorward.items", {"function": "api.op"}) == []
 
 
 @pytest.mark.parametrize(
-    ("value", "says"), [({"a": [1], "b": [2]}, "has several lists: a, b"), ({"a": 1}, "has no list"), ("x", "has no list; it is a str")]
+    ("value", "says"),
+    [({"a": [1], "b": [2]}, "has several lists: a, b"), ({"a": 1}, "has no list"), ("x", "has no list; it is a str")],
 )
 async def test_openapi_items_that_are_none(gateway: Any, upstream: Any, value: Any, says: str) -> None:
     """It is said, with the way to write it."""
@@ -427,15 +487,23 @@ async def test_openapi_links_of_calls_stay_at_home(api: Any, upstream: Any, else
 
 def test_openapi_links_to_paths_with_many_variables_take_no_time() -> None:
     """A document can have many variables in one part of a path, and a link a long part that fits none of its ends."""
-    request, data = Request("GET", "https://api.test/v1/x/ab/end", "/x/ab/end"), {"method": "GET", "path": "/x/{a}{b}{c}{d}{page}/end"}
+    request, data = (
+        Request("GET", "https://api.test/v1/x/ab/end", "/x/ab/end"),
+        {"method": "GET", "path": "/x/{a}{b}{c}{d}{page}/end"},
+    )
     with pytest.raises(links.Astray, match="is not below"):
         links.followed(f"/v1/x/{'a' * 7000}/no", request.url, request, "https://api.test/v1", data)
 
 
-async def test_openapi_large_answers_are_read_for_the_next_page_aside(gateway: Any, upstream: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_openapi_large_answers_are_read_for_the_next_page_aside(
+    gateway: Any, upstream: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In a thread: what tells of pages is looked for under each key, and nobody else waits for that."""
     threads: list[bool] = []
-    for where, name in (("doorward_openapi.calls.pages.following", "following"), ("doorward.program_api.pagination.items_of", "items_of")):
+    for where, name in (
+        ("doorward_openapi.calls.pages.following", "following"),
+        ("doorward.program_api.pagination.items_of", "items_of"),
+    ):
         real = importlib.import_module(where.rpartition(".")[0]).__dict__[name]
 
         def seen(*given: Any, real: Any = real, **more: Any) -> Any:
@@ -449,20 +517,26 @@ async def test_openapi_large_answers_are_read_for_the_next_page_aside(gateway: A
     assert threads == [False, False]
 
 
-@pytest.mark.parametrize("piece", ["OWNER=you", "owner[]=you", "owner%00=you", "t=1;owner=you", "t=1%3Bowner=you&%6Fwner=you"])
+@pytest.mark.parametrize(
+    "piece", ["OWNER=you", "owner[]=you", "owner%00=you", "t=1;owner=you", "t=1%3Bowner=you&%6Fwner=you"]
+)
 def test_openapi_links_change_nothing_by_another_spelling(piece: str) -> None:
     """Servers take capitals for small letters, lists for their items, and semicolons for what is between two pieces."""
     base = "https://api.test/v1"
     request, data = Request("GET", f"{base}/x?owner=me", "/x"), {"method": "GET", "path": "/x"}
     found = urlsplit(links.followed(f"/v1/x?cursor=2&{piece}", request.url, request, base, data)).query
-    assert [each for each in re.split("[&;]", found) if each.casefold().startswith("owner") and each != "owner=me"] == []
+    assert [
+        each for each in re.split("[&;]", found) if each.casefold().startswith("owner") and each != "owner=me"
+    ] == []
 
 
 @pytest.mark.parametrize("query", ["action=export", "Action=EXPORT", "cursor=1;action=export"])
 async def test_openapi_links_reach_no_path_with_a_query_that_is_closed(gateway: Any, upstream: Any, query: str) -> None:
     """However its query is spelt."""
     answers = {"value": [1], "@odata.nextLink": f"{upstream.url}/base/x?$skiptoken=1&{query}"}
-    upstream.answers.setdefault("/base/x", lambda told: answer(answers if "skiptoken" not in told["path"] else {"value": [2]}))
+    upstream.answers.setdefault(
+        "/base/x", lambda told: answer(answers if "skiptoken" not in told["path"] else {"value": [2]})
+    )
     more = {"/x?action=export": {"get": {"operationId": "export"}}}
     async with gateway(config='[policy]\ndeny = ["api.export"]', paths=more) as gate:
         await got(gate, "pages")

@@ -1,4 +1,5 @@
-"""Where a document offers several media types: what a value is sent as, and how a program chooses; null in a merge patch."""
+"""Where a document offers several media types: what a value is sent as, and how a program chooses; null in a merge
+patch."""
 
 from __future__ import annotations
 
@@ -44,7 +45,11 @@ async def test_openapi_fields_or_a_file(api, operation, upstream):
     assert sent(await made.call("op", body=b"x", content_type="image/png")) == ("image/png", b"x")
     assert sent(await made.call("op", body=b"x", content_type=JSON)) == (PDF, b"x")
     seen = len(upstream.seen)
-    for wrong, told in (({"n": 1}, "source must be given, or `body`"), ({}, "source must be"), ({"body": PNG, "n": 1}, "one or the other")):
+    for wrong, told in (
+        ({"n": 1}, "source must be given, or `body`"),
+        ({}, "source must be"),
+        ({"body": PNG, "n": 1}, "one or the other"),
+    ):
         with pytest.raises(InvalidArguments, match=told):
             await made.call("op", **wrong)
     assert len(upstream.seen) == seen
@@ -107,14 +112,21 @@ async def test_openapi_what_is_not_offered_cannot_be_chosen(api, operation):
     [
         {JSON: OBJECT},
         {JSON: OBJECT, "text/json": OBJECT, "application/*+json": OBJECT},
-        {JSON: OBJECT, "application/xml": OBJECT, "application/x-www-form-urlencoded": OBJECT, "multipart/form-data": OBJECT},
+        {
+            JSON: OBJECT,
+            "application/xml": OBJECT,
+            "application/x-www-form-urlencoded": OBJECT,
+            "multipart/form-data": OBJECT,
+        },
         {JSON: OBJECT, "application/json-patch+json": OBJECT},
         {JSON: OBJECT, "application/cbor": OBJECT, OCTETS: OBJECT, PLAIN: OBJECT},
     ],
 )
 async def test_openapi_the_same_value_otherwise_written_is_no_choice(api, operation, content):
     """Types that differ in notation only cost no argument."""
-    made = await api(operation("post", requestBody=body(**content), responses={"200": {"content": body(**content)["content"]}}))
+    made = await api(
+        operation("post", requestBody=body(**content), responses={"200": {"content": body(**content)["content"]}})
+    )
     assert properties(made).keys() <= {"source", "n", "accept"}
     assert properties(made).get("accept", {}).get("enum") is None
 
@@ -176,7 +188,13 @@ async def test_openapi_kinds_of_patches(api, operation):
     assert sent(await made.call("op", body={"a": 1}, content_type=kinds[2])) == (kinds[2], b'{"a":1}')
 
 
-ANSWERS = {JSON: {"schema": OBJECT}, "text/csv": {}, "application/vnd.x.more+json": {"schema": {"type": "array"}}, PDF: {}, "text/html": {}}
+ANSWERS = {
+    JSON: {"schema": OBJECT},
+    "text/csv": {},
+    "application/vnd.x.more+json": {"schema": {"type": "array"}},
+    PDF: {},
+    "text/html": {},
+}
 
 
 async def test_openapi_answers_in_several_types(api, operation, upstream):
@@ -195,7 +213,11 @@ async def test_openapi_answers_in_several_types(api, operation, upstream):
     ("parameter", "default", "choice"),
     [
         ({"schema": {"type": "string", "enum": ["image/png", "image/jpeg"]}}, "image/png", ["image/png", "image/jpeg"]),
-        ({"schema": {"$ref": "#/components/schemas/Types"}, "required": True}, "image/png", ["image/png", "image/jpeg"]),
+        (
+            {"schema": {"$ref": "#/components/schemas/Types"}, "required": True},
+            "image/png",
+            ["image/png", "image/jpeg"],
+        ),
         ({"schema": {"enum": [JSON, "image/png"]}}, "application/json", [JSON, "image/png"]),
         ({"schema": {"enum": ["image/png"]}}, "image/png", None),
         ({"schema": {"const": "image/png"}}, "image/png", None),
@@ -220,7 +242,10 @@ async def test_openapi_an_accept_parameter_chooses(api, operation, upstream, par
 
 async def test_openapi_swagger_2_accept_parameter(api, upstream):
     """Swagger 2.0 lists the values in the parameter itself."""
-    get = {"operationId": "op", "parameters": [{"name": "Accept", "in": "header", "type": "string", "enum": [JSON, "text/csv"]}]}
+    get = {
+        "operationId": "op",
+        "parameters": [{"name": "Accept", "in": "header", "type": "string", "enum": [JSON, "text/csv"]}],
+    }
     made = await api({"swagger": "2.0", "info": {}, "paths": {"/x": {"get": get}}})
     await made.call("op", accept="text/csv")
     assert upstream.header("accept") == ["text/csv"]
@@ -232,27 +257,43 @@ async def test_openapi_choices_have_names_of_their_own(api, operation, upstream)
     node = {"parameters": [{"name": n, "in": "query", "schema": {}} for n in ("accept", "content_type")],
             "requestBody": body(**content), "responses": {"200": {"content": ANSWERS}}}  # fmt: skip
     made = await api(operation("post", **node))
-    told = await made.call("op", accept="q", content_type="r", accept_header=PDF, content_type_header="text/html", body="b")
+    told = await made.call(
+        "op", accept="q", content_type="r", accept_header=PDF, content_type_header="text/html", body="b"
+    )
     assert told["path"] == "/x?accept=q&content_type=r"
     assert (upstream.header("accept"), sent(told)) == ([PDF], ("text/html", b"b"))
     made = await api(operation("post", **node), headers={"Accept": "text/csv"})
     assert "accept_header" not in properties(made)
 
 
-ADDRESS = {"type": "object", "required": ["city"], "properties": {"city": TEXT, "zip": TEXT}, "additionalProperties": TEXT}
+ADDRESS = {
+    "type": "object",
+    "required": ["city"],
+    "properties": {"city": TEXT, "zip": TEXT},
+    "additionalProperties": TEXT,
+}
 PERSON = {"type": "object", "required": ["title"], "properties": {"title": TEXT, "nick": TEXT, "age": {"type": "integer", "enum": [1, 2]},
           "address": {"$ref": "#/components/schemas/Address"}, "all": {"allOf": [{"$ref": "#/components/schemas/Address"}]}}}  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "media", ["application/merge-patch+json", "application/vnd.x.merge-patch+json", "application/merge-patch+json; charset=utf-8"]
+    "media",
+    [
+        "application/merge-patch+json",
+        "application/vnd.x.merge-patch+json",
+        "application/merge-patch+json; charset=utf-8",
+    ],
 )
 async def test_openapi_null_deletes_in_a_merge_patch(api, operation, media):
-    """Null may stand for what need not be there, at any depth, and is sent; elsewhere the same schemas are as strict as before."""
+    """Null may stand for what need not be there, at any depth, and is sent; elsewhere the same schemas are as strict as
+    before."""
     paths = {"/x": {"patch": {"operationId": "op", "requestBody": body(**{media: PERSON})},
                     "put": {"operationId": "put", "requestBody": body(**{JSON: PERSON})}}}  # fmt: skip
     made = await api({**operation(), "paths": paths, "components": {"schemas": {"Address": ADDRESS}}})
-    patch, put = (jsonschema_rs.validator_for({**made.functions[n].parameters, "$defs": made.compiled.definitions}) for n in ("op", "put"))
+    patch, put = (
+        jsonschema_rs.validator_for({**made.functions[n].parameters, "$defs": made.compiled.definitions})
+        for n in ("op", "put")
+    )
     given = {"title": "n", "nick": None, "age": None, "address": {"zip": None, "more": None}, "all": None}
     assert patch.is_valid(given)
     assert not patch.is_valid({"title": None})
@@ -266,7 +307,10 @@ async def test_openapi_null_deletes_in_a_merge_patch(api, operation, media):
 
 async def test_openapi_null_where_the_schema_has_it(api, operation):
     """A field of JSON that may be null is sent as null, and only if it is given."""
-    schema = {"type": "object", "properties": {"a": {"type": ["string", "null"]}, "b": {"type": "string", "nullable": True}, "c": TEXT}}
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": ["string", "null"]}, "b": {"type": "string", "nullable": True}, "c": TEXT},
+    }
     made = await api(operation("post", requestBody=body(**{JSON: schema})))
     assert (await made.call("op", a=None, b=None))["body"] == '{"a":null,"b":null}'
     assert (await made.call("op", c="c"))["body"] == '{"c":"c"}'
@@ -274,7 +318,11 @@ async def test_openapi_null_where_the_schema_has_it(api, operation):
 
 async def test_openapi_circular_merge_patches(api, operation):
     """A schema that refers to itself has one variant for patches, however often it is referred to."""
-    node = {"type": "object", "required": ["v"], "properties": {"v": TEXT, "next": {"$ref": "#/components/schemas/Node"}}}
+    node = {
+        "type": "object",
+        "required": ["v"],
+        "properties": {"v": TEXT, "next": {"$ref": "#/components/schemas/Node"}},
+    }
     ref = {"$ref": "#/components/schemas/Node"}
     post = {"operationId": "post", "requestBody": body(**{JSON: ref})}
     patch = {"operationId": "op", "requestBody": body(**{"application/merge-patch+json": ref})}

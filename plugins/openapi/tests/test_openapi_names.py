@@ -1,4 +1,5 @@
-"""What functions are called: readable, the same wherever an operation stands in its document, and kept over recompiles."""
+"""What functions are called: readable, the same wherever an operation stands in its document, and kept over
+recompiles."""
 
 from __future__ import annotations
 
@@ -13,7 +14,12 @@ BEFORE = {"/a": "getUser", "/b": "list_all", "/c": "class"}
 
 def described(paths: dict[str, str]) -> dict[str, Any]:
     operations = {path: {"get": {"operationId": name} if name else {}} for path, name in paths.items()}
-    return {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "servers": [{"url": "http://127.0.0.1:9"}], "paths": operations}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "t", "version": "1"},
+        "servers": [{"url": "http://127.0.0.1:9"}],
+        "paths": operations,
+    }
 
 
 async def named(host: Any, paths: dict[str, str], more: str = "") -> dict[str, str]:
@@ -74,7 +80,16 @@ async def test_openapi_a_name_stays_with_an_id_that_moves(host: Any) -> None:
 
 async def test_openapi_names_do_not_depend_on_the_order(api: Any) -> None:
     """A fresh compile gives the same names whatever the order of the document."""
-    paths = {"/a": "get-user", "/b": "getUser", "/c": "get_user", "/dd": "same", "/e": "same", "/f": "", "/g": "日本", "/h": "get_f"}
+    paths = {
+        "/a": "get-user",
+        "/b": "getUser",
+        "/c": "get_user",
+        "/dd": "same",
+        "/e": "same",
+        "/f": "",
+        "/g": "日本",
+        "/h": "get_f",
+    }
     one = {f.route: f.name for f in (await api(described(paths))).compiled.functions}
     other = {f.route: f.name for f in (await api(described(dict(reversed(paths.items()))))).compiled.functions}
     assert one == other
@@ -82,9 +97,16 @@ async def test_openapi_names_do_not_depend_on_the_order(api: Any) -> None:
 
 
 async def test_openapi_an_opaque_id_is_no_name(api: Any) -> None:
-    """An id that is but a digest or a UUID tells nobody what the function does: its route does. The id still finds it."""
+    """An id that is but a digest or a UUID tells nobody what the function does: its route does. The id still finds
+    it."""
     made = await api(
-        described({"/stations": "5476364f031f5909e4fe3319", "/lines": "a7bd4b1e-9c7a-4b62-a36f-46b3a3a4a9a1", "/x": "deadbeef"})
+        described(
+            {
+                "/stations": "5476364f031f5909e4fe3319",
+                "/lines": "a7bd4b1e-9c7a-4b62-a36f-46b3a3a4a9a1",
+                "/x": "deadbeef",
+            }
+        )
     )
     assert [(f.name, f.id) for f in made.compiled.functions] == [
         ("get_stations", "5476364f031f5909e4fe3319"),
@@ -110,14 +132,18 @@ async def test_openapi_a_hooks_name_wins(host: Any) -> None:
     host.install("plugin", "renames", Renames)
     for paths in (BEFORE, {"/new": "x", **BEFORE}):
         (host.folder / "api.json").write_text(json.dumps(described(paths)))
-        async with host.gateway('plugins = ["renames"]\n[servers.api]\nsource = "openapi"\nspec = "api.json"\n') as gate:
+        async with host.gateway(
+            'plugins = ["renames"]\n[servers.api]\nsource = "openapi"\nspec = "api.json"\n'
+        ) as gate:
             await gate.compile()
             assert {"get_user_v1", "list_all_v1", "class__v1"} <= set(gate.catalog.names("api"))
 
 
 async def test_openapi_the_original_id_finds_a_function(host: Any) -> None:
     """get_functions takes names, original ids and routes of operations without one. CONTRACT: SRC-11."""
-    (host.folder / "api.json").write_text(json.dumps(described({"/a": "issues/get-all", "/long" * 70: "", "/b#c": "x#y"})))
+    (host.folder / "api.json").write_text(
+        json.dumps(described({"/a": "issues/get-all", "/long" * 70: "", "/b#c": "x#y"}))
+    )
     async with host.gateway('[servers.my-api]\nsource = "openapi"\nspec = "api.json"\n') as gate:
         await gate.compile()
         asked = [
@@ -132,7 +158,8 @@ async def test_openapi_the_original_id_finds_a_function(host: Any) -> None:
 
 
 async def test_openapi_a_class_of_a_function_is_shown_in_full(host: Any) -> None:
-    """get_functions answers `server.function#Class` with the class, and a wrong one with the right names. CONTRACT: SRC-10."""
+    """get_functions answers `server.function#Class` with the class, and a wrong one with the right names. CONTRACT:
+    SRC-10."""
     item = {"type": "object", "properties": {"id": {"type": "integer"}, "next": {"$ref": "#/components/schemas/Item"}}}
     content = {"application/json": {"schema": {"$ref": "#/components/schemas/Item"}}}
     document = described({"/a": "get-item"})
@@ -141,7 +168,9 @@ async def test_openapi_a_class_of_a_function_is_shown_in_full(host: Any) -> None
     (host.folder / "api.json").write_text(json.dumps(document))
     async with host.gateway('[servers.my-api]\nsource = "openapi"\nspec = "api.json"\n') as gate:
         await gate.compile()
-        right, wrong, nobody = await gate.get_functions(["my-api.get-item#GetItemResponse", "my-api.get_item#Else", "my_api.nothing#X"])
+        right, wrong, nobody = await gate.get_functions(
+            ["my-api.get-item#GetItemResponse", "my-api.get_item#Else", "my_api.nothing#X"]
+        )
     assert right == {"function": "my_api.get_item#GetItemResponse", "text": right["text"]}
     assert "id: int" in right["text"]
     assert "GetItemResponse" in wrong["error"]

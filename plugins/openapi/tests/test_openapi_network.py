@@ -40,7 +40,8 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[list[str]]]:
-    """A name server: each name has the answers that it gives one after the other, the last for ever; [] is no such name."""
+    """A name server: each name has the answers that it gives one after the other, the last for ever; [] is no such
+    name."""
     known: dict[str, list[list[str]]] = {}
     real = anyio.getaddrinfo
 
@@ -68,7 +69,17 @@ def after(*answers: Any) -> Callable[[Any], Any]:
 @pytest.mark.parametrize(
     "address",
     [
-        *("127.0.0.1", "127.9.9.9", "0.0.0.0", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "100.127.255.255"),
+        *(
+            "127.0.0.1",
+            "127.9.9.9",
+            "0.0.0.0",
+            "10.0.0.1",
+            "172.16.0.1",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "100.127.255.255",
+        ),
         *(
             "192.0.0.1",
             "192.0.2.1",
@@ -80,7 +91,18 @@ def after(*answers: Any) -> Callable[[Any], Any]:
             "240.0.0.1",
             "255.255.255.255",
         ),
-        *("::", "::1", "fe80::1", "fe80::1%eth0", "fec0::1", "fc00::1", "fd00:ec2::254", "ff02::1", "::ffff:127.0.0.1", "::ffff:10.1.2.3"),
+        *(
+            "::",
+            "::1",
+            "fe80::1",
+            "fe80::1%eth0",
+            "fec0::1",
+            "fc00::1",
+            "fd00:ec2::254",
+            "ff02::1",
+            "::ffff:127.0.0.1",
+            "::ffff:10.1.2.3",
+        ),
         *(
             "64:ff9b::7f00:1",
             "64:ff9b::a9fe:a9fe",
@@ -99,7 +121,9 @@ def test_openapi_addresses_that_are_not_public(address: str) -> None:
     assert not_public(address)
 
 
-@pytest.mark.parametrize("address", ["1.1.1.1", "8.8.8.8", "140.82.112.5", "2606:4700::1111", "64:ff9b::808:808", "::ffff:8.8.8.8"])
+@pytest.mark.parametrize(
+    "address", ["1.1.1.1", "8.8.8.8", "140.82.112.5", "2606:4700::1111", "64:ff9b::808:808", "::ffff:8.8.8.8"]
+)
 def test_openapi_addresses_that_are_public(address: str) -> None:
     assert not not_public(address)
 
@@ -116,10 +140,18 @@ def test_openapi_what_is_this_machine_is_not_public() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["{url}", "http://localhost:{port}", "http://127.1:{port}", "http://0x7f000001:{port}", "http://[::ffff:127.0.0.1]:{port}"]
+    "url",
+    [
+        "{url}",
+        "http://localhost:{port}",
+        "http://127.1:{port}",
+        "http://0x7f000001:{port}",
+        "http://[::ffff:127.0.0.1]:{port}",
+    ],
 )
 async def test_openapi_a_document_cannot_lead_inside(api: Any, operation: Any, upstream: Any, url: str) -> None:
-    """The server that a local document names is not called if it is not public; the error says what to set, and that works."""
+    """The server that a local document names is not called if it is not public; the error says what to set, and that
+    works."""
     named = url.format(url=upstream.url, port=upstream.url.rpartition(":")[2])
     made = await api(operation(servers=[{"url": named}]), base_url=None)
     with pytest.raises(ServerError, match="a loopback address") as raised:
@@ -130,7 +162,9 @@ async def test_openapi_a_document_cannot_lead_inside(api: Any, operation: Any, u
     assert (await made.call("op"))["path"] == "/x"
 
 
-async def test_openapi_names_are_checked_by_what_they_resolve_to(api: Any, operation: Any, upstream: Any, names: Any) -> None:
+async def test_openapi_names_are_checked_by_what_they_resolve_to(
+    api: Any, operation: Any, upstream: Any, names: Any
+) -> None:
     """One private address among public ones is enough; a configured name may be anywhere."""
     port = upstream.url.rpartition(":")[2]
     names["api.example"] = [["8.8.8.8", "127.0.0.1"]]
@@ -144,11 +178,15 @@ async def test_openapi_names_are_checked_by_what_they_resolve_to(api: Any, opera
     assert upstream.header("Host") == [f"api.example:{port}"]
 
 
-async def test_openapi_the_checked_address_is_the_one_connected_to(api: Any, operation: Any, upstream: Any, names: Any) -> None:
+async def test_openapi_the_checked_address_is_the_one_connected_to(
+    api: Any, operation: Any, upstream: Any, names: Any
+) -> None:
     """A name that is public when it is checked and private when it is asked for again gains nothing."""
     port = upstream.url.rpartition(":")[2]
     names["rebind.example"] = [["192.0.2.1"], ["127.0.0.1"]]
-    made = await api(operation(servers=[{"url": f"http://rebind.example:{port}"}]), base_url=None, timeout=0.5, retries=0)
+    made = await api(
+        operation(servers=[{"url": f"http://rebind.example:{port}"}]), base_url=None, timeout=0.5, retries=0
+    )
     with pytest.raises(ServerError):
         await made.call("op")
     names["rebind.example"] = [["198.41.0.4"], ["127.0.0.1"]]
@@ -203,7 +241,8 @@ HOME = Hop("GET", "https://api.example/a", {"Accept": b"*/*", "X-Version": b"1",
     ],
 )
 def test_openapi_redirects(hop: Hop, status: int, location: str | None, expected: Any) -> None:
-    """What goes where: everything within the API, nothing but GET and Accept elsewhere, no write but where asked for."""
+    """What goes where: everything within the API, nothing but GET and Accept elsewhere, no write but where asked
+    for."""
 
     def belongs(url: str) -> bool:
         return url.startswith(("https://api.example", "https://uploads.example"))
@@ -216,9 +255,11 @@ def test_openapi_redirects(hop: Hop, status: int, location: str | None, expected
         assert following("f", hop, status, location, belongs) == expected
 
 
-async def test_openapi_downloads_elsewhere_carry_nothing(api: Any, operation: Any, upstream: Any, monkeypatch: Any) -> None:
-    """A GET that is redirected to another public origin is followed there, without credentials, headers and cookies. (The
-    public origin is behind a proxy, which is the one public place that a test can have.)"""
+async def test_openapi_downloads_elsewhere_carry_nothing(
+    api: Any, operation: Any, upstream: Any, monkeypatch: Any
+) -> None:
+    """A GET that is redirected to another public origin is followed there, without credentials, headers and cookies.
+    (The public origin is behind a proxy, which is the one public place that a test can have.)"""
     monkeypatch.setenv("HTTP_PROXY", upstream.url)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     upstream.answers["/x"] = (302, {"Location": "http://files.example/archive?sig=1"}, b"")
@@ -235,8 +276,12 @@ async def test_openapi_downloads_elsewhere_carry_nothing(api: Any, operation: An
     assert not {"authorization", "x-key", "x-mine", "cookie"} & {name.lower() for name, _ in second["headers"]}
 
 
-@pytest.mark.parametrize("place", ["http://169.254.169.254/latest", "http://10.0.0.1/", "http://localhost:1/", "http://[::1]/"])
-async def test_openapi_redirects_do_not_lead_inside(api: Any, operation: Any, upstream: Any, monkeypatch: Any, place: str) -> None:
+@pytest.mark.parametrize(
+    "place", ["http://169.254.169.254/latest", "http://10.0.0.1/", "http://localhost:1/", "http://[::1]/"]
+)
+async def test_openapi_redirects_do_not_lead_inside(
+    api: Any, operation: Any, upstream: Any, monkeypatch: Any, place: str
+) -> None:
     """Not with a proxy either, and not to where the operator said that another thing is."""
     upstream.answers["/x"] = (302, {"Location": place}, b"")
     for proxy in (None, upstream.url):
@@ -275,7 +320,9 @@ async def test_openapi_a_write_is_repeated_where_the_api_asks_for_it(api: Any, o
 
 
 @pytest.mark.parametrize("status", [408, 429, 502, 503, 504])
-async def test_openapi_what_fails_for_the_moment_is_repeated(api: Any, operation: Any, upstream: Any, status: int) -> None:
+async def test_openapi_what_fails_for_the_moment_is_repeated(
+    api: Any, operation: Any, upstream: Any, status: int
+) -> None:
     """An idempotent request, twice at most; a POST never."""
     failing = (status, {}, b"")
     upstream.answers["/x"] = after(failing, failing, OK)
@@ -283,7 +330,11 @@ async def test_openapi_what_fails_for_the_moment_is_repeated(api: Any, operation
     assert await made.call("op") == "ok"
     assert len(upstream.seen) == 3
     upstream.answers["/x"] = failing
-    for document, settings, count in [(operation(), {}, 3), (operation(), {"retries": 0}, 1), (operation("post"), {}, 1)]:
+    for document, settings, count in [
+        (operation(), {}, 3),
+        (operation(), {"retries": 0}, 1),
+        (operation("post"), {}, 1),
+    ]:
         upstream.seen.clear()
         made = await api(document, **settings)
         with pytest.raises(ApiError) as raised:
@@ -293,7 +344,9 @@ async def test_openapi_what_fails_for_the_moment_is_repeated(api: Any, operation
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 409, 500, 501])
-async def test_openapi_what_fails_for_good_is_not_repeated(api: Any, operation: Any, upstream: Any, status: int) -> None:
+async def test_openapi_what_fails_for_good_is_not_repeated(
+    api: Any, operation: Any, upstream: Any, status: int
+) -> None:
     upstream.answers["/x"] = (status, {}, b"")
     made = await api(operation())
     with pytest.raises(ApiError):
@@ -317,7 +370,9 @@ async def test_openapi_retry_after_is_honoured_where_the_time_allows(api: Any, o
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
-async def test_openapi_what_was_never_sent_is_repeated(api: Any, operation: Any, upstream: Any, names: Any, method: str) -> None:
+async def test_openapi_what_was_never_sent_is_repeated(
+    api: Any, operation: Any, upstream: Any, names: Any, method: str
+) -> None:
     """No connection, so no request: a POST may be made again too."""
     names["api.example"] = [[], ["127.0.0.9"], ["127.0.0.1"]]
     made = await api(operation(method), base_url=f"http://api.example:{upstream.url.rpartition(':')[2]}")
@@ -346,7 +401,8 @@ class Dropping:
 
 @pytest.mark.parametrize("method", ["get", "post"])
 async def test_openapi_a_connection_that_was_dropped(api: Any, operation: Any, method: str) -> None:
-    """An idle connection that the server gives up just then costs a GET nothing; a POST, which may have been done, fails."""
+    """An idle connection that the server gives up just then costs a GET nothing; a POST, which may have been done,
+    fails."""
     dropping = Dropping()
     server = await asyncio.start_server(dropping, "127.0.0.1", 0)
     made = await api(operation(method), base_url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
@@ -448,9 +504,11 @@ def local(tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
         ({"openapi": None, "swagger": "2.0", "basePath": "/v1.41"}, {"base_url": None}, "localhost /v1.41/x"),
     ],
 )
-async def test_openapi_a_unix_socket(api: Any, operation: Any, local: Any, about: Any, settings: Any, expected: str) -> None:
-    """It carries the requests, wherever the document says that the API is; `base_url` says host and path only. A path is
-    relative to the configuration."""
+async def test_openapi_a_unix_socket(
+    api: Any, operation: Any, local: Any, about: Any, settings: Any, expected: str
+) -> None:
+    """It carries the requests, wherever the document says that the API is; `base_url` says host and path only. A path
+    is relative to the configuration."""
     path, asked = local
     document = {k: v for k, v in {**operation(), **about}.items() if v is not None}
     for named in (path, Path(path).name):
@@ -509,13 +567,17 @@ def certificate(folder: Path, name: str) -> ssl.SSLContext:
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
     made = (
-        x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number(), now, now + timedelta(days=1))
+        x509.CertificateBuilder(
+            subject, subject, key.public_key(), x509.random_serial_number(), now, now + timedelta(days=1)
+        )
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), False)
         .add_extension(x509.BasicConstraints(True, None), True)
         .sign(key, hashes.SHA256())
     )
     (folder / "ca.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    secret = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
     (folder / "key.pem").write_bytes(secret)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "ca.pem", folder / "key.pem")
@@ -523,8 +585,11 @@ def certificate(folder: Path, name: str) -> ssl.SSLContext:
     return context
 
 
-async def test_openapi_http2_over_one_connection(api: Any, operation: Any, names: Any, tmp_path: Path, monkeypatch: Any) -> None:
-    """Where the server speaks it: many calls at once on one connection, whose certificate is checked against the name."""
+async def test_openapi_http2_over_one_connection(
+    api: Any, operation: Any, names: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """Where the server speaks it: many calls at once on one connection, whose certificate is checked against the
+    name."""
     context = certificate(tmp_path, "api.example")
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
     server = await asyncio.get_running_loop().create_server(Http2, "127.0.0.1", 0, ssl=context)
@@ -540,8 +605,11 @@ async def test_openapi_http2_over_one_connection(api: Any, operation: Any, names
         server.close()
 
 
-async def test_openapi_a_redirect_to_who_does_not_answer_is_told_as_that(api: Any, operation: Any, upstream: Any) -> None:
-    """The error names the host that cannot be reached, not the one that redirected, and the request is not made again."""
+async def test_openapi_a_redirect_to_who_does_not_answer_is_told_as_that(
+    api: Any, operation: Any, upstream: Any
+) -> None:
+    """The error names the host that cannot be reached, not the one that redirected, and the request is not made
+    again."""
     upstream.answers["/x"] = (302, {"Location": "http://127.0.0.1:9/file"}, b"")
     made = await api(operation(), origins=["http://127.0.0.1:9"])
     with pytest.raises(ServerError, match=r"redirected: http://127\.0\.0\.1:9 cannot be reached"):

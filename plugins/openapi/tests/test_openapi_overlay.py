@@ -43,12 +43,19 @@ def corrected(api: Any, document: Any, tmp_path: Path) -> Any:
 
 
 async def test_openapi_overlay_updates_merge(corrected):
-    """An update is merged into objects recursively, appended to lists, and replaces what is neither. CONTRACT: SRC-05."""
+    """An update is merged into objects recursively, appended to lists, and replaces what is neither. CONTRACT:
+    SRC-05."""
     made = await corrected(
         overlay(
-            {"target": "$.paths['/pets'].get", "update": {"summary": "List all pets", "tags": ["more"], "deprecated": True}},
+            {
+                "target": "$.paths['/pets'].get",
+                "update": {"summary": "List all pets", "tags": ["more"], "deprecated": True},
+            },
             {"target": "$.paths['/pets'].get.tags", "update": "last"},
-            {"target": "$.paths.*.get.parameters", "update": {"name": "verbose", "in": "query", "schema": {"type": "boolean"}}},
+            {
+                "target": "$.paths.*.get.parameters",
+                "update": {"name": "verbose", "in": "query", "schema": {"type": "boolean"}},
+            },
         )
     )
     listed = made.functions["list_pets"]
@@ -58,7 +65,8 @@ async def test_openapi_overlay_updates_merge(corrected):
 
 
 async def test_openapi_overlay_removes(corrected):
-    """`remove` takes away every place that the target selects, also several items of one list; it wins over `update`."""
+    """`remove` takes away every place that the target selects, also several items of one list; it wins over
+    `update`."""
     made = await corrected(
         overlay(
             {"target": "$.paths.*[?@['x-internal']]", "remove": True, "update": {"summary": "never"}},
@@ -83,7 +91,10 @@ async def test_openapi_overlays_apply_in_order(corrected):
 async def test_openapi_overlay_actions_that_fit_nothing_are_told(corrected):
     """A target that selects nothing is a warning with its place; the others are applied."""
     made = await corrected(
-        overlay({"target": "$.paths['/pest']", "remove": True}, {"target": "$.info", "update": {"description": "Pets, corrected"}})
+        overlay(
+            {"target": "$.paths['/pest']", "remove": True},
+            {"target": "$.info", "update": {"description": "Pets, corrected"}},
+        )
     )
     assert made.compiled.description == "Pets, corrected"
     assert made.compiled.warnings == ["overlay fix0.json actions[0]: $.paths['/pest'] is nowhere in the document"]
@@ -152,7 +163,9 @@ async def test_openapi_hostile_overlays_end(api, document, tmp_path, action, tol
 
 async def test_openapi_overlay_does_not_change_twins(api, tmp_path):
     """What YAML aliases share is corrected where the target is, and nowhere else."""
-    (tmp_path / "fix.yaml").write_text("overlay: 1.0.0\nactions: [{target: \"$.paths['/b'].get\", update: {summary: new}}]")
+    (tmp_path / "fix.yaml").write_text(
+        "overlay: 1.0.0\nactions: [{target: \"$.paths['/b'].get\", update: {summary: new}}]"
+    )
     text = "openapi: 3.0.0\npaths:\n  /a: {get: &one {summary: old}}\n  /b: {get: *one}\n"
     made = await api(text, name="openapi.yaml", overlay="fix.yaml")
     assert [f.summary for f in made.compiled.functions] == ["old", "new"]
@@ -162,7 +175,9 @@ async def test_openapi_overlay_over_several_files(api, document, tmp_path):
     """An overlay corrects the root document, where it may add references to files that are there already."""
     (tmp_path / "parts.json").write_text(json.dumps({"A": {"type": "object", "properties": {"a": {}}}}))
     body = {"content": {"application/json": {"schema": {"$ref": "parts.json#/A"}}}}
-    (tmp_path / "fix.json").write_text(json.dumps(overlay({"target": "$.paths['/b'].post", "update": {"requestBody": body}})))
+    (tmp_path / "fix.json").write_text(
+        json.dumps(overlay({"target": "$.paths['/b'].post", "update": {"requestBody": body}}))
+    )
     made = await api(document({"/a": {"post": {"requestBody": body}}, "/b": {"post": {}}}), overlay="fix.json")
     assert list(made.functions["post_b"].parameters["properties"]) == ["a"]
 
@@ -171,7 +186,9 @@ async def test_openapi_overlay_is_part_of_the_fingerprint(api, document, tmp_pat
     """A change of an overlay is a change of the document."""
     prints = []
     for summary in ("one", "two", "two"):
-        (tmp_path / "fix.json").write_text(json.dumps(overlay({"target": "$.info", "update": {"description": summary}})))
+        (tmp_path / "fix.json").write_text(
+            json.dumps(overlay({"target": "$.info", "update": {"description": summary}}))
+        )
         made = await api(document(PETS), overlay="fix.json")
         prints.append(await made.source.fingerprint())
     assert prints[0] != prints[1] == prints[2]
@@ -179,12 +196,18 @@ async def test_openapi_overlay_is_part_of_the_fingerprint(api, document, tmp_pat
 
 async def test_openapi_overlay_from_a_url(api, document, upstream):
     """Overlays are downloaded as documents are."""
-    upstream.answers["/fix.json"] = (200, {}, json.dumps(overlay({"target": "$.info", "update": {"description": "fixed"}})).encode())
+    upstream.answers["/fix.json"] = (
+        200,
+        {},
+        json.dumps(overlay({"target": "$.info", "update": {"description": "fixed"}})).encode(),
+    )
     made = await api(document(PETS), overlay=f"{upstream.url}/fix.json")
     assert made.compiled.description == "fixed"
 
 
-@pytest.mark.skipif(not os.environ.get("DOORWARD_SPECS"), reason="the folder of documents is absent: DOORWARD_SPECS names it")
+@pytest.mark.skipif(
+    not os.environ.get("DOORWARD_SPECS"), reason="the folder of documents is absent: DOORWARD_SPECS names it"
+)
 async def test_openapi_overlay_on_github(tmp_path):
     """GitHub's document, corrected: everything about Dependabot is gone, and one summary is better."""
     actions = [

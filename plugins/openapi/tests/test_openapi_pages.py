@@ -23,14 +23,20 @@ def answer(value: Any, **headers: str) -> Any:
 def link(query: dict[str, Any], size: int = 3) -> Any:
     """GitHub: numbered pages, told by links, that lead to another path than was asked for."""
     page = int(query.get("page", 1))
-    there = f'<https://api.example/repositories/7/x?page={page + 1}&per_page=3>; rel="next", ' if page * size < len(ITEMS) else ""
+    there = (
+        f'<https://api.example/repositories/7/x?page={page + 1}&per_page=3>; rel="next", '
+        if page * size < len(ITEMS)
+        else ""
+    )
     first = '<https://api.example/repositories/7/x?page=1>; rel="first"'
     return answer(ITEMS[(page - 1) * size : page * size], Link=there + first)
 
 
 def stripe(query: dict[str, Any]) -> Any:
     start = next((n + 1 for n, item in enumerate(ITEMS) if item["id"] == query.get("starting_after")), 0)
-    return answer({"object": "list", "data": ITEMS[start : start + 3], "has_more": start + 3 < len(ITEMS), "url": "/v1/x"})
+    return answer(
+        {"object": "list", "data": ITEMS[start : start + 3], "has_more": start + 3 < len(ITEMS), "url": "/v1/x"}
+    )
 
 
 def cursor(holder: str, name: str, taken: str) -> Any:
@@ -78,12 +84,24 @@ TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
 STYLES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "GitHub: Link": (link, {"page": NUMBER, "per_page": NUMBER}, {"per_page": 3}),
     "Link, page not asked for": (link, {"page": NUMBER}, {}),
-    "Stripe: has_more and starting_after": (stripe, {"limit": NUMBER, "starting_after": TEXT, "ending_before": TEXT}, {"limit": 3}),
-    "Slack: response_metadata.next_cursor": (cursor("response_metadata", "next_cursor", "cursor"), {"cursor": TEXT, "limit": NUMBER}, {}),
+    "Stripe: has_more and starting_after": (
+        stripe,
+        {"limit": NUMBER, "starting_after": TEXT, "ending_before": TEXT},
+        {"limit": 3},
+    ),
+    "Slack: response_metadata.next_cursor": (
+        cursor("response_metadata", "next_cursor", "cursor"),
+        {"cursor": TEXT, "limit": NUMBER},
+        {},
+    ),
     "Google: nextPageToken": (cursor("", "nextPageToken", "pageToken"), {"pageToken": TEXT}, {}),
     "AIP: next_page_token": (cursor("", "next_page_token", "page_token"), {"page_token": TEXT}, {}),
     "AWS: NextToken": (cursor("", "NextToken", "NextToken"), {"NextToken": TEXT}, {}),
-    "Kubernetes: metadata.continue": (cursor("metadata", "continue", "continue"), {"continue": TEXT, "limit": NUMBER}, {"limit": 3}),
+    "Kubernetes: metadata.continue": (
+        cursor("metadata", "continue", "continue"),
+        {"continue": TEXT, "limit": NUMBER},
+        {"limit": 3},
+    ),
     "Relay: page_info.end_cursor": (cursor("page_info", "end_cursor", "after"), {"after": TEXT, "first": NUMBER}, {}),
     "Datadog: meta.page.after": (
         lambda q: (lambda a: answer({**a, "meta": {"page": {"after": a["next"]}}, "next": None}))(
@@ -104,12 +122,24 @@ STYLES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     ),
     "Django: next": (url_in_body("", "next", "offset"), {"offset": NUMBER, "limit": NUMBER}, {}),
     "Jira: startAt and total": (offset("startAt", "total"), {"startAt": NUMBER, "maxResults": NUMBER}, {}),
-    "offset and limit, no total": (offset("offset", None), {"offset": {"type": "integer", "default": 0}, "limit": NUMBER}, {"limit": 3}),
+    "offset and limit, no total": (
+        offset("offset", None),
+        {"offset": {"type": "integer", "default": 0}, "limit": NUMBER},
+        {"limit": 3},
+    ),
     "offset alone": (offset("skip", None), {"skip": NUMBER}, {}),
     "SCIM: startIndex": (offset("startIndex", "totalResults", 1), {"startIndex": NUMBER, "count": NUMBER}, {}),
     "page and total_pages": (numbered(lambda page: {"meta": {"total_pages": 3}}), {"page": NUMBER}, {}),
-    "page, per_page and total": (numbered(lambda page: {"total": 7}), {"page": NUMBER, "per_page": NUMBER}, {"per_page": 3}),
-    "page, full pages": (numbered(lambda page: {}), {"page": NUMBER, "per_page": {"type": "integer", "default": 3}}, {}),
+    "page, per_page and total": (
+        numbered(lambda page: {"total": 7}),
+        {"page": NUMBER, "per_page": NUMBER},
+        {"per_page": 3},
+    ),
+    "page, full pages": (
+        numbered(lambda page: {}),
+        {"page": NUMBER, "per_page": {"type": "integer", "default": 3}},
+        {},
+    ),
     "Spring: last, pages from 0": (
         numbered(lambda page: {"last": page == 2}, 0),
         {"page": {"type": "integer", "minimum": 0}, "size": NUMBER},
@@ -147,7 +177,9 @@ async def pages(gate: Any, arguments: dict[str, Any] | None = None, **options: A
 def ids(found: list[Any]) -> list[str]:
     """Of the items of all pages."""
     return [
-        item["id"] for page in found for item in (page if isinstance(page, list) else next(v for v in page.values() if isinstance(v, list)))
+        item["id"]
+        for page in found
+        for item in (page if isinstance(page, list) else next(v for v in page.values() if isinstance(v, list)))
     ]
 
 
@@ -199,7 +231,9 @@ async def test_openapi_pages_are_bounded(gateway: Any, upstream: Any) -> None:
 async def test_openapi_a_next_page_is_never_elsewhere(gateway: Any, upstream: Any) -> None:
     """An answer can change query arguments of the same function, and neither the host nor the path."""
     told = '<http://169.254.169.254/latest/meta-data?page=2&token=x&other=1>; rel="next"'
-    upstream.answers["/x"] = paged(lambda q: answer([q] if q.get("page") != "3" else [], **({} if "page" in q else {"Link": told})))
+    upstream.answers["/x"] = paged(
+        lambda q: answer([q] if q.get("page") != "3" else [], **({} if "page" in q else {"Link": told}))
+    )
     async with gateway({"page": NUMBER}) as gate:
         assert await pages(gate) == [[{}], [{"page": "2"}], []]
     assert [seen["path"] for seen in upstream.seen] == ["/x", "/x?page=2", "/x?page=3"]
@@ -222,7 +256,9 @@ async def test_openapi_foreign_links_turn_pages_and_nothing_else(
     gateway: Any, upstream: Any, elsewhere: Any, told: str, place: str
 ) -> None:
     """Whatever place a link names, the same function is asked with the same method, and nobody else sees a request."""
-    place = place.format(elsewhere=elsewhere.url, home=upstream.url, elsewhere_host=elsewhere.url.removeprefix("http://"))
+    place = place.format(
+        elsewhere=elsewhere.url, home=upstream.url, elsewhere_host=elsewhere.url.removeprefix("http://")
+    )
     url = f"{place}?page={{}}&owner=mallory&flag=true&size=7&_method=DELETE&X-HTTP-Method-Override=DELETE"
 
     def style(query: dict[str, Any]) -> Any:
@@ -245,7 +281,8 @@ async def test_openapi_foreign_links_turn_pages_and_nothing_else(
 
 @pytest.mark.parametrize("method", ["post", "delete"])
 async def test_openapi_links_of_writes_turn_pages_at_most(gateway: Any, upstream: Any, method: str) -> None:
-    """An answer to what may change something adds no argument; what deletes is never repeated for the sake of a page."""
+    """An answer to what may change something adds no argument; what deletes is never repeated for the sake of a
+    page."""
     told = '</x?page=2&notify=all>; rel="next"'
     upstream.answers["/x"] = paged(lambda q: answer([q] if "page" not in q else [], Link=told))
     async with gateway({"page": NUMBER, "notify": TEXT}, method=method) as gate:
@@ -255,7 +292,9 @@ async def test_openapi_links_of_writes_turn_pages_at_most(gateway: Any, upstream
 
 async def test_openapi_links_that_never_end_are_bounded(gateway: Any, upstream: Any) -> None:
     """Another link on every page ends with the calls of the run."""
-    upstream.answers["/x"] = paged(lambda q: answer([q], Link=f'</x?cursor={len(q.get("cursor", "")) * "a"}b>; rel="next"'))
+    upstream.answers["/x"] = paged(
+        lambda q: answer([q], Link=f'</x?cursor={len(q.get("cursor", "")) * "a"}b>; rel="next"')
+    )
     async with gateway({"cursor": TEXT}, "[limits]\ncalls = 5") as gate:
         assert len(await pages(gate)) == 5
 
@@ -267,21 +306,42 @@ async def test_openapi_a_token_of_megabytes_is_none(gateway: Any, upstream: Any)
         assert len(await pages(gate)) == 1
 
 
-@pytest.mark.skipif(not os.environ.get("DOORWARD_SPECS"), reason="the folder of documents is absent: DOORWARD_SPECS names it")
+@pytest.mark.skipif(
+    not os.environ.get("DOORWARD_SPECS"), reason="the folder of documents is absent: DOORWARD_SPECS names it"
+)
 @pytest.mark.parametrize(
     ("file", "function", "path", "style", "arguments"),
     [
-        ("github.json.zst", "issues_list_for_repo", "/repos/o/r/issues", link, {"owner": "o", "repo": "r", "per_page": 3}),
+        (
+            "github.json.zst",
+            "issues_list_for_repo",
+            "/repos/o/r/issues",
+            link,
+            {"owner": "o", "repo": "r", "per_page": 3},
+        ),
         ("stripe-2023-09-12.yaml.zst", "get_customers", "/v1/customers", stripe, {"limit": 3}),
-        ("kubernetes-swagger.json.zst", "list_core_v1_node", "/api/v1/nodes", cursor("metadata", "continue", "continue"), {"limit": 3}),
-        ("slack_web_v2.json.zst", "conversations_list", "/conversations.list", cursor("response_metadata", "next_cursor", "cursor"), {}),
+        (
+            "kubernetes-swagger.json.zst",
+            "list_core_v1_node",
+            "/api/v1/nodes",
+            cursor("metadata", "continue", "continue"),
+            {"limit": 3},
+        ),
+        (
+            "slack_web_v2.json.zst",
+            "conversations_list",
+            "/conversations.list",
+            cursor("response_metadata", "next_cursor", "cursor"),
+            {},
+        ),
         ("jira-guru.json.zst", "search_projects", "/rest/api/3/project/search", offset("startAt", "total"), {}),
     ],
 )
 async def test_openapi_pages_of_real_documents(
     host: Any, upstream: Any, file: str, function: str, path: str, style: Any, arguments: Any
 ) -> None:
-    """The functions of GitHub's, Stripe's, Kubernetes', Slack's and Jira's own documents, against their ways of paging."""
+    """The functions of GitHub's, Stripe's, Kubernetes', Slack's and Jira's own documents, against their ways of
+    paging."""
     host.install("source", "openapi", OpenAPI)
     spec = Path(os.environ["DOORWARD_SPECS"]) / file
     config = f'cache = "none"\nplugins = []\n[servers.api]\nsource = "openapi"\nspec = "{spec}"\nbase_url = "{upstream.url}"\n'

@@ -1,4 +1,5 @@
-"""Principals with credentials of their own at a real API: each request carries those of whoever asks, and nothing of anybody else."""
+"""Principals with credentials of their own at a real API: each request carries those of whoever asks, and nothing of
+anybody else."""
 
 from __future__ import annotations
 
@@ -24,11 +25,15 @@ def _config(url: str) -> str:
 
 
 async def test_requests_carry_the_credentials_of_who_asks(host: Host, upstream: Upstream) -> None:
-    """A document in a file is compiled without any of them. Cookies that the API sets for one are sent by nobody; who has no token is
-    told, without a request. CONTRACT: AUT-09, AUT-18."""
+    """A document in a file is compiled without any of them. Cookies that the API sets for one are sent by nobody; who
+    has no token is told, without a request. CONTRACT: AUT-09, AUT-18."""
     host.install_real("openapi")
     (host.folder / "api.json").write_text(json.dumps(document(PATHS)))
-    upstream.answers["/login"] = (200, {"Set-Cookie": "session=alices; Path=/", "Content-Type": "application/json"}, b"{}")
+    upstream.answers["/login"] = (
+        200,
+        {"Set-Cookie": "session=alices; Path=/", "Content-Type": "application/json"},
+        b"{}",
+    )
     async with host.gateway(_config(upstream.url)) as gate:
         await gate.ready()
         assert not gate.servers.broken
@@ -42,4 +47,6 @@ async def test_requests_carry_the_credentials_of_who_asks(host: Host, upstream: 
     sent: list[dict[str, Any]] = [{k.lower(): v for k, v in each["headers"]} for each in upstream.seen]
     assert len(sent) == 31
     assert [each for each in sent if "cookie" in each] == []
-    assert sorted((each["x-who"], each["authorization"]) for each in sent[1:]) == sorted((who, f"Bearer token-of-{who}") for who in whose)
+    assert sorted((each["x-who"], each["authorization"]) for each in sent[1:]) == sorted(
+        (who, f"Bearer token-of-{who}") for who in whose
+    )

@@ -44,7 +44,16 @@ async def test_openapi_reply_has_status_and_headers(gateway: Any, upstream: Any)
 
 
 HIDDEN = (
-    *("Set-Cookie", "Cookie", "WWW-Authenticate", "Proxy-Authenticate", "Authorization", "Authentication-Info", "Connection", "X-Token"),
+    *(
+        "Set-Cookie",
+        "Cookie",
+        "WWW-Authenticate",
+        "Proxy-Authenticate",
+        "Authorization",
+        "Authentication-Info",
+        "Connection",
+        "X-Token",
+    ),
     *(
         "X-Api-Key",
         "X-Auth-Token",
@@ -70,7 +79,8 @@ async def test_openapi_headers_that_are_credentials_are_left_out(gateway: Any, u
 
 @pytest.mark.parametrize("shown", ["{}", "Bearer {}", "https://api.test/?key={}&x=1"])
 async def test_openapi_headers_are_scrubbed(gateway: Any, upstream: Any, shown: str) -> None:
-    """A credential that was sent does not come back in a header, whatever it is called, nor in the place of what was made."""
+    """A credential that was sent does not come back in a header, whatever it is called, nor in the place of what was
+    made."""
     upstream.answers["/x"] = 201, {"X-Echo": shown.format(KEY), "Location": "/x/" + shown.format(KEY)}, b""
     async with gateway(method="post") as gate:
         reply = await gate.call("doorward.reply", {"function": "api.op"})
@@ -81,7 +91,8 @@ async def test_openapi_headers_are_scrubbed(gateway: Any, upstream: Any, shown: 
 
 
 async def test_openapi_a_guess_is_withheld_in_headers_too(gateway: Any, upstream: Any) -> None:
-    """A program that sends what it guesses is not told by a header whether that was right, nor by what is said of a link."""
+    """A program that sends what it guesses is not told by a header whether that was right, nor by what is said of a
+    link."""
     parameters = [{"name": "q", "in": "query", "schema": TEXT}]
     for headers in ({"X-Echo": KEY}, {"Link": f'<http://elsewhere.test/{KEY}?cursor=1>; rel="next"'}):
         upstream.answers["/x"] = 200, {**JSON, **headers}, b"[1]"
@@ -92,7 +103,8 @@ async def test_openapi_a_guess_is_withheld_in_headers_too(gateway: Any, upstream
 
 
 async def test_openapi_a_token_of_the_next_page_shows_no_credential(gateway: Any, upstream: Any) -> None:
-    """What an answer gives as the next page's is no program's to read, not in what is said of an argument that does not fit either."""
+    """What an answer gives as the next page's is no program's to read, not in what is said of an argument that does not
+    fit either."""
     parameters = [{"name": "cursor", "in": "query", "schema": {**TEXT, "pattern": "^c[0-9]*$"}}]
     upstream.answers["/x"] = 200, JSON, json.dumps({"items": [1], "next_cursor": KEY}).encode()
     async with gateway(parameters=parameters) as gate:
@@ -210,7 +222,9 @@ async def test_openapi_cards_say_nothing_of_headers_that_nobody_declares(gateway
     ({"201": {"headers": {"Location": {}}, "content": {"application/json": {"schema": {"type": "integer"}}}}}, "post", "-> int"),
     ({"201": {}}, "post", "-> Any"),
 ])  # fmt: skip
-async def test_openapi_signatures_say_what_stands_for_a_body(gateway: Any, responses: Any, method: str, returns: str) -> None:
+async def test_openapi_signatures_say_what_stands_for_a_body(
+    gateway: Any, responses: Any, method: str, returns: str
+) -> None:
     """The place where a document declares it, the headers of a HEAD; else what the document says."""
     async with gateway(responses, method=method) as gate:
         assert returns in (await gate.get_functions(["api.op"]))[0]["signature"]

@@ -25,10 +25,14 @@ MANY = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCh
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 NAME = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=10)
-EVIL = st.sampled_from(["\r\nX-Evil: 1", "..", "../..", "%2e%2e", "//evil.test", "@evil.test", "#", "?a=b", "\x00", "é/ü", ";p=1", "a&b=c"])
+EVIL = st.sampled_from(
+    ["\r\nX-Evil: 1", "..", "../..", "%2e%2e", "//evil.test", "@evil.test", "#", "?a=b", "\x00", "é/ü", ";p=1", "a&b=c"]
+)
 VALUE = TEXT | EVIL
 SCALAR = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | VALUE
-JSONS = st.recursive(SCALAR, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(VALUE, inner, max_size=3), max_leaves=8)
+JSONS = st.recursive(
+    SCALAR, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(VALUE, inner, max_size=3), max_leaves=8
+)
 ANYTHING = st.recursive(
     SCALAR | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -56,7 +60,9 @@ def on_the_wire(made):
     """What a server reads: method, path, query, headers, body; by h11, from the bytes that httpx2 would send."""
     import httpx2
 
-    sent = httpx2.Request(made.method, made.url, headers=[(k.encode(), v) for k, v in made.headers.items()], content=made.content)
+    sent = httpx2.Request(
+        made.method, made.url, headers=[(k.encode(), v) for k, v in made.headers.items()], content=made.content
+    )
     client, server = h11.Connection(h11.CLIENT), h11.Connection(h11.SERVER)
     raw = client.send(h11.Request(method=made.method, target=sent.url.raw_path, headers=sent.headers.raw)) or b""
     raw += client.send(h11.Data(data=made.content or b"")) or b""
@@ -71,7 +77,9 @@ def on_the_wire(made):
 @MANY
 @given(
     st.sampled_from(["path", "query", "header", "cookie"]),
-    st.sampled_from([None, "label", "matrix", "simple", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject", "cookie"]),
+    st.sampled_from(
+        [None, "label", "matrix", "simple", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject", "cookie"]
+    ),
     st.fixed_dictionaries({}, optional={k: st.just(True) for k in ("explode", "reserved", "json", "text", "empty")}),
     ANYTHING,
     NAME,
@@ -79,8 +87,8 @@ def on_the_wire(made):
 @example("path", "label", {"explode": True}, "", "p")
 @example("query", None, {"reserved": True}, "%0d%0aX: 1#?", "p")
 def test_openapi_nothing_else_changes(where, style, wire, value, name):
-    """Host, port, number of path segments and names of headers stay, and no raw line break gets in, whatever is passed in any
-    location and style; what cannot be sent is refused as InvalidArguments."""
+    """Host, port, number of path segments and names of headers stay, and no raw line break gets in, whatever is passed
+    in any location and style; what cannot be sent is refused as InvalidArguments."""
     wire = {**wire, **({"style": style} if style else {})}
     try:
         made = built(where, wire, value, name={"path": "p", "header": "X-P"}.get(where, name))
@@ -94,7 +102,9 @@ def test_openapi_nothing_else_changes(where, style, wire, value, name):
     assert (url.scheme, url.host, url.port) == ("https", "h.test", 8443)
     assert segments == (["", "v1", "a", segments[3], "b"] if where == "path" else ["", "v1", "a"])
     assert not {"", ".", ".."} & {unquote(s) for s in segments[1:]}
-    allowed = {"host", "accept", "content-length", "transfer-encoding"} | {"header": {"x-p"}, "cookie": {"cookie"}}.get(where, set())
+    allowed = {"host", "accept", "content-length", "transfer-encoding"} | {"header": {"x-p"}, "cookie": {"cookie"}}.get(
+        where, set()
+    )
     assert {k for k, _ in headers} <= allowed
     assert len({k for k, _ in headers}) == len(headers)
     assert not any(re.search(rb"[\r\n\0]", v) for _, v in headers)
@@ -118,9 +128,12 @@ def test_openapi_path_values_come_back(value, template, reserved):
 
 
 @MANY
-@given(st.lists(VALUE.filter(bool), min_size=1, max_size=5), st.sampled_from(["simple", "label", "matrix"]), st.booleans())
+@given(
+    st.lists(VALUE.filter(bool), min_size=1, max_size=5), st.sampled_from(["simple", "label", "matrix"]), st.booleans()
+)
 def test_openapi_path_lists_come_back(values, style, explode):
-    """Lists in a path come back in every style: delimiters in values are encoded; only `.` of an exploded label is not."""
+    """Lists in a path come back in every style: delimiters in values are encoded; only `.` of an exploded label is
+    not."""
     assume(not (style == "label" and explode and any("." in v for v in values)))
     try:
         raw = urlsplit(built("path", {"style": style, "explode": explode}, values).url).path.split("/")[3]
@@ -129,7 +142,11 @@ def test_openapi_path_lists_come_back(values, style, explode):
     if style == "label":
         parts = raw.removeprefix(".").split("." if explode else ",")
     elif style == "matrix":
-        parts = [p.removeprefix("p=") for p in raw.removeprefix(";").split(";")] if explode else raw.removeprefix(";p=").split(",")
+        parts = (
+            [p.removeprefix("p=") for p in raw.removeprefix(";").split(";")]
+            if explode
+            else raw.removeprefix(";p=").split(",")
+        )
     else:
         parts = raw.split(",")
     assert [unquote(p) for p in parts] == values
@@ -139,7 +156,9 @@ def test_openapi_path_lists_come_back(values, style, explode):
 @given(NAME, st.lists(VALUE, min_size=1, max_size=5), st.sampled_from(["explode", "joined", "json", "deepObject"]))
 def test_openapi_query_lists_come_back(name, values, how):
     """Lists in a query come back: repeated, joined by what is encoded inside of values, as JSON, or with indexes."""
-    wire = {"explode": {"explode": True}, "joined": {}, "json": {"json": True}, "deepObject": {"style": "deepObject"}}[how]
+    wire = {"explode": {"explode": True}, "joined": {}, "json": {"json": True}, "deepObject": {"style": "deepObject"}}[
+        how
+    ]
     query = urlsplit(on_the_wire(built("query", wire, values, name=name))[0]).query
     if how == "joined":
         key, _, joined = query.partition("=")
@@ -155,7 +174,11 @@ def test_openapi_query_lists_come_back(name, values, how):
 
 
 @MANY
-@given(st.dictionaries(NAME, VALUE, min_size=1, max_size=4), st.sampled_from(["explode", "joined", "deepObject"]), st.booleans())
+@given(
+    st.dictionaries(NAME, VALUE, min_size=1, max_size=4),
+    st.sampled_from(["explode", "joined", "deepObject"]),
+    st.booleans(),
+)
 def test_openapi_query_objects_come_back(value, how, reserved):
     """Objects in a query come back, with `allowReserved` too where nothing in them looks encoded already."""
     assume(not reserved or not any("%" in v or "," in v for v in value.values()))
@@ -188,7 +211,11 @@ def test_openapi_json_parameters_come_back(value):
 @given(st.lists(VALUE, min_size=1, max_size=4))
 def test_openapi_cookies_come_back(values):
     """Cookies of the style form come back by http.cookies, one pair for each value."""
-    data = {"method": "GET", "path": "/", "arguments": [{"arg": f"a{i}", "name": f"c{i}", "in": "cookie"} for i in range(len(values))]}
+    data = {
+        "method": "GET",
+        "path": "/",
+        "arguments": [{"arg": f"a{i}", "name": f"c{i}", "in": "cookie"} for i in range(len(values))],
+    }
     made = request.build(BASE, data, {f"a{i}": v for i, v in enumerate(values)})
     read = SimpleCookie(dict(on_the_wire(made)[1])["cookie"].decode())
     assert [unquote(read[f"c{i}"].value) for i in range(len(values))] == values
@@ -206,8 +233,15 @@ FIELDS = st.dictionaries(NAME, VALUE | st.lists(VALUE, min_size=1, max_size=3), 
 
 
 def body_of(kind, media, fields, wire=None):
-    arguments = [{"arg": f"a{i}", "name": name, "in": "body", "explode": True, **(wire or {})} for i, name in enumerate(fields)]
-    data = {"method": "POST", "path": "/", "arguments": arguments, "body": {"media": media, "kind": kind, "spread": True, "required": True}}
+    arguments = [
+        {"arg": f"a{i}", "name": name, "in": "body", "explode": True, **(wire or {})} for i, name in enumerate(fields)
+    ]
+    data = {
+        "method": "POST",
+        "path": "/",
+        "arguments": arguments,
+        "body": {"media": media, "kind": kind, "spread": True, "required": True},
+    }
     return on_the_wire(request.build(BASE, data, {f"a{i}": v for i, v in enumerate(fields.values())}))
 
 
@@ -228,13 +262,18 @@ def test_openapi_json_bodies_come_back(fields):
     assert json.loads(body_of("json", "application/json", fields)[2]) == fields
 
 
-LINE = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"], exclude_characters='"\\'), min_size=1, max_size=10)
+LINE = st.text(
+    st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"], exclude_characters='"\\'), min_size=1, max_size=10
+)
 
 
 @MANY
 @given(
     st.dictionaries(
-        LINE, st.binary(max_size=60) | st.builds(File, st.binary(max_size=40), st.just("image/png"), NAME), min_size=1, max_size=4
+        LINE,
+        st.binary(max_size=60) | st.builds(File, st.binary(max_size=40), st.just("image/png"), NAME),
+        min_size=1,
+        max_size=4,
     ),
     VALUE,
 )
@@ -256,11 +295,15 @@ SENT = st.tuples(VALUE.filter(lambda v: v not in ("", ".", "..")), VALUE, LINE, 
 @pytest.mark.slow
 def test_openapi_round_trip_over_a_real_server(upstream, tmp_path):
     """The same over real connections: a value in every location arrives as it was passed."""
-    parameters = [{"name": n, "in": n, "required": n == "path", "schema": {}} for n in ("path", "query", "header", "cookie")]
+    parameters = [
+        {"name": n, "in": n, "required": n == "path", "schema": {}} for n in ("path", "query", "header", "cookie")
+    ]
     body = {"content": {"application/json": {"schema": {"type": "object", "properties": {"body": {}}}}}}
     node = {"operationId": "op", "parameters": parameters, "requestBody": body}
     (tmp_path / "api.json").write_text(json.dumps({"openapi": "3.1.0", "paths": {"/x/{path}/y": {"post": node}}}))
-    source = OpenAPI(ServerContext("api", OpenAPI.Settings(spec="api.json", base_url=upstream.url), tmp_path, tmp_path, lambda: None))
+    source = OpenAPI(
+        ServerContext("api", OpenAPI.Settings(spec="api.json", base_url=upstream.url), tmp_path, tmp_path, lambda: None)
+    )
 
     with anyio.from_thread.start_blocking_portal() as portal:
         function = portal.call(source.compile).functions[0]

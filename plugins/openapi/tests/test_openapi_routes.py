@@ -42,7 +42,10 @@ def gateway(host: Any, upstream: Any, document: Any) -> Any:
 
 
 ATTACKS = [
-    *({"id": f"7{rest}"} for rest in ("/keys", "\\keys", "//keys/", ";a=b/KEYS", "%2Fkeys", "%252Fkeys", " /keys ", "/keys/1.json")),
+    *(
+        {"id": f"7{rest}"}
+        for rest in ("/keys", "\\keys", "//keys/", ";a=b/KEYS", "%2Fkeys", "%252Fkeys", " /keys ", "/keys/1.json")
+    ),
     *({"id": value} for value in ("\uff17\uff0fkeys", "me", "ME", "me/", "m%65", "me;x", "7/x/../keys")),
     {"a": "users", "b": "7", "c": "keys", "d": "1.json"},
     {"a": "users/7/keys", "b": "1.json", "c": ";", "d": ";"},
@@ -61,8 +64,11 @@ CLOSED = ["get_me", "get_keys", "get_key", "list_users"]
     ],
     ids=["deny", "allow", "principal", "exclude", "include"],
 )
-async def test_openapi_no_value_reaches_a_function_that_is_closed(gateway: Any, upstream: Any, policy: str, server: str) -> None:
-    """Whatever closes a function, the path of another cannot be made its own: with slashes, by its very words, encoded, in capitals."""
+async def test_openapi_no_value_reaches_a_function_that_is_closed(
+    gateway: Any, upstream: Any, policy: str, server: str
+) -> None:
+    """Whatever closes a function, the path of another cannot be made its own: with slashes, by its very words, encoded,
+    in capitals."""
     async with gateway(policy, server) as gate:
         for arguments in ATTACKS:
             with pytest.raises((Refused, InvalidArguments), match=r"can mean|another function"):
@@ -130,7 +136,8 @@ def test_openapi_the_route_whose_query_is_sent_is_meant(template: str, query: st
 
 
 async def test_openapi_a_query_reaches_no_function_that_is_closed(host: Any, upstream: Any, document: Any) -> None:
-    """The parameters of one operation cannot make it another one that the policy denies, though no path has a variable."""
+    """The parameters of one operation cannot make it another one that the policy denies, though no path has a
+    variable."""
     comp, q = ({"name": name, "in": "query", "schema": {"type": "string"}} for name in ("comp", "q"))
     read = {"/x": {"get": {"operationId": "read", "parameters": [comp, q]}}}
     acl = {"/x?comp=acl": {"get": {"operationId": "acl", "parameters": [q]}}}
@@ -156,7 +163,9 @@ async def test_openapi_a_variable_of_a_query_reaches_no_function_that_is_closed(
 
 def test_openapi_many_routes_cost_little() -> None:
     """A document of many variables and ten thousand routes is looked through along the path alone."""
-    many = routes(*[f"/{{a}}/{{b}}/p{n}/{{c}}" for n in range(10_000)], *["/" + "/".join(["{x}"] * n) for n in range(1, 200)])
+    many = routes(
+        *[f"/{{a}}/{{b}}/p{n}/{{c}}" for n in range(10_000)], *["/" + "/".join(["{x}"] * n) for n in range(1, 200)]
+    )
     assert next(many.others("GET", "/{a}", "/1/2/p7/3")).path == "/{a}/{b}/p7/{c}"
     assert len([*many.others("GET", "/{a}", "/x" * 199)]) == 1
 
@@ -193,10 +202,19 @@ def scoped(version: str) -> dict[str, Any]:
     about = {"in": "path", "required": True, "x-ms-skip-url-encoding": True}
     typed = {"type": "string"} if version == "2.0" else {"schema": {"type": "string"}}
     paths = {
-        path: {"get": {"operationId": id, "parameters": [{"name": n, **about, **typed} for n in ("scope", "id") if f"/{{{n}}}" in path]}}
+        path: {
+            "get": {
+                "operationId": id,
+                "parameters": [{"name": n, **about, **typed} for n in ("scope", "id") if f"/{{{n}}}" in path],
+            }
+        }
         for path, id in SCOPED.items()
     }
-    return {"swagger" if version == "2.0" else "openapi": version, "info": {"title": "t", "version": "1"}, "paths": paths}
+    return {
+        "swagger" if version == "2.0" else "openapi": version,
+        "info": {"title": "t", "version": "1"},
+        "paths": paths,
+    }
 
 
 @pytest.fixture
@@ -213,14 +231,17 @@ def locks(host: Any, upstream: Any) -> Any:
 
 @pytest.mark.parametrize("version", ["2.0", "3.1.0"])
 async def test_openapi_a_variable_may_span_parts_of_the_path(locks: Any, version: str) -> None:
-    """`x-ms-skip-url-encoding`: slashes of a value and what is encoded in it stay; what ends a path, and dots, do not."""
+    """`x-ms-skip-url-encoding`: slashes of a value and what is encoded in it stay; what ends a path, and dots, do
+    not."""
     async with locks(version) as gate:
         for given, sent in (
             ("subs/1/groups/a b", "subs/1/groups/a%20b"),
             ("/subs/1/", "subs/1"),
             ("subs/a%2Fb?x=1#y", "subs/a%2Fb%3Fx=1%23y"),
         ):
-            assert (await gate.call("u.get_lock", {"scope": given, "name": "n/1"}))["path"] == f"/base/{sent}/locks/n%2F1"
+            assert (await gate.call("u.get_lock", {"scope": given, "name": "n/1"}))[
+                "path"
+            ] == f"/base/{sent}/locks/n%2F1"
         for given in ("subs/../admin", "a/%2e%2e/b", "a/..;x/b", "", "//", "/"):
             with pytest.raises(InvalidArguments):
                 await gate.call("u.get_lock", {"scope": given, "name": "n"})
@@ -247,7 +268,8 @@ async def test_openapi_a_variable_may_span_parts_of_the_path(locks: Any, version
 async def test_openapi_what_spans_parts_is_judged_as_what_it_reaches(
     locks: Any, upstream: Any, function: str, arguments: dict[str, str], meant: str
 ) -> None:
-    """A path that a variable with slashes makes, or that one can stand for, is no way to a function that may not be called."""
+    """A path that a variable with slashes makes, or that one can stand for, is no way to a function that may not be
+    called."""
     closed = [meant] if meant else [id for id in SCOPED.values() if id != function]
     async with locks("2.0", f"[policy]\ndeny = {json.dumps([f'u.{id}' for id in closed])}") as gate:
         if not meant:
@@ -262,7 +284,9 @@ async def test_openapi_what_spans_parts_is_judged_as_what_it_reaches(
 
 def test_openapi_a_link_to_what_spans_parts_reaches_it() -> None:
     """Links are judged by such routes, too, unless the function's own is more literal."""
-    found = Routes({"GET": [["/{scope}/locks", "a", ["scope"]], ["/subs/{id}", "b"], ["/{x}", "c", ["x"]]], "": ["/v1"]})
+    found = Routes(
+        {"GET": [["/{scope}/locks", "a", ["scope"]], ["/subs/{id}", "b"], ["/{x}", "c", ["x"]]], "": ["/v1"]}
+    )
     at = "http://a/v1/"
     assert [r.id for r in found.reached("/subs/{id}", f"{at}subs/1/x/locks", f"{at}")] == ["a", "c"]
     assert [r.id for r in found.reached("/subs/{id}", f"{at}subs/locks", f"{at}")] == ["a"]
@@ -275,5 +299,7 @@ def test_openapi_a_query_chooses_of_routes_that_span_parts() -> None:
     found = Routes({"GET": [["/{scope}/locks", "a", scope], ["/{scope}/locks?comp=acl", "b", scope]], "": ["/v1"]})
     for query, others in (("", []), ("comp=acl", ["b"]), ("comp=list", [])):
         assert [r.id for r in found.others("GET", "/{scope}/locks", "/1/2/locks", query)] == others
-        assert [r.id for r in found.reached("/{scope}/locks", f"http://a/v1/1/2/locks?{query}", "http://a/v1")] == others
+        assert [
+            r.id for r in found.reached("/{scope}/locks", f"http://a/v1/1/2/locks?{query}", "http://a/v1")
+        ] == others
     assert [r.id for r in found.others("GET", "/{scope}/locks?comp=acl", "/1/2/locks", "comp=acl")] == []

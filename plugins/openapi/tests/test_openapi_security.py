@@ -22,7 +22,10 @@ JWT = {"type": "jwt", "token": "${API_TOKEN}"}
 
 def described(schemes, *securities, **more):
     """A document with an operation for each `security`; `None` is none of its own."""
-    paths = {f"/{n}": {"get": {} if s is None else {"security": s}} for n, s in enumerate(securities or [[{name: [] for name in schemes}]])}
+    paths = {
+        f"/{n}": {"get": {} if s is None else {"security": s}}
+        for n, s in enumerate(securities or [[{name: [] for name in schemes}]])
+    }
     servers = [{"url": "https://api.example/v1"}]
     return {"openapi": "3.2.0", "servers": servers, "paths": paths, "components": {"securitySchemes": schemes}, **more}
 
@@ -39,19 +42,44 @@ def flow(name, **more):
 @pytest.mark.parametrize(
     ("scheme", "table"),
     [
-        ({"type": "http", "scheme": "Basic"}, {"type": "basic", "username": "${API_USERNAME}", "password": "${API_PASSWORD}"}),
+        (
+            {"type": "http", "scheme": "Basic"},
+            {"type": "basic", "username": "${API_USERNAME}", "password": "${API_PASSWORD}"},
+        ),
         ({"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}, JWT),
-        ({"type": "apiKey", "in": "header", "name": "X-Key"}, {"type": "api_key", "name": "X-Key", "value": "${API_KEY}"}),
-        ({"type": "apiKey", "in": "query", "name": "k[e]y"}, {"type": "api_key", "name": "k[e]y", "in": "query", "value": "${API_KEY}"}),
-        ({"type": "apiKey", "in": "cookie", "name": "sid"}, {"type": "api_key", "name": "sid", "in": "cookie", "value": "${API_KEY}"}),
-        ({"type": "apiKey", "in": "header", "name": "authorization"}, {"type": "static", "value": "${API_AUTHORIZATION}"}),
+        (
+            {"type": "apiKey", "in": "header", "name": "X-Key"},
+            {"type": "api_key", "name": "X-Key", "value": "${API_KEY}"},
+        ),
+        (
+            {"type": "apiKey", "in": "query", "name": "k[e]y"},
+            {"type": "api_key", "name": "k[e]y", "in": "query", "value": "${API_KEY}"},
+        ),
+        (
+            {"type": "apiKey", "in": "cookie", "name": "sid"},
+            {"type": "api_key", "name": "sid", "in": "cookie", "value": "${API_KEY}"},
+        ),
+        (
+            {"type": "apiKey", "in": "header", "name": "authorization"},
+            {"type": "static", "value": "${API_AUTHORIZATION}"},
+        ),
         ({"type": "apiKey", "in": "header", "name": "Authorization", "description": "Send `Bearer <token>`"}, JWT),
         (
-            {"type": "apiKey", "in": "header", "name": "Authorization", "description": "like `Authorization: Token {key}`, not a bearer"},
+            {
+                "type": "apiKey",
+                "in": "header",
+                "name": "Authorization",
+                "description": "like `Authorization: Token {key}`, not a bearer",
+            },
             {"type": "static", "value": "Token ${API_TOKEN}"},
         ),
         (
-            {"type": "apiKey", "in": "header", "name": "Authorization", "description": 'must be prepended with "token" and a space'},
+            {
+                "type": "apiKey",
+                "in": "header",
+                "name": "Authorization",
+                "description": 'must be prepended with "token" and a space',
+            },
             {"type": "static", "value": "token ${API_TOKEN}"},
         ),
         (
@@ -91,11 +119,18 @@ def flow(name, **more):
         ),
         (flow("implicit"), JWT),
         (
-            {"type": "openIdConnect", "openIdConnectUrl": "https://api.example/realms/x/.well-known/openid-configuration"},
+            {
+                "type": "openIdConnect",
+                "openIdConnectUrl": "https://api.example/realms/x/.well-known/openid-configuration",
+            },
             {"type": "oauth2", "issuer": "https://api.example/realms/x"},
         ),
         (
-            {"type": "oauth2", "flows": {}, "oauth2MetadataUrl": "https://api.example/.well-known/oauth-authorization-server/tenant"},
+            {
+                "type": "oauth2",
+                "flows": {},
+                "oauth2MetadataUrl": "https://api.example/.well-known/oauth-authorization-server/tenant",
+            },
             {"type": "oauth2", "issuer": "https://api.example/tenant"},
         ),
     ],
@@ -111,7 +146,10 @@ async def test_openapi_scheme_suggests(api, scheme, table):
     ("scheme", "table"),
     [
         ({"type": "basic"}, {"type": "basic", "username": "${API_USERNAME}", "password": "${API_PASSWORD}"}),
-        ({"type": "apiKey", "in": "query", "name": "key"}, {"type": "api_key", "name": "key", "in": "query", "value": "${API_KEY}"}),
+        (
+            {"type": "apiKey", "in": "query", "name": "key"},
+            {"type": "api_key", "name": "key", "in": "query", "value": "${API_KEY}"},
+        ),
         (
             {"type": "oauth2", "flow": "application", "tokenUrl": "https://api.example/token"},
             {"type": "oauth2", "flow": "client_credentials", "token_url": "https://api.example/token", **CLIENT},
@@ -121,7 +159,13 @@ async def test_openapi_scheme_suggests(api, scheme, table):
 async def test_openapi_swagger_scheme_suggests(api, scheme, table):
     """`securityDefinitions` of 2.0, with the words of that version."""
     paths = {"/x": {"get": {}}, "/y": {"get": {"security": []}}}
-    document = {"swagger": "2.0", "host": "api.example", "paths": paths, "securityDefinitions": {"one": scheme}, "security": [{"one": []}]}
+    document = {
+        "swagger": "2.0",
+        "host": "api.example",
+        "paths": paths,
+        "securityDefinitions": {"one": scheme},
+        "security": [{"one": []}],
+    }
     compiled = await suggested(api, document)
     assert (compiled.needing_auth, list(compiled.auth[0].auth)) == (1, [table])
 
@@ -133,10 +177,21 @@ BEARER, BASIC = ({"type": "http", "scheme": scheme} for scheme in ("bearer", "ba
 async def test_openapi_what_serves_most_comes_first(api):
     """OR between requirements, AND within one; `[]` and `{}` need nothing; what serves more operations is better."""
     schemes = {"key": KEY, "app": OTHER, "bearer": BEARER}
-    needs = [[{"key": [], "app": []}], [{"key": [], "app": []}, {"bearer": []}], [{"key": []}], [{"bearer": []}], [], [{"bearer": []}, {}]]
+    needs = [
+        [{"key": [], "app": []}],
+        [{"key": [], "app": []}, {"bearer": []}],
+        [{"key": []}],
+        [{"bearer": []}],
+        [],
+        [{"bearer": []}, {}],
+    ]
     compiled = await suggested(api, described(schemes, *needs))
     assert compiled.needing_auth == 4
-    assert [(s.serves, [t["type"] for t in s.auth]) for s in compiled.auth] == [(3, ["api_key"] * 2), (2, ["jwt"]), (1, ["api_key"])]
+    assert [(s.serves, [t["type"] for t in s.auth]) for s in compiled.auth] == [
+        (3, ["api_key"] * 2),
+        (2, ["jwt"]),
+        (1, ["api_key"]),
+    ]
     assert {t["name"]: t["value"] for t in compiled.auth[0].auth} == {"X-App": "${API_KEY}", "X-Key": "${API_KEY_2}"}
 
 
@@ -165,7 +220,9 @@ async def test_openapi_public(api, document):
 
 
 async def test_openapi_a_header_that_is_set_needs_no_auth(api):
-    compiled = await suggested(api, described({"k": KEY, "b": BEARER}, [{"k": []}], [{"b": []}]), headers={"x-key": "1"})
+    compiled = await suggested(
+        api, described({"k": KEY, "b": BEARER}, [{"k": []}], [{"b": []}]), headers={"x-key": "1"}
+    )
     assert (compiled.needing_auth, [list(s.auth) for s in compiled.auth]) == (1, [[JWT]])
 
 
@@ -174,7 +231,9 @@ async def test_openapi_tokens_need_a_base_url(api):
     says = "OAuth 2 with a login (authorization code), by `doorward login api`"
     first, *_ = (await suggested(api, described({"o": flow("authorizationCode")}))).auth
     assert first.says == f"{says}, once base_url is set (the document says https://api.example/v1)"
-    first, *_ = (await suggested(api, described({"o": flow("authorizationCode")}), base_url="https://api.example/v1")).auth
+    first, *_ = (
+        await suggested(api, described({"o": flow("authorizationCode")}), base_url="https://api.example/v1")
+    ).auth
     assert first.says == says
 
 
@@ -183,7 +242,10 @@ async def test_openapi_tokens_need_a_base_url(api):
     [
         ({"type": "mutualTLS"}, "mutual TLS"),
         ({"type": "http", "scheme": "digest"}, "HTTP digest"),
-        ({"type": "apiKey", "in": "header", "name": "Authorization", "x-amazon-apigateway-authtype": "awsSigv4"}, "the AWS signature"),
+        (
+            {"type": "apiKey", "in": "header", "name": "Authorization", "x-amazon-apigateway-authtype": "awsSigv4"},
+            "the AWS signature",
+        ),
         ({"type": "apiKey", "in": "header", "name": "Content-Length"}, "place cannot be understood"),
         ({"type": "apiKey", "in": "body", "name": "x"}, "place cannot be understood"),
     ],
@@ -239,9 +301,13 @@ async def test_openapi_token_urls_that_cannot_be(api, url):
     assert [list(s.auth) for s in found] == [[JWT]]
 
 
-TEXT = st.text(max_size=40) | st.sampled_from(["${AWS_SECRET_ACCESS_KEY}", "$${X}", "a\n[servers.x]", '"', "'''", "\x00", "\udc00", "x}"])
+TEXT = st.text(max_size=40) | st.sampled_from(
+    ["${AWS_SECRET_ACCESS_KEY}", "$${X}", "a\n[servers.x]", '"', "'''", "\x00", "\udc00", "x}"]
+)
 HOSTILE = st.recursive(
-    TEXT | st.none() | st.integers(), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3), max_leaves=5
+    TEXT | st.none() | st.integers(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=5,
 )
 SCHEME = st.fixed_dictionaries(
     {"type": st.sampled_from(["http", "apiKey", "oauth2", "openIdConnect", "basic", "mutualTLS"]) | HOSTILE},
@@ -255,7 +321,9 @@ SCHEME = st.fixed_dictionaries(
         "tokenUrl": HOSTILE,
         "flows": st.dictionaries(
             st.sampled_from(["clientCredentials", "authorizationCode", "password"]),
-            st.fixed_dictionaries({"tokenUrl": TEXT.map(lambda t: f"https://api.example/{t}") | HOSTILE, "authorizationUrl": HOSTILE})
+            st.fixed_dictionaries(
+                {"tokenUrl": TEXT.map(lambda t: f"https://api.example/{t}") | HOSTILE, "authorizationUrl": HOSTILE}
+            )
             | HOSTILE,
         )
         | HOSTILE,
@@ -313,7 +381,8 @@ async def test_openapi_a_call_without_credentials_says_which(tmp_path, upstream)
 
 @pytest.mark.parametrize("open_to_all", [True, False])
 async def test_openapi_a_document_needs_no_variables(tmp_path, upstream, open_to_all):
-    """CONTRACT: AUT-18 A document that is open to all compiles while the credentials of its calls are not set; another says what lacks."""
+    """CONTRACT: AUT-18 A document that is open to all compiles while the credentials of its calls are not set; another
+    says what lacks."""
     import json
 
     import httpx2
@@ -340,7 +409,9 @@ async def test_openapi_a_document_needs_no_variables(tmp_path, upstream, open_to
 SPECS = Path(os.environ.get("DOORWARD_SPECS", ""))
 
 
-@pytest.mark.skipif(not os.environ.get("DOORWARD_SPECS"), reason="the folder of documents is absent: DOORWARD_SPECS names it")
+@pytest.mark.skipif(
+    not os.environ.get("DOORWARD_SPECS"), reason="the folder of documents is absent: DOORWARD_SPECS names it"
+)
 @pytest.mark.parametrize(
     ("name", "closed", "types", "serves"),
     [
@@ -360,4 +431,8 @@ async def test_openapi_real_documents_suggest(name, closed, types, serves):
     source = OpenAPI(ServerContext("api", OpenAPI.Settings(spec=str(SPECS / name)), SPECS, SPECS))
     compiled = await source.compile()
     first = compiled.auth[0] if compiled.auth else None
-    assert (compiled.needing_auth, [t["type"] for t in first.auth] if first else [], first.serves if first else 0) == (closed, types, serves)
+    assert (compiled.needing_auth, [t["type"] for t in first.auth] if first else [], first.serves if first else 0) == (
+        closed,
+        types,
+        serves,
+    )

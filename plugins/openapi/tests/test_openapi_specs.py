@@ -20,8 +20,14 @@ from doorward_testing.cards import faults
 
 SPECS = Path(os.environ.get("DOORWARD_SPECS", ""))
 pytestmark = pytest.mark.anyio
-needs_specs = pytest.mark.skipif(not os.environ.get("DOORWARD_SPECS"), reason="the folder of documents is absent: DOORWARD_SPECS names it")
-SINGLE = [p for p in sorted(SPECS.glob("*")) if p.suffix != ".md" and ".tar" not in p.name] if os.environ.get("DOORWARD_SPECS") else []
+needs_specs = pytest.mark.skipif(
+    not os.environ.get("DOORWARD_SPECS"), reason="the folder of documents is absent: DOORWARD_SPECS names it"
+)
+SINGLE = (
+    [p for p in sorted(SPECS.glob("*")) if p.suffix != ".md" and ".tar" not in p.name]
+    if os.environ.get("DOORWARD_SPECS")
+    else []
+)
 METHODS = {"get", "put", "post", "delete", "options", "head", "patch", "trace", "query"}
 
 
@@ -34,24 +40,33 @@ async def compiled(path: Path):
 @needs_specs
 @pytest.mark.parametrize("path", SINGLE, ids=lambda p: p.name)
 async def test_openapi_every_operation_is_accounted_for(path):
-    """CONTRACT: SRC-03 Every operation of a real document, JSON or YAML, is a function; names are unique, references lead
-    somewhere; what an agent reads of them is short and valid Python."""
+    """CONTRACT: SRC-03 Every operation of a real document, JSON or YAML, is a function; names are unique, references
+    lead somewhere; what an agent reads of them is short and valid Python."""
     made = await compiled(path)
     paths = parse(decompress(path.read_bytes(), path.name), path.name).get("paths") or {}
     items = {path: item for path, item in paths.items() if isinstance(item, dict)}
     found = {f"{m.upper()} {p}": item[m] for p, item in items.items() for m in METHODS & item.keys()}
-    assert sorted(f.route for f in made.functions) == sorted(route for route, node in found.items() if isinstance(node, dict))
-    wrong = [route for route, node in found.items() if not isinstance(node, dict)] + [path for path in paths if path not in items]
+    assert sorted(f.route for f in made.functions) == sorted(
+        route for route, node in found.items() if isinstance(node, dict)
+    )
+    wrong = [route for route, node in found.items() if not isinstance(node, dict)] + [
+        path for path in paths if path not in items
+    ]
     assert sorted(s.where for s in made.skipped) == sorted(wrong)
     assert len({f.name for f in made.functions}) == len(made.functions)
     known = {f"#/$defs/{name}" for name in made.definitions}
-    assert references([f.parameters for f in made.functions] + [f.returns for f in made.functions] + [*made.definitions.values()]) <= known
+    assert (
+        references(
+            [f.parameters for f in made.functions] + [f.returns for f in made.functions] + [*made.definitions.values()]
+        )
+        <= known
+    )
     cards_are_short_python(made)
 
 
 def cards_are_short_python(made):
-    """Cards and stubs are valid Python; a card names no class without saying how to see it, and tells nothing twice; 95 cards in 100
-    have at most 600 tokens (of four bytes)."""
+    """Cards and stubs are valid Python; a card names no class without saying how to see it, and tells nothing twice; 95
+    cards in 100 have at most 600 tokens (of four bytes)."""
     some = made.functions[:: max(1, len(made.functions) // 50)]
     texts = [cards.describe(f, made.definitions.get, module="api") for f in some]
     assert [fault for text in texts for fault in faults(text)] == []
@@ -72,19 +87,26 @@ def references(root):
 
 
 def corpus():
-    """Documents below DOORWARD_CORPUS, where there are thousands that nobody has looked at: DOORWARD_CORPUS_SAMPLE of them
-    (400 if not given), by the hash of their names."""
+    """Documents below DOORWARD_CORPUS, where there are thousands that nobody has looked at: DOORWARD_CORPUS_SAMPLE of
+    them (400 if not given), by the hash of their names."""
     folder = Path(os.environ["DOORWARD_CORPUS"])
-    found = [p for end in ("json", "yaml", "yml") for p in folder.rglob(f"*.{end}") if p.stat().st_size > 300 and p.name != "package.json"]
+    found = [
+        p
+        for end in ("json", "yaml", "yml")
+        for p in folder.rglob(f"*.{end}")
+        if p.stat().st_size > 300 and p.name != "package.json"
+    ]
     found.sort(key=lambda p: hashlib.sha256(str(p.relative_to(folder)).encode()).digest())
     return found[: int(os.environ.get("DOORWARD_CORPUS_SAMPLE", "400"))]
 
 
 @pytest.mark.timeout(3000)
-@pytest.mark.skipif(not os.environ.get("DOORWARD_CORPUS"), reason="the corpus of documents is absent: DOORWARD_CORPUS names it")
+@pytest.mark.skipif(
+    not os.environ.get("DOORWARD_CORPUS"), reason="the corpus of documents is absent: DOORWARD_CORPUS names it"
+)
 async def test_openapi_corpus():
-    """Every document of a corpus compiles; each operation is a function or skipped for a stated reason; what an agent reads of
-    the first functions of each is valid Python."""
+    """Every document of a corpus compiles; each operation is a function or skipped for a stated reason; what an agent
+    reads of the first functions of each is valid Python."""
     wrong, functions, skipped = [], 0, 0
     for path in corpus():
         try:
@@ -114,17 +136,24 @@ def routes(document):
 
 
 @needs_specs
-@pytest.mark.parametrize("name", ["github.json.zst", "stripe-2023-09-12.yaml.zst", "kubernetes-swagger.json.zst", "discord.json.zst"])
+@pytest.mark.parametrize(
+    "name", ["github.json.zst", "stripe-2023-09-12.yaml.zst", "kubernetes-swagger.json.zst", "discord.json.zst"]
+)
 async def test_openapi_schemas_are_json_schemas(name):
     """What comes out is valid JSON Schema 2020-12: a validator can be built of it."""
     made = await compiled(SPECS / name)
-    schemas = {f.name: dict(f.parameters) for f in made.functions} | {f"returns_{f.name}": f.returns for f in made.functions if f.returns}
-    jsonschema_rs.meta.validate({"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": {**made.definitions, **schemas}})
+    schemas = {f.name: dict(f.parameters) for f in made.functions} | {
+        f"returns_{f.name}": f.returns for f in made.functions if f.returns
+    }
+    jsonschema_rs.meta.validate(
+        {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": {**made.definitions, **schemas}}
+    )
 
 
 @needs_specs
 async def test_openapi_github_is_fast():
-    """GitHub's 1,223 operations (13 MB) compile in well below a second of processor time, twice that on a busy machine."""
+    """GitHub's 1,223 operations (13 MB) compile in well below a second of processor time, twice that on a busy
+    machine."""
     started = time.process_time()
     made = await compiled(SPECS / "github.json.zst")
     assert len(made.functions) == 1223
@@ -152,4 +181,7 @@ async def test_openapi_archives(name, tmp_path):
         assert len(made.functions) + len(made.skipped) >= wanted, path
         assert all(s.why for s in made.skipped)
         functions += len(made.functions)
-    assert functions > {"digitalocean-multifile": 600, "readme-oas-examples": 200, "oai-learn-examples": 30, "redocly-3.2": 50}[name]
+    assert (
+        functions
+        > {"digitalocean-multifile": 600, "readme-oas-examples": 200, "oai-learn-examples": 30, "redocly-3.2": 50}[name]
+    )

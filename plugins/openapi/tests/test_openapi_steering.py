@@ -8,7 +8,13 @@ from doorward import InvalidArguments
 pytestmark = pytest.mark.anyio
 
 HEADERS = [
-    *("X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "x_http_method_override", "X.HTTP.Method.Override"),
+    *(
+        "X-HTTP-Method-Override",
+        "X-HTTP-Method",
+        "X-Method-Override",
+        "x_http_method_override",
+        "X.HTTP.Method.Override",
+    ),
     *(
         "X-Original-URL",
         "X-Rewrite-URL",
@@ -41,7 +47,15 @@ HEADERS = [
         "Proxy-Authorization",
         "Expect",
     ),
-    *("Cookie", "Remote-User", "X-Remote-User", "X-Proxy-User", "HTTP2-Settings", "X-Accel-Redirect", "X-Auth-Request-User"),
+    *(
+        "Cookie",
+        "Remote-User",
+        "X-Remote-User",
+        "X-Proxy-User",
+        "HTTP2-Settings",
+        "X-Accel-Redirect",
+        "X-Auth-Request-User",
+    ),
 ]
 
 
@@ -53,7 +67,8 @@ def parameter(name, where="header", **schema):
 @pytest.mark.parametrize("required", [False, True])
 @pytest.mark.parametrize("schema", [{}, {"enum": ["DELETE"]}, {"const": "/admin"}])
 async def test_openapi_headers_that_steer_are_not_offered(api, operation, upstream, name, required, schema):
-    """A document that declares one cannot hand it to programs, however it writes it; the operator is told, and may set it."""
+    """A document that declares one cannot hand it to programs, however it writes it; the operator is told, and may set
+    it."""
     made = await api(operation(parameters=[{**parameter(name, **schema), "required": required}, parameter("X-Own")]))
     assert list(made.functions["op"].parameters["properties"]) == ["x_own"]
     assert f"1 operation has the header {name!r}, which programs cannot give" in made.compiled.warnings[0]
@@ -73,7 +88,9 @@ async def test_openapi_the_operator_sets_what_a_program_may_not(api, operation, 
     assert (upstream.header("X-Forwarded-For"), upstream.header("X-Tenant")) == (["10.0.0.1"], ["mine"])
 
 
-@pytest.mark.parametrize("name", ["_method", "_METHOD", "_HttpMethod", "X-HTTP-Method-Override", ".method", " _method", "[method"])
+@pytest.mark.parametrize(
+    "name", ["_method", "_METHOD", "_HttpMethod", "X-HTTP-Method-Override", ".method", " _method", "[method"]
+)
 @pytest.mark.parametrize("method", ["get", "post"])
 async def test_openapi_fields_that_are_methods_are_not_offered(api, operation, name, method):
     """`_method` in a query or a form makes another request of it in many frameworks."""
@@ -86,7 +103,8 @@ async def test_openapi_fields_that_are_methods_are_not_offered(api, operation, n
 
 
 async def test_openapi_a_method_without_choice_is_the_documents_word(api, operation, upstream):
-    """Laravel's documents say `_method: PUT` where a file is sent by POST: that is no program's choice. Of a GET it never is one."""
+    """Laravel's documents say `_method: PUT` where a file is sent by POST: that is no program's choice. Of a GET it
+    never is one."""
     form = {"type": "object", "required": ["_method"], "properties": {"_method": {"type": "string", "enum": ["PUT"]}}}
     body = {"requestBody": {"content": {"application/x-www-form-urlencoded": {"schema": form}}}}
     made = await api(operation("post", **body))
@@ -120,7 +138,10 @@ def media(kind, schema=OBJECT):
         (media("application/x-www-form-urlencoded"), {"body": {"_method": "DELETE"}}),
         (media("application/x-www-form-urlencoded", {}), {"body": "a=1&_method=DELETE"}),
         (media("application/x-www-form-urlencoded", {}), {"body": b"_method=DELETE"}),
-        (media("application/x-www-form-urlencoded", {"type": "object", "properties": {"o": OBJECT}}), {"o": {"_method": "DELETE"}}),
+        (
+            media("application/x-www-form-urlencoded", {"type": "object", "properties": {"o": OBJECT}}),
+            {"o": {"_method": "DELETE"}},
+        ),
         (media("multipart/form-data"), {"body": {"_method": "DELETE"}}),
         (media("application/json"), {"body": {"_method": "DELETE"}}),
     ],

@@ -1,4 +1,5 @@
-"""The "Style Examples" of OpenAPI 3.0.4, 3.1.1 and 3.2 and what else the specifications say of writing values, as vectors."""
+"""The "Style Examples" of OpenAPI 3.0.4, 3.1.1 and 3.2 and what else the specifications say of writing values, as
+vectors."""
 
 from __future__ import annotations
 
@@ -36,7 +37,15 @@ TABLE = [
     ("form", True, "cookie", "color=", "color=blue", "color=blue; color=black; color=brown", "R=100; G=200; B=150"),
 ]
 CELLS = [
-    pytest.param(version, style, explode, where, value, cell, id=f"{version}-{where}-{style}-{'explode' if explode else 'joined'}-{kind}")
+    pytest.param(
+        version,
+        style,
+        explode,
+        where,
+        value,
+        cell,
+        id=f"{version}-{where}-{style}-{'explode' if explode else 'joined'}-{kind}",
+    )
     for version in ("3.0.4", "3.1.1", "3.2.0")
     for style, explode, where, *cells in TABLE
     if style != "cookie" or version == "3.2.0"
@@ -58,7 +67,9 @@ def written(where, wire, value, name="color"):
 
 async def compiled(api, operation, where, parameter):
     path = "/x/{color}" if where == "path" else "/x"
-    made = await api(operation(path=path, parameters=[{"name": "color", "in": where, "required": where == "path", **parameter}]))
+    made = await api(
+        operation(path=path, parameters=[{"name": "color", "in": where, "required": where == "path", **parameter}])
+    )
     return made.functions["op"].data["arguments"][0]
 
 
@@ -68,7 +79,16 @@ async def test_openapi_style_table(api, operation, version, style, explode, wher
     """Every cell of the style tables, from the document to the wire."""
     document = operation(
         path="/x/{color}" if where == "path" else "/x",
-        parameters=[{"name": "color", "in": where, "required": where == "path", "schema": {}, "style": style, "explode": explode}],
+        parameters=[
+            {
+                "name": "color",
+                "in": where,
+                "required": where == "path",
+                "schema": {},
+                "style": style,
+                "explode": explode,
+            }
+        ],
     )
     made = await api({**document, "openapi": version})
     wire = made.functions["op"].data["arguments"][0]
@@ -95,7 +115,11 @@ def test_openapi_path_without_a_value_is_refused(wire, value):
 @pytest.mark.parametrize("value", ["", ".", ["", ""]])
 def test_openapi_label_cannot_climb(value):
     """A label that would be the segment `.` or `..` is refused."""
-    data = {"method": "GET", "path": "/x/{p}/y", "arguments": [{"arg": "p", "name": "p", "in": "path", "style": "label", "explode": True}]}
+    data = {
+        "method": "GET",
+        "path": "/x/{p}/y",
+        "arguments": [{"arg": "p", "name": "p", "in": "path", "style": "label", "explode": True}],
+    }
     with pytest.raises(InvalidArguments, match="another function"):
         request.build("https://h.test", data, {"p": value})
 
@@ -103,7 +127,12 @@ def test_openapi_label_cannot_climb(value):
 @pytest.mark.anyio
 async def test_openapi_allow_empty_value(api, operation):
     """`allowEmptyValue`: the empty text is valid whatever the schema is, and empty lists and objects are sent as it."""
-    parameter = {"name": "q", "in": "query", "allowEmptyValue": True, "schema": {"type": "array", "items": {"type": "integer"}}}
+    parameter = {
+        "name": "q",
+        "in": "query",
+        "allowEmptyValue": True,
+        "schema": {"type": "array", "items": {"type": "integer"}},
+    }
     made = await api(operation(parameters=[parameter]))
     assert {"const": ""} in made.functions["op"].parameters["properties"]["q"]["anyOf"]
     assert [(await made.call("op", q=value))["path"] for value in ("", [], [1])] == ["/x?q=", "/x?q=", "/x?q=1"]
@@ -159,11 +188,15 @@ def test_openapi_written_values(where, wire, value, cell):
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("media", ["application/json", "application/vnd.x+json", "text/plain"])
-@pytest.mark.parametrize(("where", "told"), [("query", "color={}"), ("header", "{}"), ("path", "{}"), ("cookie", "color={}")])
+@pytest.mark.parametrize(
+    ("where", "told"), [("query", "color={}"), ("header", "{}"), ("path", "{}"), ("cookie", "color={}")]
+)
 async def test_openapi_content_parameters(api, operation, where, told, media):
     """A parameter with `content` is written as its media type says, whatever the location."""
     wire = await compiled(api, operation, where, {"content": {media: {"schema": {}}}})
-    assert written(where, wire, "a") == told.format("a" if media == "text/plain" else '"a"' if where == "header" else "%22a%22")
+    assert written(where, wire, "a") == told.format(
+        "a" if media == "text/plain" else '"a"' if where == "header" else "%22a%22"
+    )
 
 
 COLLECTIONS = {"csv": "1,2", "ssv": "1{0}2", "tsv": "1{1}2", "pipes": "1{2}2", None: "1,2"}
@@ -173,7 +206,8 @@ COLLECTIONS = {"csv": "1,2", "ssv": "1{0}2", "tsv": "1{1}2", "pipes": "1{2}2", N
 @pytest.mark.parametrize("where", ["query", "path", "header", "formData"])
 @pytest.mark.anyio
 async def test_openapi_collection_format(api, form, where):
-    """Swagger 2.0 `collectionFormat` in every location; `multi` is for queries and forms, csv elsewhere and by default."""
+    """Swagger 2.0 `collectionFormat` in every location; `multi` is for queries and forms, csv elsewhere and by
+    default."""
     parameter = {"name": "v", "in": where, "required": True, "type": "array", "items": {"type": "integer"}}
     path = "/x/{v}" if where == "path" else "/x"
     made = await api({"swagger": "2.0", "paths": {path: {"post": {"operationId": "op", "parameters": [
@@ -195,4 +229,6 @@ async def test_openapi_collection_format(api, form, where):
 
 def test_openapi_collections_have_styles():
     """`collectionFormat` of a scalar means nothing."""
-    assert "style" not in upgraded_parameter({"name": "a", "in": "query", "type": "string", "collectionFormat": "pipes"})
+    assert "style" not in upgraded_parameter(
+        {"name": "a", "in": "query", "type": "string", "collectionFormat": "pipes"}
+    )

@@ -6,12 +6,12 @@ It belongs to no package; a fixture `docker_engine` loads it by its path (`/conf
     def engine(docker_engine: Any) -> Any:
         return docker_engine.shared()                          # one for the whole run, with the plain image in it
 
-    engine.settings(pool=1)                                    # for [executors.docker]: host, what the image is of, and more
-    engine.settings(engine.build(docker_engine.SCIENCE))       # the same with numpy, pandas, matplotlib and pillow
+    engine.settings(pool=1)                                    # for [executors.docker]: host, what the image is of, and
+    more engine.settings(engine.build(docker_engine.SCIENCE))       # the same with numpy, pandas, matplotlib and pillow
 
-It takes the engine that DOCKER_HOST names, or starts a `dockerd` of its own as root, which knows nothing of any other one. Where
-neither can be had, tests skip. It is driven without the Docker SDK, so that tests do not see the engine through the eyes of what they
-test.
+It takes the engine that DOCKER_HOST names, or starts a `dockerd` of its own as root, which knows nothing of any other
+one. Where neither can be had, tests skip. It is driven without the Docker SDK, so that tests do not see the engine
+through the eyes of what they test.
 """
 
 from __future__ import annotations
@@ -119,7 +119,8 @@ class Engine:
         return CACHE / f"{self.image(packages).replace(':', '-')}-{root_file_system().stem}.tar"
 
     def build(self, packages: Sequence[str] = ()) -> Sequence[str]:
-        """Make the image of these packages, by our own `build`; one with packages comes out of the cache when it is there."""
+        """Make the image of these packages, by our own `build`; one with packages comes out of the cache when it is
+        there."""
         kept = self._kept(packages)
         if packages and kept.exists():
             self.load(kept)
@@ -186,7 +187,12 @@ class Engine:
         path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
         with log.open("ab") as out:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env={**os.environ, "PATH": path}, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env={**os.environ, "PATH": path},
+                start_new_session=True,
             )
         patience = time.monotonic() + 60
         while not self.answers():
@@ -220,7 +226,9 @@ def running(*, own: bool = False) -> Iterator[Engine]:
     if os.name != "posix" or os.geteuid() != 0:
         absent("an engine", "set DOCKER_HOST=unix://…, or be root where dockerd is")
     _program("dockerd")
-    with tempfile.TemporaryDirectory(prefix="dw", dir="/tmp", ignore_cleanup_errors=True) as name:  # a socket's path must be short
+    with tempfile.TemporaryDirectory(
+        prefix="dw", dir="/tmp", ignore_cleanup_errors=True
+    ) as name:  # a socket's path must be short
         engine = Engine(f"{name}/docker.sock", Path(name))
         try:
             engine.start()
@@ -244,7 +252,8 @@ os.execv({runc!r}, ["runc", *sys.argv[1:]])
 
 @contextlib.contextmanager
 def podman() -> Iterator[Engine]:
-    """A Podman of our own behind its socket, with the plain image in it. Its images and containers are nobody else's."""
+    """A Podman of our own behind its socket, with the plain image in it. Its images and containers are nobody
+    else's."""
     command = _program("podman")
     runc = _program("runc")
     if os.geteuid() != 0:
@@ -254,9 +263,21 @@ def podman() -> Iterator[Engine]:
         runtime.write_text(_RUNTIME.format(python=sys.executable, runc=runc))
         runtime.chmod(0o755)
         engine = Engine(f"{name}/podman.sock")
-        words = [command, "--runtime", str(runtime), "--root", f"{name}/root", "--runroot", f"{name}/run", "--cgroup-manager", "cgroupfs"]
+        words = [
+            command,
+            "--runtime",
+            str(runtime),
+            "--root",
+            f"{name}/root",
+            "--runroot",
+            f"{name}/run",
+            "--cgroup-manager",
+            "cgroupfs",
+        ]
         with Path(name, "log").open("wb") as log:
-            process = subprocess.Popen([*words, "system", "service", "--time", "0", engine.host], stdout=log, stderr=log)
+            process = subprocess.Popen(
+                [*words, "system", "service", "--time", "0", engine.host], stdout=log, stderr=log
+            )
         try:
             patience = time.monotonic() + 30
             while not engine.answers():
@@ -299,7 +320,8 @@ def _program(name: str) -> str:
 
 
 def root_file_system() -> Path:
-    """An archive with this Python below /py, the shared libraries that it needs, and busybox as /bin/sh where there is one."""
+    """An archive with this Python below /py, the shared libraries that it needs, and busybox as /bin/sh where there is
+    one."""
     CACHE.mkdir(parents=True, exist_ok=True)
     shell = "" if shutil.which("busybox") else "-without-sh"  # it may be installed later
     file = CACHE / f"root-{sys.version.split()[0]}-{_FORM}{shell}.tar"
@@ -313,7 +335,18 @@ def root_file_system() -> Path:
 
 _FORM = 2  # to be raised when what is in the archive changes
 _USUAL = ("libstdc++.so.6", "libgcc_s.so.1", "libz.so.1", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1")
-_LEFT_OUT = {"site-packages", "dist-packages", "test", "tests", "idlelib", "turtledemo", "lib2to3", "ensurepip", "pydoc_data", "tkinter"}
+_LEFT_OUT = {
+    "site-packages",
+    "dist-packages",
+    "test",
+    "tests",
+    "idlelib",
+    "turtledemo",
+    "lib2to3",
+    "ensurepip",
+    "pydoc_data",
+    "tkinter",
+}
 
 
 def _fill(tar: tarfile.TarFile) -> None:
@@ -327,7 +360,9 @@ def _fill(tar: tarfile.TarFile) -> None:
 
     def entry(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
         part = Path(info.name).name
-        left_out = part in _LEFT_OUT or part.startswith(("config-", "libpython", "_tkinter", "_test")) or ".opt-" in part
+        left_out = (
+            part in _LEFT_OUT or part.startswith(("config-", "libpython", "_tkinter", "_test")) or ".opt-" in part
+        )
         return None if left_out else owned(info)
 
     def link(name: str, to: str) -> None:

@@ -255,12 +255,40 @@ def certificates(tmp_path: Path, docker_engine: Any) -> Path:
     def made(*words: str) -> None:
         subprocess.run([openssl, *words], cwd=tmp_path, check=True, capture_output=True)
 
-    made("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca-key.pem", "-out", "ca.pem", "-days", "2", "-subj", "/CN=ca")
+    made(
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-keyout",
+        "ca-key.pem",
+        "-out",
+        "ca.pem",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=ca",
+    )
     for name, extra in (("server", "subjectAltName=IP:127.0.0.1"), ("", "extendedKeyUsage=clientAuth")):
         key, cert = (f"{name}-key.pem", f"{name}-cert.pem") if name else ("key.pem", "cert.pem")
         made("req", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", "csr", "-subj", f"/CN={name or 'client'}")
         (tmp_path / "ext").write_text(extra)
-        words = ["-in", "csr", "-CA", "ca.pem", "-CAkey", "ca-key.pem", "-CAcreateserial", "-days", "2", "-extfile", "ext", "-out", cert]
+        words = [
+            "-in",
+            "csr",
+            "-CA",
+            "ca.pem",
+            "-CAkey",
+            "ca-key.pem",
+            "-CAcreateserial",
+            "-days",
+            "2",
+            "-extfile",
+            "ext",
+            "-out",
+            cert,
+        ]
         made("x509", "-req", *words)
     return tmp_path
 
@@ -311,15 +339,24 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     with zipfile.ZipFile(tmp_path / f"{name}-1.0-py3-none-any.whl", "w") as file:
         file.writestr(f"{name}/__init__.py", "answer = 42\n")
         file.writestr(f"{name}-1.0.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        file.writestr(f"{name}-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr(
+            f"{name}-1.0.dist-info/WHEEL",
+            "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
         file.writestr(f"{name}-1.0.dist-info/RECORD", "")
-    for key, value in {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path), "UV_NO_INDEX": "1", "UV_FIND_LINKS": str(tmp_path)}.items():
+    for key, value in {
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": str(tmp_path),
+        "UV_NO_INDEX": "1",
+        "UV_FIND_LINKS": str(tmp_path),
+    }.items():
         monkeypatch.setenv(key, value)
     return name
 
 
 async def test_an_image_with_packages(engine: Any, executing: Any, host: Any, wheel: str) -> None:
-    """Built from an archive, with packages from this machine's pip; programs import them, and `check` says what is used."""
+    """Built from an archive, with packages from this machine's pip; programs import them, and `check` says what is
+    used."""
     settings = engine.settings([wheel], image="doorward-test-packages", pool=0)
     said: list[str] = []
     async with executor(host, settings) as building:
@@ -344,7 +381,8 @@ async def test_an_image_with_packages(engine: Any, executing: Any, host: Any, wh
 
 
 async def test_other_settings_are_another_image(engine: Any, executing: Any) -> None:
-    """No project runs in the image of another: other packages have their own; one named by hand is refused when it is of others."""
+    """No project runs in the image of another: other packages have their own; one named by hand is refused when it is
+    of others."""
     error = await refused(executing, engine.settings(["dw_other"], pool=0))
     assert error.message == f"the container engine has no image {engine.image(['dw_other'])!r}"
     assert error.hint == "Run `doorward sandbox build docker`."
@@ -424,7 +462,8 @@ async def test_podman(podman: Any, executing: Any) -> None:
 
 
 def test_counts_of_a_group_below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On cgroup v2 Podman has a container's processes in a group below the one with the limits; both are read, and nobody else's."""
+    """On cgroup v2 Podman has a container's processes in a group below the one with the limits; both are read, and
+    nobody else's."""
     from doorward_sandbox_docker import account
 
     monkeypatch.setattr(account, "_CGROUPS", tmp_path / "sys")
@@ -437,12 +476,15 @@ def test_counts_of_a_group_below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "process").mkdir()
     (tmp_path / "process/cgroup").write_text(f"0::/machine.slice/libpod-{id}.scope/container\n")
     found = {file for _, file in account._here(f"..{tmp_path}/process", id)}  # type: ignore[arg-type]
-    assert found == {folder / file for folder in (limited, limited / "container") for file in ("memory.events", "pids.events")}
+    assert found == {
+        folder / file for folder in (limited, limited / "container") for file in ("memory.events", "pids.events")
+    }
     assert not [*account._here(f"..{tmp_path}/process", "another")]  # type: ignore[arg-type]
 
 
 def test_the_profile_is_a_file_of_ours(tmp_path: Path) -> None:
-    """Podman reads it: a link that somebody put in its place is replaced and not followed, and nobody else can write it."""
+    """Podman reads it: a link that somebody put in its place is replaced and not followed, and nobody else can write
+    it."""
     from doorward_sandbox_docker import _written
 
     theirs = tmp_path / "theirs"

@@ -65,7 +65,17 @@ async def test_the_container_is_hardened(run: Run, engine: Any) -> None:
     seccomp = next(option for option in host["SecurityOpt"] if option.startswith("seccomp="))
     assert '"SCMP_ACT_ERRNO"' in seccomp
     assert '"unconfined"' not in seccomp
-    for refused in ("ptrace", "bpf", "io_uring_setup", "keyctl", "userfaultfd", "perf_event_open", "setns", "add_key", "kexec_load"):
+    for refused in (
+        "ptrace",
+        "bpf",
+        "io_uring_setup",
+        "keyctl",
+        "userfaultfd",
+        "perf_event_open",
+        "setns",
+        "add_key",
+        "kexec_load",
+    ):
         assert f'"{refused}"' not in seccomp
     assert 100 * 2**20 < host["Memory"] == host["MemorySwap"] <= 400 * 2**20
     assert host["PidsLimit"] == 16
@@ -84,7 +94,8 @@ async def test_the_container_is_hardened(run: Run, engine: Any) -> None:
 
 
 async def test_what_a_program_finds(run: Run) -> None:
-    """No interface but loopback, no right, no environment of the engine, a root that cannot be written, a folder that can."""
+    """No interface but loopback, no right, no environment of the engine, a root that cannot be written, a folder that
+    can."""
     code = """
 import os, socket
 def refused(work):
@@ -145,7 +156,10 @@ async def test_a_session_keeps_its_variables_and_files(engine: Any, executing: A
         first = program("x = [1]\nopen('kept', 'w').write('text')")
         session = await run.executor.open(first, session=True)
         assert (await session.run(first, Door())).error is None
-        assert (await session.run(program("x.append(2)\nresult = [x, open('kept').read()]"), Door())).value == [[1, 2], "text"]
+        assert (await session.run(program("x.append(2)\nresult = [x, open('kept').read()]"), Door())).value == [
+            [1, 2],
+            "text",
+        ]
         assert (await run("x"))[0].error.type == "NameError"
         await session.close()
     assert engine.empty()
@@ -155,7 +169,10 @@ async def test_files_of_a_program_are_kept(engine: Any, executing: Any) -> None:
     """What it leaves in ./out comes out whole, also when it is large."""
     large = bytes(range(256)) * 20_000
     async with executing(engine.settings(pool=0)) as run:
-        asked, door = program("open('out/a.csv', 'w').write('a,b')\nopen('out/b.bin', 'wb').write(bytes(range(256)) * 20_000)"), Door()
+        asked, door = (
+            program("open('out/a.csv', 'w').write('a,b')\nopen('out/b.bin', 'wb').write(bytes(range(256)) * 20_000)"),
+            Door(),
+        )
         sandbox = await run.executor.open(asked)
         assert (await sandbox.run(asked, door)).error is None
         await sandbox.close()
@@ -163,7 +180,8 @@ async def test_files_of_a_program_are_kept(engine: Any, executing: Any) -> None:
 
 
 async def test_what_one_run_ran_into_is_not_the_next_ones(engine: Any, executing: Any) -> None:
-    """A child that was killed for its memory, of a program that succeeded, does not explain how the next program fails."""
+    """A child that was killed for its memory, of a program that succeeded, does not explain how the next program
+    fails."""
     limits = Limits(memory_bytes=64 * 2**20)
     async with executing(engine.settings(pool=0)) as run:
         child = "import os\nif os.fork() == 0:\n    x = b'x' * 500_000_000\nos.WTERMSIG(os.wait()[1])"
@@ -175,7 +193,10 @@ async def test_what_one_run_ran_into_is_not_the_next_ones(engine: Any, executing
 async def test_memory_is_limited(run: Run) -> None:
     """By the container's cgroup, however many processes share it; the next run is served."""
     alone = "x = []\nwhile True:\n    x.append(bytearray(2**20))"
-    together = f"import os\nfor _ in range(4):\n    if os.fork() == 0:\n{textwrap.indent(alone, '        ')}\nos.wait()\n" + alone
+    together = (
+        f"import os\nfor _ in range(4):\n    if os.fork() == 0:\n{textwrap.indent(alone, '        ')}\nos.wait()\n"
+        + alone
+    )
     for code in (alone, together):
         with pytest.raises(LimitExceeded, match="more memory than its limit of 64 MiB"):
             await run(code, limits=Limits(memory_bytes=64 * 2**20))
@@ -218,7 +239,10 @@ async def test_a_cancelled_run_is_gone(engine: Any, executing: Any, until: Any) 
     """With every process in it; the container is used again."""
     async with executing(engine.settings(pool=1)) as run:
         await run("1")
-        for code in ("while True: pass", "import os\nos.fork()\nos.fork()\nimport time\nwhile True:\n    time.sleep(1)"):
+        for code in (
+            "while True: pass",
+            "import os\nos.fork()\nos.fork()\nimport time\nwhile True:\n    time.sleep(1)",
+        ):
             asked, door = program(f"print('begun')\n{code}"), Door()
             sandbox = await run.executor.open(asked)
             running = asyncio.ensure_future(sandbox.run(asked, door))
@@ -262,8 +286,8 @@ asyncio.run(main())
 
 
 def test_a_killed_gateway_leaves_nothing(engine: Any, tmp_path: Path) -> None:
-    """Every container ends by itself soon after `kill -9`, also what was kept ready. One that was made and not started yet is
-    nothing but a name: the next gateway sweeps it."""
+    """Every container ends by itself soon after `kill -9`, also what was kept ready. One that was made and not started
+    yet is nothing but a name: the next gateway sweeps it."""
     command = [sys.executable, "-c", GATEWAY, json.dumps(engine.settings(pool=2)), str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as gateway:
         assert gateway.stdout is not None
@@ -297,7 +321,8 @@ def states(engine: Any) -> set[str]:
 
 
 async def test_orphans_are_swept(engine: Any, executing: Any) -> None:
-    """What a dead gateway of this machine left is removed before the first run; what may be somebody's is left alone."""
+    """What a dead gateway of this machine left is removed before the first run; what may be somebody's is left
+    alone."""
     from doorward_sandbox_docker.owner import labels
 
     mine = labels()

@@ -32,7 +32,9 @@ class TestMonty(ExecutorConformance):
         return MontyExecutor(host.context(MontySettings))
 
     @pytest.mark.anyio
-    @pytest.mark.parametrize("code", ["def f():\n    yield 1", "import numpy", "class A(Exception): pass", "del x", *FILES, *LACKING])
+    @pytest.mark.parametrize(
+        "code", ["def f():\n    yield 1", "import numpy", "class A(Exception): pass", "del x", *FILES, *LACKING]
+    )
     async def test_says_what_it_cannot_run(self, host: Any, code: str) -> None:
         """What Monty cannot run at all is `Unsupported`, so that another executor may try."""
         with pytest.raises(Unsupported):
@@ -45,7 +47,10 @@ class TestMonty(ExecutorConformance):
             ("next(x for x in [1, 2, 3] if x > 1)", 2),
             ("next((x for x in [1, 2, 3]\n  if x > 3),\n None)", None),
             ("try:\n    next(x for x in [])\nexcept StopIteration:\n    result = 'none'", "none"),
-            ("rows = (x * x for x in range(4))\nresult = [next(rows), next(rows), sum(rows), list(rows)]", [0, 1, 13, []]),
+            (
+                "rows = (x * x for x in range(4))\nresult = [next(rows), next(rows), sum(rows), list(rows)]",
+                [0, 1, 13, []],
+            ),
             ("rows = (str(x) for x in range(3))\nfirst = next(rows)\nresult = first + ','.join(rows)", "01,2"),
             ("rows = (x for x in range(3))\nnext(rows)\nresult = [x for x in rows] + [y for y in rows]", [1, 2]),
         ],
@@ -58,8 +63,8 @@ class TestMonty(ExecutorConformance):
 
     @pytest.mark.anyio
     async def test_moves_on_only_before_a_call(self, host: Any) -> None:
-        """A program that has made a call and then meets what Monty lacks fails: it must not run twice. One whose text wants files is
-        refused before."""
+        """A program that has made a call and then meets what Monty lacks fails: it must not run twice. One whose text
+        wants files is refused before."""
         programs_with_files = [
             "open('x')",
             "with open('out/x', 'w') as file: file.write('x')",
@@ -95,7 +100,9 @@ class TestMonty(ExecutorConformance):
             door = Door()
             with pytest.raises(Unsupported, match="monty has no files") as told:
                 await self.run(host, f"import calc, doorward, pathlib\ncalc.add(1)\n{wants}", door=door)
-            assert (told.value.line, door.made, "doorward.read(handle)" in (told.value.hint or "")) == (3, 0, True), wants
+            assert (told.value.line, door.made, "doorward.read(handle)" in (told.value.hint or "")) == (3, 0, True), (
+                wants
+            )
         for own in programs_without:
             ended, _ = await self.run(host, f"import calc, doorward\ncalc.add(1)\n{own}")
             assert (ended.error, ended.value) == (None, 3), own
@@ -103,7 +110,13 @@ class TestMonty(ExecutorConformance):
 
     @pytest.mark.anyio
     @pytest.mark.parametrize(
-        "code", ["while True: pass", "10 ** 10 ** 8", "import time\ntime.sleep(1000)", "import asyncio\nawait asyncio.sleep(1000)"]
+        "code",
+        [
+            "while True: pass",
+            "10 ** 10 ** 8",
+            "import time\ntime.sleep(1000)",
+            "import asyncio\nawait asyncio.sleep(1000)",
+        ],
     )
     async def test_cancel_leaves_nothing(self, host: Any, code: str) -> None:
         """A cancelled run is gone, with its worker, whatever it does."""
@@ -122,7 +135,8 @@ class TestMonty(ExecutorConformance):
 
     @pytest.mark.anyio
     async def test_the_end_of_the_loop_in_a_call(self, host: Any) -> None:
-        """All tasks are cancelled when `serve` ends: a program that waits for a call then ends as cancelled, and not with a defect."""
+        """All tasks are cancelled when `serve` ends: a program that waits for a call then ends as cancelled, and not
+        with a defect."""
         from doorward.model.types import Program
 
         waiting = anyio.Event()
@@ -149,7 +163,8 @@ class TestMonty(ExecutorConformance):
 
     @pytest.mark.anyio
     async def test_a_worker_ahead_that_died_is_replaced(self, host: Any) -> None:
-        """A worker that is killed while it waits for its program costs nobody a run; another limit is another worker."""
+        """A worker that is killed while it waits for its program costs nobody a run; another limit is another
+        worker."""
         from doorward.model.types import Limits, Program
 
         executor, pids = self.executor(host), []
@@ -269,7 +284,10 @@ class TestMonty(ExecutorConformance):
     async def test_an_error_of_a_tool_has_nothing_but_its_text(self, host: Any) -> None:
         """What else is read of it is missing, by the name that programs know it by."""
         ended, _ = await self.run(host, "import calc\ntry:\n    calc.complain()\nexcept Exception as e:\n    e.status")
-        assert (ended.error.type, ended.error.message) == ("AttributeError", "'ToolError' object has no attribute 'status'")
+        assert (ended.error.type, ended.error.message) == (
+            "AttributeError",
+            "'ToolError' object has no attribute 'status'",
+        )
 
 
 @pytest.fixture
@@ -297,10 +315,13 @@ LIMITS = '[limits]\nmemory = "64MiB"\n'
     ],
 )
 async def test_a_run_that_met_a_limit_says_which(host: Any, code: str, said: str, session: str) -> None:
-    """The outcome says the limit, and what was printed until then; of a session also that it is gone. CONTRACT: SBX-07, SBX-10."""
+    """The outcome says the limit, and what was printed until then; of a session also that it is gone. CONTRACT: SBX-07,
+    SBX-10."""
     host.install_real("monty")
     async with host.gateway(f'executor = "monty"\ncache = "none"\nplugins = []\n{LIMITS}') as gate:
-        outcome = await gate.execute(f"print('before')\n{LATER}\n{code}", session_id=session, timeout=1.5 if "took" in said else 60)
+        outcome = await gate.execute(
+            f"print('before')\n{LATER}\n{code}", session_id=session, timeout=1.5 if "took" in said else 60
+        )
         assert (outcome.error.kind, outcome.error.message) == ("limit", said)
         assert outcome.printed == "before\n"
         assert outcome.session_id == ""
@@ -312,8 +333,11 @@ async def test_a_run_that_met_a_limit_says_which(host: Any, code: str, said: str
 @pytest.mark.parametrize(
     "code", ["while True: pass", "import time\ntime.sleep(60)", "await doorward.servers()\nimport time\ntime.sleep(60)"]
 )
-async def test_a_worker_that_dies_in_a_session(host: Any, code: str, monkeypatch: pytest.MonkeyPatch, until: Any) -> None:
-    """Killed while a program runs, or between two runs: the client is told that the session is gone; what was printed is kept."""
+async def test_a_worker_that_dies_in_a_session(
+    host: Any, code: str, monkeypatch: pytest.MonkeyPatch, until: Any
+) -> None:
+    """Killed while a program runs, or between two runs: the client is told that the session is gone; what was printed
+    is kept."""
     host.install_real("monty")
     printed, heard = [], RunContext.print
     monkeypatch.setattr(RunContext, "print", lambda door, text: (printed.append(text), heard(door, text))[1])

@@ -25,7 +25,12 @@ def environment() -> dict[str, str]:
     """A small environment, in which another Python of the same version finds what this one has."""
     sources = [Path(module.__file__).parents[1] for module in (doorward, doorward_sandbox_nsjail)]
     paths = dict.fromkeys([*(p for p in sys.path if p.endswith("-packages")), *map(str, sources)])
-    return {"PATH": "/usr/bin:/bin", "PYTHONPATH": os.pathsep.join(paths), "TMPDIR": "/tmp", "PYTHONDONTWRITEBYTECODE": "1"}
+    return {
+        "PATH": "/usr/bin:/bin",
+        "PYTHONPATH": os.pathsep.join(paths),
+        "TMPDIR": "/tmp",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
 
 
 @dataclass
@@ -37,7 +42,9 @@ class Who:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen([*self.command, *arguments], env=environment(), cwd="/", text=True, **pipes, **self.options)
+        return subprocess.Popen(
+            [*self.command, *arguments], env=environment(), cwd="/", text=True, **pipes, **self.options
+        )
 
     def harness(self, *codes: str, **asked: Any) -> subprocess.Popen[str]:
         """Start `harness.py`."""

@@ -1,4 +1,5 @@
-"""Runs programs in the executor and prints how each went, one line of JSON each: what the tests start as somebody else, or somewhere else.
+"""Runs programs in the executor and prints how each went, one line of JSON each: what the tests start as somebody else,
+or somewhere else.
 
 Arguments: one JSON object with `settings`, `codes`, and `limits`. The state folder is a new one.
 """
@@ -25,7 +26,10 @@ async def main(asked: dict[str, Any]) -> None:
         executor = NsjailExecutor(PluginContext("nsjail", NsjailSettings(**asked.get("settings", {})), Path(state)))
         for code in asked["codes"]:
             said: dict[str, Any] = {}
-            program, door = Program(code, limits=Limits(**asked.get("limits", {})), deadline=time.monotonic() + 30), Door()
+            program, door = (
+                Program(code, limits=Limits(**asked.get("limits", {})), deadline=time.monotonic() + 30),
+                Door(),
+            )
             try:
                 sandbox = await executor.open(program)
                 try:
@@ -43,7 +47,9 @@ async def main(asked: dict[str, Any]) -> None:
             last["check"] = str(error)
         await executor.close()
         children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-        print(json.dumps(last | {"opened": len(os.listdir("/proc/self/fd")) - before, "children": children}), flush=True)
+        print(
+            json.dumps(last | {"opened": len(os.listdir("/proc/self/fd")) - before, "children": children}), flush=True
+        )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Where control groups are looked for, on machines of every kind: files as the kernel shows them, in a folder.
 
-That limits hold is tested with the groups of this machine's kernel (`test_nsjail_limits.py`), whichever version they have.
+That limits hold is tested with the groups of this machine's kernel (`test_nsjail_limits.py`), whichever version they
+have.
 """
 
 from __future__ import annotations
@@ -29,9 +30,22 @@ class Machine:
         ]
         (self.proc / "mountinfo").write_text("22 20 0:5 / /proc rw - proc proc rw\n" + "\n".join(lines) + "\n")
 
-    def group(self, path: str, *, controllers: str = "cpu memory pids", control: str = "", processes: str = "", root: bool = False) -> Path:
+    def group(
+        self,
+        path: str,
+        *,
+        controllers: str = "cpu memory pids",
+        control: str = "",
+        processes: str = "",
+        root: bool = False,
+    ) -> Path:
         (place := self.fs / path).mkdir(parents=True, exist_ok=True)
-        for name, text in (("controllers", controllers), ("subtree_control", control), ("procs", processes), ("type", "domain")):
+        for name, text in (
+            ("controllers", controllers),
+            ("subtree_control", control),
+            ("procs", processes),
+            ("type", "domain"),
+        ):
             if name != "type" or not root:
                 (place / f"cgroup.{name}").write_text(text)
         return place
@@ -98,8 +112,8 @@ def test_version_2_in_a_container(machine: Machine) -> None:
 
 
 def test_version_1(machine: Machine) -> None:
-    """A folder for each controller, below the own group; together with an empty version 2, as on hybrid machines; mounted from
-    a container's group without a namespace."""
+    """A folder for each controller, below the own group; together with an empty version 2, as on hybrid machines;
+    mounted from a container's group without a namespace."""
     machine.says(
         "9:cpu,cpuacct:/docker/abc\n4:memory:/docker/abc\n3:pids:/docker/abc\n0::/\n",
         "/docker/abc cpu cgroup rw,cpu,cpuacct",

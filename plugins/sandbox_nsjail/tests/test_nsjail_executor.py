@@ -1,4 +1,5 @@
-"""The executor against the protocol, and what a program finds in its jail. Runs as whoever runs the tests, and as an ordinary user too."""
+"""The executor against the protocol, and what a program finds in its jail. Runs as whoever runs the tests, and as an
+ordinary user too."""
 
 from __future__ import annotations
 
@@ -36,10 +37,16 @@ class TestNsjail(FullPythonConformance):
         prefix = {Path(sys.base_prefix).parts[1]}
         top = set(await self.value_of(host, "import os\nos.listdir('/')"))
         assert top - prefix <= {"lib", "lib32", "lib64", "libx32", "usr", "dev", "proc", "tmp", "work"}
-        assert set(await self.value_of(host, "import os\nos.listdir('/dev')")) == {"null", "zero", "random", "urandom", "shm"}
-        assert not {"bin", "sbin", "local"} & set(await self.value_of(host, "import os\nos.listdir('/usr')")) or sys.base_prefix.startswith(
-            "/usr"
-        )
+        assert set(await self.value_of(host, "import os\nos.listdir('/dev')")) == {
+            "null",
+            "zero",
+            "random",
+            "urandom",
+            "shm",
+        }
+        assert not {"bin", "sbin", "local"} & set(
+            await self.value_of(host, "import os\nos.listdir('/usr')")
+        ) or sys.base_prefix.startswith("/usr")
 
     @pytest.mark.anyio
     async def test_what_is_not_in_the_root(self, host: Any) -> None:
@@ -50,7 +57,8 @@ class TestNsjail(FullPythonConformance):
 
     @pytest.mark.anyio
     async def test_mounts(self, host: Any) -> None:
-        """Everything is nosuid; what is writable is the run's own and nodev; what is the host's is read-only. CONTRACT: SBX-15."""
+        """Everything is nosuid; what is writable is the run's own and nodev; what is the host's is read-only. CONTRACT:
+        SBX-15."""
         own, devices = {"/proc", "/tmp", "/work", "/dev/shm"}, {"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"}
         places = sorted({"/", *own, *devices, "/usr/lib", os.path.join(sys.base_prefix, "lib")})
         code = "import os\nplaces = []\n[os.statvfs(place).f_flag for place in places]"
@@ -107,7 +115,8 @@ result = found"""
 
     @pytest.mark.anyio
     async def test_nobody(self, host: Any) -> None:
-        """An unprivileged user without capabilities or the way to any, under a seccomp filter. CONTRACT: SBX-16, SBX-17."""
+        """An unprivileged user without capabilities or the way to any, under a seccomp filter. CONTRACT: SBX-16,
+        SBX-17."""
         ids, status = await self.value_of(
             host, "import os\n[[*os.getresuid(), *os.getresgid(), *os.getgroups()], open('/proc/self/status').read()]"
         )
@@ -160,6 +169,8 @@ def test_all_of_this_as_an_ordinary_user(user: Any) -> None:
     """Root is not needed for anything here. CONTRACT: SBX-18."""
     if os.geteuid():
         pytest.skip("it is an ordinary user who runs the tests")
-    process = user.start("-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", __file__, "-k", "TestNsjail or shell")
+    process = user.start(
+        "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", __file__, "-k", "TestNsjail or shell"
+    )
     out, err = process.communicate()
     assert process.returncode == 0, out + err

@@ -1,4 +1,5 @@
-"""Limits of memory, processes, disk and processors, with control groups and without, as root and as an ordinary user."""
+"""Limits of memory, processes, disk and processors, with control groups and without, as root and as an ordinary
+user."""
 
 from __future__ import annotations
 
@@ -46,14 +47,18 @@ def grouped() -> None:
 def ours() -> list[str]:
     """All control groups of gateways, of this process's children or not."""
     found = cgroups.find("auto", cpu=False)
-    return [] if isinstance(found, str) else [str(g) for place in found.folders.values() for g in place.glob("doorward-*")]
+    return (
+        [] if isinstance(found, str) else [str(g) for place in found.folders.values() for g in place.glob("doorward-*")]
+    )
 
 
 @pytest.mark.parametrize("settings", [{}, {"cgroup": "off"}], ids=["groups", "rlimits"])
 @pytest.mark.parametrize("who", ["here", "user"])
 def test_memory(who: str, settings: dict[str, Any], request: pytest.FixtureRequest) -> None:
     """Who needs more memory is ended, and told how much there was; the next run is served. CONTRACT: SBX-10."""
-    ended, after, _ = request.getfixturevalue(who).run(EATER, "1 + 1", settings=settings, limits={"memory_bytes": 128 * MIB})
+    ended, after, _ = request.getfixturevalue(who).run(
+        EATER, "1 + 1", settings=settings, limits={"memory_bytes": 128 * MIB}
+    )
     said = ended.get("message", "") + str(ended.get("error"))
     assert "memory" in said.lower(), ended
     assert after["value"] == 2
@@ -62,7 +67,8 @@ def test_memory(who: str, settings: dict[str, Any], request: pytest.FixtureReque
 def test_memory_of_all_processes_together(grouped: None, here: Any) -> None:
     """Eight processes of 40 MiB are too much for 128 MiB. CONTRACT: SBX-10."""
     ended, _ = here.run(
-        CHILDREN + "import sys\nresult = sum(1 for _ in range(8) if os.waitpid(-1, os.WNOHANG)[0])", limits={"memory_bytes": 128 * MIB}
+        CHILDREN + "import sys\nresult = sum(1 for _ in range(8) if os.waitpid(-1, os.WNOHANG)[0])",
+        limits={"memory_bytes": 128 * MIB},
     )
     assert ended.get("raised") == "LimitExceeded" or ended["value"] > 0, ended
 
@@ -70,16 +76,21 @@ def test_memory_of_all_processes_together(grouped: None, here: Any) -> None:
 def test_files_in_memory_count(grouped: None, here: Any) -> None:
     """Scratch space is memory."""
     ended, _ = here.run(
-        "open('/tmp/f', 'wb').write(bytes(2**20) * 150)\nresult = 1", settings={"scratch": "1GiB"}, limits={"memory_bytes": 128 * MIB}
+        "open('/tmp/f', 'wb').write(bytes(2**20) * 150)\nresult = 1",
+        settings={"scratch": "1GiB"},
+        limits={"memory_bytes": 128 * MIB},
     )
     assert ended.get("raised") == "LimitExceeded"
     assert "memory" in ended["message"]
 
 
 def test_one_process_without_groups(user: Any) -> None:
-    """Where nothing counts the memory of several processes together, a program is one process; threads work. CONTRACT: SBX-12."""
+    """Where nothing counts the memory of several processes together, a program is one process; threads work. CONTRACT:
+    SBX-12."""
     bomb, threads, _ = user.run(
-        BOMB, "import threading\nt = threading.Thread(target=print, args=(1,))\nt.start()\nt.join()", settings={"cgroup": "off"}
+        BOMB,
+        "import threading\nt = threading.Thread(target=print, args=(1,))\nt.start()\nt.join()",
+        settings={"cgroup": "off"},
     )
     assert bomb["value"][0] == 0
     assert (threads["error"], threads["printed"]) == (None, "1\n")
@@ -87,7 +98,9 @@ def test_one_process_without_groups(user: Any) -> None:
 
 def test_fork_bomb(grouped: None, here: Any) -> None:
     """It ends at the limit, and all of it is gone for the next run. CONTRACT: SBX-12."""
-    bomb, after, _ = here.run(BOMB, "import os\n[n for n in os.listdir('/proc') if n.isdigit()]", limits={"processes": 20})
+    bomb, after, _ = here.run(
+        BOMB, "import os\n[n for n in os.listdir('/proc') if n.isdigit()]", limits={"processes": 20}
+    )
     assert bomb["value"] == [19, "BlockingIOError"]
     assert after["value"] == ["2"]
 
@@ -149,7 +162,9 @@ def test_what_is_said_of_limits(here: Any, user: Any) -> None:
 
 def test_no_group_is_left(grouped: None, here: Any) -> None:
     """Neither of runs that ended nor of those that were ended."""
-    process = here.harness("1", EATER, BOMB, "import time\ntime.sleep(0.2)", limits={"memory_bytes": 128 * MIB, "processes": 20})
+    process = here.harness(
+        "1", EATER, BOMB, "import time\ntime.sleep(0.2)", limits={"memory_bytes": 128 * MIB, "processes": 20}
+    )
     process.communicate(timeout=60)
     assert process.returncode == 0
     assert [g for g in ours() if f"doorward-{process.pid}-" in g] == []

@@ -106,7 +106,9 @@ async def test_a_jail_is_killed_with_all_in_it(tmp_path: Path) -> None:
     python = await interpreter(sys.executable)
     config = jail_config(python, (), user=65534)
     jail = await launch(
-        candidates(None)[0].path, config, [str(python.executable), "-I", "-S", "-c", f"import os\nos.write(2, b'said')\n{RESTLESS}"]
+        candidates(None)[0].path,
+        config,
+        [str(python.executable), "-I", "-S", "-c", f"import os\nos.write(2, b'said')\n{RESTLESS}"],
     )
     until(lambda: len(descendants(jail.pid)) >= 4)
     below = descendants(jail.pid)

@@ -29,7 +29,9 @@ SCIENCE = ("numpy", "pandas", "matplotlib")
 
 
 def reachable() -> None:
-    done = subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", os.devnull, SMALL], capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", os.devnull, SMALL], capture_output=True
+    )
     if b"No matching distribution" in done.stderr:
         pytest.skip("a package registry is absent: none can be reached")
 
@@ -82,7 +84,8 @@ plot.close()"""
 @pytest.mark.anyio
 @pytest.mark.timeout(400)
 async def test_preloaded_once(science: NsjailExecutor) -> None:
-    """What `preload` names is there when a run begins, and what a run does to it is not there in the next. CONTRACT: EXE-10."""
+    """What `preload` names is there when a run begins, and what a run does to it is not there in the next. CONTRACT:
+    EXE-10."""
     assert await value(science, "import sys\n'pandas' in sys.modules") is True
     await value(science, "import pandas\npandas.spoilt = 1")
     assert await value(science, "import pandas\nhasattr(pandas, 'spoilt')") is False

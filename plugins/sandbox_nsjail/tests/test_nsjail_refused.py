@@ -22,7 +22,8 @@ POLICY container {
   ERRNO(38) { clone3 }
 } USE container DEFAULT ALLOW
 """
-"""What the default seccomp profile of container engines does to namespaces: clone3 is not there, for it hides its flags."""
+"""What the default seccomp profile of container engines does to namespaces: clone3 is not there, for it hides its
+flags."""
 
 
 def wheel() -> Path:
@@ -52,8 +53,27 @@ def test_user_namespaces_switched_off(here: Any) -> None:
 
 def test_a_containers_seccomp(here: Any) -> None:
     """A filter that refuses namespaces, as around containers: what to give the container is said."""
-    before = [str(wheel()), "-q", "-Mo", "--chroot", "/", "--rw", "--disable_proc", "--rlimit_as", "inf", "--rlimit_fsize", "inf"]
-    before += ["--rlimit_nofile", "1024", "--keep_caps", "--disable_clone_newpid", "--disable_clone_newuser", "--disable_clone_newnet"]
+    before = [
+        str(wheel()),
+        "-q",
+        "-Mo",
+        "--chroot",
+        "/",
+        "--rw",
+        "--disable_proc",
+        "--rlimit_as",
+        "inf",
+        "--rlimit_fsize",
+        "inf",
+    ]
+    before += [
+        "--rlimit_nofile",
+        "1024",
+        "--keep_caps",
+        "--disable_clone_newpid",
+        "--disable_clone_newuser",
+        "--disable_clone_newnet",
+    ]
     if os.geteuid():
         pytest.skip("needs root to be made")
     environment = [f"--env={name}" for name in ("PYTHONPATH", "PATH", "TMPDIR")]
@@ -96,13 +116,26 @@ def test_root_of_a_small_user_namespace(here: Any) -> None:
 @pytest.mark.parametrize(
     ("file", "value", "why", "hint"),
     [
-        ("kernel/unprivileged_userns_clone", "0", "unprivileged_userns_clone is 0", "sysctl -w kernel.unprivileged_userns_clone=1"),
-        ("kernel/apparmor_restrict_unprivileged_userns", "1", "AppArmor", 'profile doorward-nsjail "/opt/nsjail" flags=(unconfined)'),
+        (
+            "kernel/unprivileged_userns_clone",
+            "0",
+            "unprivileged_userns_clone is 0",
+            "sysctl -w kernel.unprivileged_userns_clone=1",
+        ),
+        (
+            "kernel/apparmor_restrict_unprivileged_userns",
+            "1",
+            "AppArmor",
+            'profile doorward-nsjail "/opt/nsjail" flags=(unconfined)',
+        ),
         ("user/max_user_namespaces", "0", "max_user_namespaces is 0", "sysctl -w user.max_user_namespaces"),
     ],
 )
-def test_kernels_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, value: str, why: str, hint: str) -> None:
-    """Settings that this kernel does not know, as they stand on Debian and Ubuntu; root is not told of what does not concern it."""
+def test_kernels_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, value: str, why: str, hint: str
+) -> None:
+    """Settings that this kernel does not know, as they stand on Debian and Ubuntu; root is not told of what does not
+    concern it."""
     place = tmp_path / "proc/sys" / file
     place.parent.mkdir(parents=True)
     place.write_text(value + "\n")

@@ -1,4 +1,5 @@
-"""`${cmd:…}` with real processes, and `${keyring:…}` with a backend of the keyring library that is chosen as people choose theirs."""
+"""`${cmd:…}` with real processes, and `${keyring:…}` with a backend of the keyring library that is chosen as people
+choose theirs."""
 
 from __future__ import annotations
 
@@ -51,9 +52,15 @@ def script(folder: Path, text: str) -> str:
     [
         (f"{PYTHON} -c 'print(\"{CANARY}\")'", CANARY),
         (f"{PYTHON} -c 'print(\"  {CANARY}\\r\\n\\n\")'", CANARY),
-        (f'{PYTHON} -c "import sys; print(sys.argv[1])" "op://vault/the item/password"', "op://vault/the item/password"),
+        (
+            f'{PYTHON} -c "import sys; print(sys.argv[1])" "op://vault/the item/password"',
+            "op://vault/the item/password",
+        ),
         (f"{PYTHON} -c 'print(\"-----BEGIN\\nx\\n-----END\")'", "-----BEGIN\nx\n-----END"),
-        (f"{PYTHON} -c 'import sys; print(sys.argv[1:])' $HOME ; echo `id` | cat", "['$HOME', ';', 'echo', '`id`', '|', 'cat']"),
+        (
+            f"{PYTHON} -c 'import sys; print(sys.argv[1:])' $HOME ; echo `id` | cat",
+            "['$HOME', ';', 'echo', '`id`', '|', 'cat']",
+        ),
     ],
 )
 def test_what_a_command_prints(command: str, value: str) -> None:
@@ -72,7 +79,11 @@ def test_a_command_has_the_environment_and_nobody_to_ask(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("command", "error", "why"),
     [
-        (f'{PYTHON} -c \'import sys; print("{CANARY}"); print("{CANARY}", file=sys.stderr); sys.exit(7)\'', ConfigError, "exit code 7"),
+        (
+            f'{PYTHON} -c \'import sys; print("{CANARY}"); print("{CANARY}", file=sys.stderr); sys.exit(7)\'',
+            ConfigError,
+            "exit code 7",
+        ),
         (f"/nowhere/op read {CANARY}", ConfigError, "'/nowhere/op'.*cannot be started: No such file"),
         (f"op 'read {CANARY}", ConfigError, "no command line: No closing quotation"),
         (" ", ConfigError, "names no program"),
@@ -110,7 +121,9 @@ def test_a_command_that_does_not_end(tmp_path: Path, closes: bool) -> None:
     """It is ended in time, and so is what it has started, whether or not it still holds its output."""
     command = tmp_path / "command"
     closing = "exec >&-" if closes else ""
-    command.write_text(f"#!/bin/sh\nsleep 600 &\necho $$ $! > '{tmp_path}/pids'\n{closing}\nsleep 600\n")  # a shell starts soon
+    command.write_text(
+        f"#!/bin/sh\nsleep 600 &\necho $$ $! > '{tmp_path}/pids'\n{closing}\nsleep 600\n"
+    )  # a shell starts soon
     command.chmod(0o700)
     with pytest.raises(ConfigError, match="did not end within 2 s"):
         plugin(Command, timeout=2).resolve_secret("cmd", str(command))
@@ -120,7 +133,9 @@ def test_a_command_that_does_not_end(tmp_path: Path, closes: bool) -> None:
 def counting(folder: Path) -> tuple[str, Path]:
     """A command that counts how often it is run."""
     runs = folder / "runs"
-    return script(folder, f"open({str(runs)!r}, 'a').write('x')\nprint('value-' + str(len(open({str(runs)!r}).read())))"), runs
+    return script(
+        folder, f"open({str(runs)!r}, 'a').write('x')\nprint('value-' + str(len(open({str(runs)!r}).read())))"
+    ), runs
 
 
 def test_a_value_is_kept_for_a_while(tmp_path: Path) -> None:
@@ -224,7 +239,9 @@ def test_the_keyring_has_no_such_value(store: type[Store]) -> None:
     assert caught.value.hint == "keyring set a/b 'my user'"
 
 
-@pytest.mark.parametrize("trouble", [keyring.errors.KeyringLocked(CANARY), keyring.errors.NoKeyringError(CANARY), RuntimeError(CANARY)])
+@pytest.mark.parametrize(
+    "trouble", [keyring.errors.KeyringLocked(CANARY), keyring.errors.NoKeyringError(CANARY), RuntimeError(CANARY)]
+)
 def test_a_keyring_that_cannot_be_used(store: type[Store], trouble: Exception) -> None:
     """What is wrong is told by its kind; its text is not, for it may hold anything."""
     store.trouble = trouble
@@ -254,7 +271,8 @@ def test_a_keyring_that_waits_for_a_person(store: type[Store], monkeypatch: pyte
 
 
 def test_a_hung_keyring_does_not_keep_the_process(tmp_path: Path) -> None:
-    """In a process of its own, with the backend that PYTHON_KEYRING_BACKEND names: it ends although the keyring never answers."""
+    """In a process of its own, with the backend that PYTHON_KEYRING_BACKEND names: it ends although the keyring never
+    answers."""
     (tmp_path / "hung.py").write_text(
         "import time, keyring.backend\nclass Hung(keyring.backend.KeyringBackend):\n    priority = 1\n"
         "    def get_password(self, service, username): time.sleep(60)\n    def set_password(self, *a): pass\n"
@@ -270,7 +288,9 @@ except ConfigError as error:
     print(error)
 """
     environ = os.environ | {"PYTHON_KEYRING_BACKEND": "hung.Hung", "PYTHONPATH": str(tmp_path)}
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, env=environ, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=100, env=environ, check=False
+    )
     assert ended.stdout.strip() == "the keyring did not answer within 1 s", ended
 
 
@@ -293,11 +313,14 @@ def reference(gate: Gateway, raw: str) -> Template:
 
 @pytest.mark.anyio
 async def test_a_scheme_answers_where_it_is_enabled(tmp_path: Path, store: type[Store]) -> None:
-    """CONTRACT: AUT-09. `plugins = ["keyring", "cmd"]` enables both, `[hooks.cmd]` sets them; what they answer is scrubbed."""
+    """CONTRACT: AUT-09. `plugins = ["keyring", "cmd"]` enables both, `[hooks.cmd]` sets them; what they answer is
+    scrubbed."""
     store.entries["svc", "me"] = CANARY
     file = tmp_path / "doorward.toml"
     command = json.dumps(f"{PYTHON} -c 'print(\"printed-value\")'")[1:-1]
-    file.write_text(f'plugins = ["keyring", "cmd"]\nstate = "state"\nvault_key = "${{cmd:{command}}}"\n[hooks.cmd]\nttl = 5\n')
+    file.write_text(
+        f'plugins = ["keyring", "cmd"]\nstate = "state"\nvault_key = "${{cmd:{command}}}"\n[hooks.cmd]\nttl = 5\n'
+    )
     async with Gateway.open(load(file, environ={}), compile=False) as gate:
         assert await reference(gate, "Bearer ${keyring:svc/me}").get() == f"Bearer {CANARY}"
         assert gate.config.vault_key is not None

@@ -178,7 +178,10 @@ for path in HOST["canaries"]:
 _NO_WAY = {"format strings", "asyncio's processes", "frames of the interpreter", "generators and tracebacks"}
 """What finds nothing in a bare Python either, or runs in no plain script."""
 
-GUARDED = [Attack(f"round the guard: {name}", code, nothing, plain=True, control=name not in _NO_WAY) for name, code in _BYPASSES.items()]
+GUARDED = [
+    Attack(f"round the guard: {name}", code, nothing, plain=True, control=name not in _NO_WAY)
+    for name, code in _BYPASSES.items()
+]
 """They run with the guard on. Names and modules are written so that it lets many of them pass."""
 
 ATTACKS = [

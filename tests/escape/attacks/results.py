@@ -3,7 +3,9 @@
 from ..attack import Attack, contained, dead, either, failed, full, late, nothing, stopped
 
 _told = either(nothing, contained)
-_any_end = either(failed(), dead, late, full, stopped("value", "parts", "bytes"), lambda o: "" if o.ok else "it did not end")
+_any_end = either(
+    failed(), dead, late, full, stopped("value", "parts", "bytes"), lambda o: "" if o.ok else "it did not end"
+)
 
 ATTACKS = [
     Attack("a pickle", """

@@ -15,8 +15,8 @@ def is_wild(pattern: str) -> bool:
 
 
 class Patterns:
-    """Names, and patterns with wildcards as `fnmatch` has them. A name is looked up among them all, then held against one expression
-    of those with wildcards, which is made when it is first needed."""
+    """Names, and patterns with wildcards as `fnmatch` has them. A name is looked up among them all, then held against
+    one expression of those with wildcards, which is made when it is first needed."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self.written = frozenset(patterns)

@@ -28,7 +28,8 @@ LONGEST = 2200
 """Characters of one of them: an id may be a route."""
 
 LONGEST_WILD, MOST_WILD = 300, 5000
-"""Characters of one of them with wildcards, and of all such together: what reads them takes long, far longer for a long one."""
+"""Characters of one of them with wildcards, and of all such together: what reads them takes long, far longer for a long
+one."""
 
 
 def narrowing(functions: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -37,11 +38,15 @@ def narrowing(functions: Sequence[str] | None) -> tuple[str, ...] | None:
     if patterns is None:
         return None
     if len(patterns) > MOST_PATTERNS:
-        raise InvalidArguments(f"`functions` has {len(patterns)} patterns; at most {MOST_PATTERNS} are allowed", hint="Use wildcards.")
+        raise InvalidArguments(
+            f"`functions` has {len(patterns)} patterns; at most {MOST_PATTERNS} are allowed", hint="Use wildcards."
+        )
     if not all(isinstance(pattern, str) for pattern in patterns):
         raise InvalidArguments("`functions` holds something that is no text", hint='For example ["github.issues_*"].')
     if any(len(pattern) > LONGEST for pattern in patterns):
-        raise InvalidArguments(f"`functions` has a name of more than {LONGEST} characters", hint="No function is called so.")
+        raise InvalidArguments(
+            f"`functions` has a name of more than {LONGEST} characters", hint="No function is called so."
+        )
     lengths = [len(pattern) for pattern in patterns if is_wild(pattern)]
     if max(lengths, default=0) > LONGEST_WILD or sum(lengths) > MOST_WILD:
         raise InvalidArguments(
@@ -52,8 +57,8 @@ def narrowing(functions: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 class Policy:
-    """`[policy]`, and within it what `[principals]` says of who asks: `allow` and `deny` are patterns; deny wins. An empty `allow`
-    allows nothing."""
+    """`[policy]`, and within it what `[principals]` says of who asks: `allow` and `deny` are patterns; deny wins. An
+    empty `allow` allows nothing."""
 
     def __init__(self, policy: PolicySettings, principals: Principals) -> None:
         self._allow, self._deny = of_functions(tuple(policy.allow)), of_functions(tuple(policy.deny))
@@ -68,7 +73,9 @@ class Policy:
         if key := _forbids(rights.allow, rights.deny, function):
             return f"{function.qualified} is not allowed for {who!r} by the operator's policy: {self._principals.place(who, key)}"
         if program.functions is not None and not matches(function, program.functions):
-            return f"{function.qualified} is not among the `functions` that this run may call: {some(program.functions)}"
+            return (
+                f"{function.qualified} is not among the `functions` that this run may call: {some(program.functions)}"
+            )
         return None
 
 

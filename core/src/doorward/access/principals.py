@@ -28,8 +28,8 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class Rights:
-    """What one table of `[principals]` gives, read when it is first asked. `servers` are all that there are: their configured names by
-    their module names."""
+    """What one table of `[principals]` gives, read when it is first asked. `servers` are all that there are: their
+    configured names by their module names."""
 
     def __init__(self, settings: PrincipalSettings, servers: Mapping[str, str]) -> None:
         self._settings = settings
@@ -46,8 +46,11 @@ class Rights:
 
     @cached_property
     def by_name(self) -> Mapping[str, str]:
-        """Them by what a principal may call them: their module names, also in lower case where no other is called so."""
-        return {module.lower(): module for module in reversed([*self.modules])} | {module: module for module in self.modules}
+        """Them by what a principal may call them: their module names, also in lower case where no other is called
+        so."""
+        return {module.lower(): module for module in reversed([*self.modules])} | {
+            module: module for module in self.modules
+        }
 
     @cached_property
     def allow(self) -> Patterns:
@@ -59,8 +62,8 @@ class Rights:
 
 
 class Principals:
-    """What the configuration says of each principal. Without a table, and without `[principals."*"]`, one may use all servers; `local`
-    is whoever has this machine, whom that does not mean."""
+    """What the configuration says of each principal. Without a table, and without `[principals."*"]`, one may use all
+    servers; `local` is whoever has this machine, whom that does not mean."""
 
     def __init__(self, loaded: Loaded) -> None:
         self._secrets = loaded.secrets
@@ -72,7 +75,9 @@ class Principals:
         """Know the servers of a configuration, which may be read anew."""
         self._settings: Mapping[str, PrincipalSettings] = loaded.config.principals
         self._everyone = self._settings.get(EVERYONE, PrincipalSettings())
-        tables = {LOCAL: PrincipalSettings()} | {name: self._merged(name, table) for name, table in self._settings.items()}
+        tables = {LOCAL: PrincipalSettings()} | {
+            name: self._merged(name, table) for name, table in self._settings.items()
+        }
         servers = {module_name(name): name for name, server in loaded.servers.items() if not server.settings.disabled}
         self._rights = {name: Rights(table, servers) for name, table in tables.items()}
         self._rights_of_others = Rights(self._everyone, servers)
@@ -83,7 +88,11 @@ class Principals:
         return self._rights.get(principal, self._rights_of_others)
 
     def _merged(self, name: str, own: PrincipalSettings) -> PrincipalSettings:
-        return own if name == LOCAL else self._everyone.model_copy(update={key: getattr(own, key) for key in own.model_fields_set})
+        return (
+            own
+            if name == LOCAL
+            else self._everyone.model_copy(update={key: getattr(own, key) for key in own.model_fields_set})
+        )
 
     def place(self, principal: str, key: str) -> str:
         """Where the configuration says a key of a principal: `[principals.alice] deny`."""
@@ -119,7 +128,8 @@ class Principals:
             log.warning("principals", what=wrong)
 
     def secrets_of(self, server: Server, principal: str) -> Secrets:
-        """What `${…}` in the settings of a server may name; with the principal's own, where each has credentials of their own there."""
+        """What `${…}` in the settings of a server may name; with the principal's own, where each has credentials of
+        their own there."""
         if not server.settings.per_principal:
             return OwnedSecrets(self._secrets, Owner(module_name(server.name)))
 

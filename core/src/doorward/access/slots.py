@@ -1,4 +1,5 @@
-"""Places that principals share: nobody takes more of them than they leave to others, and who waits for one gets it in turn."""
+"""Places that principals share: nobody takes more of them than they leave to others, and who waits for one gets it in
+turn."""
 
 from __future__ import annotations
 
@@ -15,12 +16,14 @@ if TYPE_CHECKING:
 
 
 BEFORE = 0.05
-"""Seconds before the end of its time at which a run that still waits is told: it is not its program that took too long."""
+"""Seconds before the end of its time at which a run that still waits is told: it is not its program that took too
+long."""
 
 
 def may_take(principal: str, held: Counter[str], most: int) -> bool:
-    """Whether a principal may have one more of `most` places: the first, or one that leaves as many free as the principal has then. So
-    one has half of them at most, a second one half of the rest, and there is one for the next who comes. `local` has the whole machine."""
+    """Whether a principal may have one more of `most` places: the first, or one that leaves as many free as the
+    principal has then. So one has half of them at most, a second one half of the rest, and there is one for the next
+    who comes. `local` has the whole machine."""
     free = most - held.total()
     return free > 0 and (principal == LOCAL or not held[principal] or held[principal] < free - 1)
 
@@ -36,7 +39,8 @@ class Slots:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # whose turn is next stands first
 
     async def take(self, principal: str, seconds: float) -> None:
-        """Have one of them, now or when it is one's turn. Raises: Busy if that is not within so many seconds, or `wait`."""
+        """Have one of them, now or when it is one's turn. Raises: Busy if that is not within so many seconds, or
+        `wait`."""
         if may_take(principal, self._held, self._most):
             self._held[principal] += 1
             return
@@ -59,7 +63,9 @@ class Slots:
         self._held[principal] -= 1
         if not self._held[principal]:
             del self._held[principal]
-        while (chosen := next((each for each in self._waiting if may_take(each, self._held, self._most)), None)) is not None:
+        while (
+            chosen := next((each for each in self._waiting if may_take(each, self._held, self._most)), None)
+        ) is not None:
             turn = self._waiting[chosen][0]
             self._forget(chosen, turn)
             if (others := self._waiting.pop(chosen, None)) is not None:
@@ -84,7 +90,8 @@ class Slots:
         yours = f", {mine} of them by you, who may have no more" if mine else ""
         return Busy(
             f"the executor {self._executor!r} is busy: {held} of its {self._most} sandboxes are in use{yours}",
-            hint="Nothing has run: try again. Open sessions, and runs that wait for an answer, have one each: end or answer yours.",
+            hint="Nothing has run: try again. Open sessions, and runs that wait for an answer, have one each: end or "
+            "answer yours.",
         )
 
 

@@ -1,4 +1,5 @@
-"""What a call answered, on its way into the sandbox: made plain, bounded, and without credentials. Large answers are for a thread."""
+"""What a call answered, on its way into the sandbox: made plain, bounded, and without credentials. Large answers are
+for a thread."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ _NAME = 200
 
 @dataclass(slots=True)
 class Answer:
-    """A plain value; its size in bytes; the files in it, each with the empty dictionary that stands for it; the credentials that
-    were taken out of it, by their numbers."""
+    """A plain value; its size in bytes; the files in it, each with the empty dictionary that stands for it; the
+    credentials that were taken out of it, by their numbers."""
 
     value: Any = None
     size: int = 0
@@ -31,7 +32,9 @@ class Answer:
 def read(result: Any, function: str, most_bytes: int, redactor: Redactor) -> Answer:
     """What a program may see of a result. Raises: LimitExceeded."""
     if exceeds(result, MOST_PARTS):
-        raise LimitExceeded(f"{function} answered more than {MOST_PARTS:,} values", hint="Ask for less: pages, filters.")
+        raise LimitExceeded(
+            f"{function} answered more than {MOST_PARTS:,} values", hint="Ask for less: pages, filters."
+        )
     answer = Answer()
 
     def held(file: File) -> dict[str, Any]:
@@ -67,7 +70,9 @@ def read(result: Any, function: str, most_bytes: int, redactor: Redactor) -> Ans
 
 def _check_size(function: str, size: int, most: int) -> None:
     if size > most:
-        raise LimitExceeded(f"{function} answered {size} bytes, more than {most}", hint="Ask for less: pages, filters, fields.")
+        raise LimitExceeded(
+            f"{function} answered {size} bytes, more than {most}", hint="Ask for less: pages, filters, fields."
+        )
 
 
 def secrets_in(arguments: Any, redactor: Redactor) -> set[int]:

@@ -56,7 +56,9 @@ def bind(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], cat
             raise _invalid(function, catalog, f"got two values for {name!r}")
         bound[name] = value
     bound = {str(k): plain(v, keep=(int, bytes)) for k, v in bound.items()}
-    given = {name: value for name, value in bound.items() if value is not None or not _omissible(function, name, catalog)}
+    given = {
+        name: value for name, value in bound.items() if value is not None or not _omissible(function, name, catalog)
+    }
     told, how = _mistakes(function, given, names, catalog)
     if told:
         raise _invalid(function, catalog, "; ".join([*told, *how]), list(told.values()))
@@ -64,8 +66,9 @@ def bind(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], cat
 
 
 def opened(call: Call, open: Callable[[str], File]) -> dict[str, Any]:
-    """The arguments of a call with a `File` for each handle in them, `{"artefact": "doorward://results/…"}`; for the URI
-    alone, or `{"content": bytes or text, "name"?, "type"?}`, only where the function takes bytes, since elsewhere it may be meant as it is.
+    """The arguments of a call with a `File` for each handle in them, `{"artefact": "doorward://results/…"}`; for the
+    URI alone, or `{"content": bytes or text, "name"?, "type"?}`, only where the function takes bytes, since elsewhere
+    it may be meant as it is.
 
     `open` gets the file of a URI, which has a name and another type if the handle says so.
     """
@@ -104,24 +107,34 @@ def _bytes_there(schema: Any) -> bool:
 
 def _offered(schema: Any) -> list[Mapping[str, Any]]:
     """A schema and its alternatives."""
-    parts = [schema, *schema["anyOf"]] if isinstance(schema, Mapping) and isinstance(schema.get("anyOf"), list) else [schema]
+    parts = (
+        [schema, *schema["anyOf"]]
+        if isinstance(schema, Mapping) and isinstance(schema.get("anyOf"), list)
+        else [schema]
+    )
     return [part for part in parts if isinstance(part, Mapping)]
 
 
 def fits(function: Function, name: str, value: Any, catalog: Catalog) -> bool:
     """Whether a value may be this parameter of the function."""
-    return not any(list(error.instance_path)[:1] == [name] for error in _validator(function, catalog).iter_errors({name: value}))
+    return not any(
+        list(error.instance_path)[:1] == [name] for error in _validator(function, catalog).iter_errors({name: value})
+    )
 
 
 def _omissible(function: Function, name: str, catalog: Catalog) -> bool:
     """Whether None for a parameter means that it has no value: it is optional, and null is none of its schema's."""
     parameters = function.parameters
     return (
-        name in parameters.get("properties", {}) and name not in parameters.get("required", ()) and not fits(function, name, None, catalog)
+        name in parameters.get("properties", {})
+        and name not in parameters.get("required", ())
+        and not fits(function, name, None, catalog)
     )
 
 
-def _mistakes(function: Function, bound: Mapping[str, Any], names: Sequence[str], catalog: Catalog) -> tuple[Mistakes, list[str]]:
+def _mistakes(
+    function: Function, bound: Mapping[str, Any], names: Sequence[str], catalog: Catalog
+) -> tuple[Mistakes, list[str]]:
     """What is wrong with arguments, bytes being texts to JSON Schema; and how the operator can have them accepted."""
     import jsonschema_rs
 
@@ -133,14 +146,17 @@ def _mistakes(function: Function, bound: Mapping[str, Any], names: Sequence[str]
             errors = [error]
         else:
             errors = [e for e in validator.iter_errors(value) if not of_null(e, value)]
-        told = mistakes(errors, lambda place: fields_at(function, _definitions(function, catalog), place) if place else names)
+        told = mistakes(
+            errors, lambda place: fields_at(function, _definitions(function, catalog), place) if place else names
+        )
         told = {_renamed(function, said, place, bound, catalog): place for said, place in told.items()}
         return told, [] if not told or any("did you mean" in said for said in told) else advice(function, errors)
     return {}, []
 
 
 def _renamed(function: Function, said: str, place: Sequence[Any], bound: Mapping[str, Any], catalog: Catalog) -> str:
-    """What is said of an argument, with the parameter that was meant: one that the API calls the same, or of a near name, which it fits."""
+    """What is said of an argument, with the parameter that was meant: one that the API calls the same, or of a near
+    name, which it fits."""
     name = place[0] if len(place) == 1 else ""
     if name not in bound or "did you mean" in said or exceeds(bound[name], _FORGIVEN):
         return said
@@ -176,15 +192,18 @@ def _validator(function: Function, catalog: Catalog) -> Any:
 
 
 def _without_patterns(schema: Any) -> Any:
-    """The schema without regular expressions: dialects differ, and one that we cannot compile must not undo the rest."""
+    """The schema without regular expressions: dialects differ, and one that we cannot compile must not undo the
+    rest."""
     if isinstance(schema, Mapping):
         return {k: _without_patterns(v) for k, v in schema.items() if not (k == "pattern" and isinstance(v, str))}
     return [_without_patterns(v) for v in schema] if isinstance(schema, list) else schema
 
 
-def _invalid(function: Function, catalog: Catalog, why: str, places: Sequence[Sequence[Any]] = ((),)) -> InvalidArguments:
-    """With the classes that the wrong parts of arguments should be of, and the lines of parameters that are of none; with the whole
-    signature where no parameter is known to be meant."""
+def _invalid(
+    function: Function, catalog: Catalog, why: str, places: Sequence[Sequence[Any]] = ((),)
+) -> InvalidArguments:
+    """With the classes that the wrong parts of arguments should be of, and the lines of parameters that are of none;
+    with the whole signature where no parameter is known to be meant."""
     definitions = partial(catalog.definition, function.server)
     classes = {tuple(place): class_at(function, definitions, place) for place in places[:_SHOWN]}
     bare = {next(iter(place), "") for place, text in classes.items() if not text}
@@ -192,4 +211,6 @@ def _invalid(function: Function, catalog: Catalog, why: str, places: Sequence[Se
     told = ["\n".join(["In the signature:", *lines]) if lines else ""]
     if len(lines) < len(bare):
         told = [f"The right signature:\n{signature(function, definitions)}"]
-    return InvalidArguments(f"{function.qualified} {why}", hint="\n\n".join(filter(None, dict.fromkeys([*told, *classes.values()]))))
+    return InvalidArguments(
+        f"{function.qualified} {why}", hint="\n\n".join(filter(None, dict.fromkeys([*told, *classes.values()])))
+    )

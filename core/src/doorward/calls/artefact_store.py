@@ -1,4 +1,5 @@
-"""Where artefacts are kept: in memory, because they may hold what an API answered, and must be gone with the process."""
+"""Where artefacts are kept: in memory, because they may hold what an API answered, and must be gone with the
+process."""
 
 from __future__ import annotations
 

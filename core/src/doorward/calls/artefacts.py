@@ -37,7 +37,9 @@ _STARTS = {
 }
 _NAMED = re.compile(rb'"(doorward://results/[\w-]{1,100})"')
 _JSON = re.compile(r"[\w.+-]+/(?:[\w.+-]+\+)?json")
-_TEXT = re.compile(r"text/.*|application/(?:[\w.+-]+\+)?(?:json|xml|(?:x-)?yaml|(?:x-)?ndjson|jsonl|csv|javascript|sql|toml)")
+_TEXT = re.compile(
+    r"text/.*|application/(?:[\w.+-]+\+)?(?:json|xml|(?:x-)?yaml|(?:x-)?ndjson|jsonl|csv|javascript|sql|toml)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +60,14 @@ def base_name(name: str) -> str:
 
 
 def handle(value: Any) -> str | None:
-    """The URI in `{"artefact": "doorward://results/…", "type": …, "bytes": …, "name": …}`; `None` if the value is no handle."""
+    """The URI in `{"artefact": "doorward://results/…", "type": …, "bytes": …, "name": …}`; `None` if the value is no
+    handle."""
     match value:
-        case {"artefact": str() as uri, **about} if uri.startswith(PREFIX) and about.keys() <= {"type", "bytes", "name"}:
+        case {"artefact": str() as uri, **about} if uri.startswith(PREFIX) and about.keys() <= {
+            "type",
+            "bytes",
+            "name",
+        }:
             return uri
     return None
 
@@ -106,15 +113,19 @@ def handle_to(artefact: Artefact) -> dict[str, Any]:
 class Artefacts:
     """What is kept, bounded by bytes altogether and by seconds each; the oldest of whoever holds most go first."""
 
-    def __init__(self, store: ArtefactStore, *, most: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, store: ArtefactStore, *, most: int, seconds: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._store = store
         self._most = most
         self._seconds = seconds
         self._clock = clock
 
-    def keep(self, content: str | bytes, type: str, principal: str, name: str = "", *, is_text: bool = False) -> Artefact:
-        """Keep it and say where. The id cannot be guessed and works for its principal only. `is_text`: the bytes are UTF-8, whose
-        pages are texts."""
+    def keep(
+        self, content: str | bytes, type: str, principal: str, name: str = "", *, is_text: bool = False
+    ) -> Artefact:
+        """Keep it and say where. The id cannot be guessed and works for its principal only. `is_text`: the bytes are
+        UTF-8, whose pages are texts."""
         if isinstance(content, str):
             content, is_text = content.encode(errors="replace"), True
         if len(content) > self._most:
@@ -184,7 +195,9 @@ class Artefacts:
     def _find(self, uri: str, principal: str) -> StoredArtefact:
         kept = self._store.get(principal, uri.removeprefix(PREFIX).partition("?")[0])
         if kept is None or kept.until <= self._clock():
-            raise UnknownName(f"there is no result {uri[:200]}", hint="Results are kept for a while only: run the program again.")
+            raise UnknownName(
+                f"there is no result {uri[:200]}", hint="Results are kept for a while only: run the program again."
+            )
         return kept
 
 

@@ -75,12 +75,16 @@ class Broker:
             offered = self._servers.offered(server, bare) if "/" in bare else None
             function = offered or self._catalog.function(server, bare) or self._servers.offered(server, bare)
         if function is None:
-            if broken := next((e for name, e in self._servers.wrong(principal).items() if module_name(name) == server), None):
+            if broken := next(
+                (e for name, e in self._servers.wrong(principal).items() if module_name(name) == server), None
+            ):
                 raise UnknownName(f"the server {server!r} is broken: {broken}", hint=broken.hint)
             likely = self._likely(text, principal) if near else []
             meant = f"; did you mean {likely[0]!r}?" if likely else ""  # a program that catches the error sees no hint
             hint = self._hint(text, principal, likely) if near else ""
-            raise UnknownName(f"there is no function {text[:300]!r}{meant}", hint=hint or "Use search_functions to find one.")
+            raise UnknownName(
+                f"there is no function {text[:300]!r}{meant}", hint=hint or "Use search_functions to find one."
+            )
         return function
 
     def near(self, name: str, principal: str) -> str:
@@ -96,19 +100,33 @@ class Broker:
         return told_near(likely, bare, self._servers.modules.get(server, server), report.compiled if report else 0)
 
     async def call(
-        self, run: CallContext, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, link: str = "", headers: bool = False
+        self,
+        run: CallContext,
+        name: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        *,
+        link: str = "",
+        headers: bool = False,
     ) -> Reply:
         """Make one call for a run.
 
-        Returns: a plain JSON value, scrubbed, bounded in size; what the source says of a next page; and, if they are wanted, `headers`.
+        Returns: a plain JSON value, scrubbed, bounded in size; what the source says of a next page; and, if they are
+        wanted, `headers`.
         Raises: DoorwardError; what an upstream says in it is scrubbed.
         """
         function = self.find(name, run.program.principal, near=run.failed < _HELPED)
         started = time.perf_counter()
         scope = answers_of(function.server, run.program.principal)
-        client = run.client.of_call(function.server, lambda value: self._secrets.redactor(scope).value(value)) if run.client else None
+        client = (
+            run.client.of_call(function.server, lambda value: self._secrets.redactor(scope).value(value))
+            if run.client
+            else None
+        )
         allows = partial(self._allows, run, function.server)
-        call = Call(function, {}, run.program.run, run.program.principal, run.program.deadline, client, run.clock, allows, link)
+        call = Call(
+            function, {}, run.program.run, run.program.principal, run.program.deadline, client, run.clock, allows, link
+        )
         error: BaseException | None = None
         said: DoorwardError | None = None
         sent = received = 0
@@ -129,7 +147,9 @@ class Broker:
                 result = await self._perform(call)
                 reply = result if isinstance(result, Reply) else Reply(result)
                 value, received = await self._checked(call, reply, run, scope)
-                told, more = await self._checked(call, Reply(shown_headers(reply.headers)), run, scope) if headers else ({}, 0)
+                told, more = (
+                    await self._checked(call, Reply(shown_headers(reply.headers)), run, scope) if headers else ({}, 0)
+                )
                 left = (await self._checked(call, Reply(reply.left), run, scope))[0] if reply.left else ""
                 following = await self._following(call, reply.next, scope)
             except SecretWithheld as withheld:
@@ -145,7 +165,11 @@ class Broker:
             received += more
             return replace(reply, value=value, headers=told, left=left, next=following)
         except BaseException as raised:
-            error = raised if isinstance(raised, DoorwardError) or not isinstance(raised, Exception) else self._defect(function, raised)
+            error = (
+                raised
+                if isinstance(raised, DoorwardError) or not isinstance(raised, Exception)
+                else self._defect(function, raised)
+            )
             if isinstance(error, DoorwardError) and error is not said:
                 redact_error(error, NO_SECRETS)  # it is the program's own words, to be cut
             raise error from None
@@ -166,7 +190,8 @@ class Broker:
         if run.same_schema(function.qualified, schema_hash) != schema_hash:
             text = signature(function, partial(self._catalog.definition, function.server))
             raise ServerError(
-                f"{function.qualified} has changed since this program called it first", hint=f"Run the program anew. It is now:\n{text}"
+                f"{function.qualified} has changed since this program called it first",
+                hint=f"Run the program anew. It is now:\n{text}",
             )
 
     def _allow(self, run: CallContext, call: Call) -> None:
@@ -196,7 +221,8 @@ class Broker:
         return self._policy.refusal(run.program, function) is None
 
     def _left(self, function: Function) -> bool:
-        """Whether the configuration of its server leaves a function, which may have been compiled under an earlier one."""
+        """Whether the configuration of its server leaves a function, which may have been compiled under an earlier
+        one."""
         name = self._servers.modules.get(function.server)
         return name is None or wanted(function, self._servers.configured[name].settings)
 
@@ -232,7 +258,9 @@ class Broker:
             result = File(result, reply.type, reply.name)
         large = is_large(result)
         redactor = self._secrets.redactor(scope)
-        answer = await done(answers.read, result, call.function.qualified, run.program.limits.result_bytes, redactor, large=large)
+        answer = await done(
+            answers.read, result, call.function.qualified, run.program.limits.result_bytes, redactor, large=large
+        )
         await self._withhold_guess(call, answer.secrets, redactor)
         for place, file in answer.files:
             artefact = run.hold(file.content, file.type, file.name)
@@ -240,15 +268,23 @@ class Broker:
         return answer.value, answer.size
 
     def _note_unlike(self, run: CallContext, function: Function, value: Any) -> None:
-        """Tell once of each function that it answers another type than it declares: a loop gets each answer in other words."""
+        """Tell once of each function that it answers another type than it declares: a loop gets each answer in other
+        words."""
         if run.noted(function.qualified):
             return
         if odd := unlike(function, value, partial(self._catalog.definition, function.server)):
             run.note(odd, about=function.qualified)
 
-    async def _following(self, call: Call, arguments: Mapping[str, Any] | None, scope: Scope) -> Mapping[str, Any] | None:
-        """The arguments of the next page without credentials: a program would read in an error what it did not give itself."""
-        new = {name: value for name, value in (arguments or {}).items() if name not in call.arguments or call.arguments[name] != value}
+    async def _following(
+        self, call: Call, arguments: Mapping[str, Any] | None, scope: Scope
+    ) -> Mapping[str, Any] | None:
+        """The arguments of the next page without credentials: a program would read in an error what it did not give
+        itself."""
+        new = {
+            name: value
+            for name, value in (arguments or {}).items()
+            if name not in call.arguments or call.arguments[name] != value
+        }
         if not new:
             return arguments
         redactor = self._secrets.redactor(scope)
@@ -264,7 +300,10 @@ class Broker:
         await self._withhold_guess(call, await done(answers.secrets_in, said, redactor, large=large), redactor)
         await done(redact_error, error, redactor, large=large)
         if not error.hint:
-            error.hint = class_refused(call.function, error, lambda name: self._catalog.definition(call.function.server, name)) or None
+            error.hint = (
+                class_refused(call.function, error, lambda name: self._catalog.definition(call.function.server, name))
+                or None
+            )
         return error
 
     async def _withhold_guess(self, call: Call, found: set[int], redactor: Redactor) -> None:
@@ -274,9 +313,13 @@ class Broker:
         """
         found = found & redactor.credentials
         if found and found & await done(answers.secrets_in, call.arguments, redactor, large=is_large(call.arguments)):
-            raise self.withholding.withheld(call.principal, f"the answer of {call.function.qualified}", call.function.server)
+            raise self.withholding.withheld(
+                call.principal, f"the answer of {call.function.qualified}", call.function.server
+            )
 
-    def following(self, name: str, principal: str, arguments: Mapping[str, Any], value: Any) -> tuple[dict[str, Any] | None, str]:
+    def following(
+        self, name: str, principal: str, arguments: Mapping[str, Any], value: Any
+    ) -> tuple[dict[str, Any] | None, str]:
         """See `doorward.following`. Raises: UnknownName."""
         return following(self.find(name, principal), arguments, value, self._catalog)
 
@@ -286,7 +329,10 @@ class Broker:
 
     def _defect(self, function: Function, error: Exception) -> ServerError:
         """A source raised what it should not: the call fails, nothing else does."""
-        log.error("source_defect", function=function.qualified, error=self._secrets.scrub(repr(error))[:MOST_OF_MESSAGE])
+        log.error(
+            "source_defect", function=function.qualified, error=self._secrets.scrub(repr(error))[:MOST_OF_MESSAGE]
+        )
         return ServerError(
-            f"{function.qualified} failed inside Doorward: {type(error).__name__}", hint="Tell the operator: the log has the details."
+            f"{function.qualified} failed inside Doorward: {type(error).__name__}",
+            hint="Tell the operator: the log has the details.",
         )

@@ -1,4 +1,5 @@
-"""The client of a run, as its calls turn to it: what they tell is added up and bounded, and while it is asked the clock stands still."""
+"""The client of a run, as its calls turn to it: what they tell is added up and bounded, and while it is asked the clock
+stands still."""
 
 from __future__ import annotations
 
@@ -67,11 +68,14 @@ class RunClient:
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         if method not in METHODS:
-            raise ServerError(f"the client cannot be asked {method!r}", hint=f"It can be asked {' and '.join(METHODS)}.")
+            raise ServerError(
+                f"the client cannot be asked {method!r}", hint=f"It can be asked {' and '.join(METHODS)}."
+            )
         with self._clock.still(), anyio.move_on_after(self._patience - self._clock.stood):
             return await self._client.ask(method, params)
         raise LimitExceeded(
-            f"the client did not answer within the {self._patience:g} s that a run may wait for it", hint="[limits] asking says how long."
+            f"the client did not answer within the {self._patience:g} s that a run may wait for it",
+            hint="[limits] asking says how long.",
         )
 
 
@@ -95,14 +99,17 @@ class _CallClient:
                 raise ServerError(f"{self._server} asks a person to open what is no web page")
             said = self._scrub(_plainly({key: value for key, value in said.items() if key != "_meta"}))
             if isinstance(said.get("message"), str):
-                said["message"] = f"{self._server} asks: {said['message'][:_QUESTION]}"  # a person must know which server it is
+                said["message"] = (
+                    f"{self._server} asks: {said['message'][:_QUESTION]}"  # a person must know which server it is
+                )
         else:
             said = self._scrub(said)
         return await self._run.ask(method, said)
 
 
 def _plainly(value: Any) -> Any:
-    """A question whose texts are just that: nothing in them moves a cursor, hides, or turns around what stands before it."""
+    """A question whose texts are just that: nothing in them moves a cursor, hides, or turns around what stands before
+    it."""
     match value:
         case dict():
             return {k: clean_text(v) if k in _READ and isinstance(v, str) else _plainly(v) for k, v in value.items()}

@@ -1,4 +1,5 @@
-"""Files that stand as text where an agent would have to read them: base64 in a value, bytes and base64 that were printed."""
+"""Files that stand as text where an agent would have to read them: base64 in a value, bytes and base64 that were
+printed."""
 
 from __future__ import annotations
 
@@ -15,8 +16,11 @@ _START = r"(?:data:[\w/+.;=-]{1,100};base64,)?(?:iVBORw0KGgo|/9j/|R0lGOD|UklGR|J
 """How the base64 of PNG, JPEG, GIF, WebP, PDF, ZIP and gzip begins."""
 _FILE = re.compile(rf"{_START}[A-Za-z0-9+/]{{1000,}}={{0,2}}", re.ASCII)
 _ANYWHERE = re.compile(rf'"{_START}'.encode())
-_UNREADABLE = re.compile(r"""(?<![\w+/=-])(?:[\w+/=-]{2000,}|b'(?:[^'\\]|\\.){2000,}'|b"(?:[^"\\]|\\.){2000,}")""", re.ASCII)
-"""It is looked for where such a run begins, not at each of its characters: that would take time quadratic in its length."""
+_UNREADABLE = re.compile(
+    r"""(?<![\w+/=-])(?:[\w+/=-]{2000,}|b'(?:[^'\\]|\\.){2000,}'|b"(?:[^"\\]|\\.){2000,}")""", re.ASCII
+)
+"""It is looked for where such a run begins, not at each of its characters: that would take time quadratic in its
+length."""
 _SHOWN = 100
 
 

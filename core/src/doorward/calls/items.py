@@ -10,7 +10,20 @@ from doorward.describe.schemas import Definitions, Reader, kinds, variants
 from doorward.model.types import Function
 
 _USUAL = (
-    *("data", "items", "results", "value", "values", "records", "entries", "rows", "content", "elements", "list", "resources"),
+    *(
+        "data",
+        "items",
+        "results",
+        "value",
+        "values",
+        "records",
+        "entries",
+        "rows",
+        "content",
+        "elements",
+        "list",
+        "resources",
+    ),
     *("nodes", "edges", "hits", "objects", "documents", "members"),
 )
 """What answers call the list of their items, by plain names."""
@@ -25,7 +38,8 @@ _DEEPEST = 5
 
 
 def items_of(value: Any, depth: int = 0) -> list[Any] | None:
-    """The list in an answer: it, or the one that is called as such lists are, or the only one; `None` if there is none such."""
+    """The list in an answer: it, or the one that is called as such lists are, or the only one; `None` if there is none
+    such."""
     if isinstance(value, list) or not isinstance(value, dict) or depth > _DEEPEST:
         return value if isinstance(value, list) else None
     plain = {_plain(key): inner for key, inner in value.items()}
@@ -35,8 +49,15 @@ def items_of(value: Any, depth: int = 0) -> list[Any] | None:
     lists = lists_in(value)
     if len(lists) == 1:
         return list(value[lists[0]])
-    found = {name: items for name, inner in plain.items() if isinstance(inner, dict) and (items := items_of(inner, depth + 1)) is not None}
-    return next((found[name] for name in _OUTER if name in found), next(iter(found.values())) if len(found) == 1 and not lists else None)
+    found = {
+        name: items
+        for name, inner in plain.items()
+        if isinstance(inner, dict) and (items := items_of(inner, depth + 1)) is not None
+    }
+    return next(
+        (found[name] for name in _OUTER if name in found),
+        next(iter(found.values())) if len(found) == 1 and not lists else None,
+    )
 
 
 def lists_in(value: dict[str, Any]) -> list[str]:

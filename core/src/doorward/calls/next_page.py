@@ -1,4 +1,5 @@
-"""The next page where its source says nothing of it: an answer that has `next_range`, of a function that takes `range`."""
+"""The next page where its source says nothing of it: an answer that has `next_range`, of a function that takes
+`range`."""
 
 from __future__ import annotations
 
@@ -24,12 +25,16 @@ _NEXT = re.compile(
 """Plain names of fields that are about a next page, whatever the function."""
 
 
-def following(function: Function, arguments: Mapping[str, Any], value: Any, catalog: Catalog) -> tuple[dict[str, Any] | None, str]:
-    """The arguments that get the page after this answer: an argument `x` is what the answer calls `next_x`. Without any: why not, as
-    `Reply.left`, where there is a next one all the same."""
+def following(
+    function: Function, arguments: Mapping[str, Any], value: Any, catalog: Catalog
+) -> tuple[dict[str, Any] | None, str]:
+    """The arguments that get the page after this answer: an argument `x` is what the answer calls `next_x`. Without
+    any: why not, as `Reply.left`, where there is a next one all the same."""
     if not isinstance(value, dict):
         return None, ""
-    told = {key: inner for key, inner in value.items() if isinstance(key, str) and len(key) <= KEY and inner not in _NOTHING}
+    told = {
+        key: inner for key, inner in value.items() if isinstance(key, str) and len(key) <= KEY and inner not in _NOTHING
+    }
     if any(_plain(key) in _MORE and inner is False for key, inner in value.items()):
         return None, ""
     ours = {original: name for name, original in function.names.items()}
@@ -43,7 +48,14 @@ def following(function: Function, arguments: Mapping[str, Any], value: Any, cata
         return {**given, **found}, ""
     if items_of(value) is None:
         return None, ""
-    left = next((key for key, inner in told.items() if (_plain(key) in _MORE and inner is True) or _NEXT.fullmatch(_plain(key))), None)
+    left = next(
+        (
+            key
+            for key, inner in told.items()
+            if (_plain(key) in _MORE and inner is True) or _NEXT.fullmatch(_plain(key))
+        ),
+        None,
+    )
     return None, f"the answer has {clean(left, KEY)}, but {why}" if left else ""
 
 
@@ -56,9 +68,17 @@ def _changes(function: Function, told: Mapping[str, Any], catalog: Catalog) -> I
     for key, inner in told.items():
         plain = _plain(key)
         name = parameters.get(plain.removeprefix("next")) or parameters.get(plain) if plain.startswith("next") else None
-        if name is None or not isinstance(inner, (str, int, float)) or (isinstance(inner, str) and len(inner) > LONGEST):
+        if (
+            name is None
+            or not isinstance(inner, (str, int, float))
+            or (isinstance(inner, str) and len(inner) > LONGEST)
+        ):
             continue
-        said = (inner, str(inner), int(inner) if isinstance(inner, str) and inner.isdecimal() and len(inner) < 18 else inner)
+        said = (
+            inner,
+            str(inner),
+            int(inner) if isinstance(inner, str) and inner.isdecimal() and len(inner) < 18 else inner,
+        )
         if (fitting := next((each for each in said if fits(function, name, each, catalog)), None)) is not None:
             yield name, fitting
 

@@ -35,7 +35,8 @@ def class_refused(function: Function, error: DoorwardError, definitions: Definit
 
 
 def _place(function: Function, parts: Sequence[str], definitions: Definitions) -> list[Any]:
-    """The place that a path means; none if the arguments have no such place, but for its last part, which may be what is wrong."""
+    """The place that a path means; none if the arguments have no such place, but for its last part, which may be what
+    is wrong."""
     return next((place for place in _places(function, parts) if _is_there(function, place, definitions)), [])
 
 

@@ -32,7 +32,8 @@ from doorward.model.types import Compiled, Function, Schema
 T = TypeVar("T")
 
 FEW_SERVERS = 20
-"""Servers that the index is asked for by their names; of more, it is asked for everything, and what is not theirs left out."""
+"""Servers that the index is asked for by their names; of more, it is asked for everything, and what is not theirs left
+out."""
 
 
 class There(NamedTuple):
@@ -45,8 +46,8 @@ class There(NamedTuple):
 class Catalog:
     """The functions that are kept in a store. Readers see a compile of another process at once, and never wait for it.
 
-    One that was removed is read from, as it was, until the one in its place has as much: `lost` says that there is something to do,
-    `there` and `turn_to` do it."""
+    One that was removed is read from, as it was, until the one in its place has as much: `lost` says that there is
+    something to do, `there` and `turn_to` do it."""
 
     def __init__(self, store: CatalogStore) -> None:
         self._store = store
@@ -88,7 +89,14 @@ class Catalog:
         return str(self._store.where)
 
     def store(
-        self, server: str, compiled: Compiled, *, fingerprint: str, settings: str, ms: float, scrub: Callable[[str], str] = str
+        self,
+        server: str,
+        compiled: Compiled,
+        *,
+        fingerprint: str,
+        settings: str,
+        ms: float,
+        scrub: Callable[[str], str] = str,
     ) -> Report:
         """Replace everything of a server: a reader sees the old or the new, a kill leaves the old. For threads.
 
@@ -129,8 +137,8 @@ class Catalog:
     # Reading
 
     def version(self) -> tuple[int, ...]:
-        """Another one after each compile, by whatever process, and when another file is read; as before while it cannot be read. What was
-        observed of results is no compile: nobody needs to be told."""
+        """Another one after each compile, by whatever process, and when another file is read; as before while it cannot
+        be read. What was observed of results is no compile: nobody needs to be told."""
         with contextlib.suppress(StateError):
             self._last = self._reader.version()
         return self._last
@@ -174,10 +182,13 @@ class Catalog:
 
     def _aliases(self, server: str) -> Mapping[str, str]:
         """The names of functions by their further ones."""
-        return {alias: name for aliases, name in self._reader.aliases(server) for alias in self._read(from_json, aliases)}
+        return {
+            alias: name for aliases, name in self._reader.aliases(server) for alias in self._read(from_json, aliases)
+        }
 
     def _schema_hash(self, server: str, name: str) -> str:
-        """A hash of what callers of a function rely on, its schemas with all that they refer to; "" if there is none."""
+        """A hash of what callers of a function rely on, its schemas with all that they refer to; "" if there is
+        none."""
         function = self.function(server, name)
         if function is None:
             return ""
@@ -211,8 +222,8 @@ class Catalog:
     def search(
         self, query: str, *, servers: Sequence[str], read_only: bool | None = None, limit: int = 10, offset: int = 0
     ) -> tuple[list[Function], int]:
-        """Functions that fit the words, best first, and how many fit altogether. No words: all of them. `tag:NAME` in the
-        query leaves those with that tag (`tag:pull*` or `tag:"two words"` work; several must all fit)."""
+        """Functions that fit the words, best first, and how many fit altogether. No words: all of them. `tag:NAME` in
+        the query leaves those with that tag (`tag:pull*` or `tag:"two words"` work; several must all fit)."""
         question = read_question(query)
         access = [access_fact(read_only)] if read_only is not None else []
         facts = (*access, *(tag_fact(tag) + ("*" if tag.endswith("*") else "") for tag in question.tags))

@@ -50,7 +50,8 @@ def scrubbed(function: Function, scrub: Callable[[str], str]) -> tuple[Function,
 
 
 def as_json(value: Any) -> str:
-    """A value as compact JSON that can be read back. What is plain already, nearly everything, is not walked in Python."""
+    """A value as compact JSON that can be read back. What is plain already, nearly everything, is not walked in
+    Python."""
     try:
         text = dump(value)
         if text.count(b"{") + text.count(b"[") < DEEPEST or from_json(text) is not None:

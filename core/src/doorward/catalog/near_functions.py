@@ -32,8 +32,8 @@ def names_near(catalog: Catalog, name: str, servers: Sequence[str], most: int = 
 
 
 def told_near(likely: Sequence[str], name: str, server: str, compiled: float) -> str:
-    """The hint with the names near an unknown one, and since when its server was not asked, unless it is one of them but for slips:
-    a function may be newer than that. "" if there is neither."""
+    """The hint with the names near an unknown one, and since when its server was not asked, unless it is one of them
+    but for slips: a function may be newer than that. "" if there is neither."""
     near = f"Near: {', '.join(likely)}." if likely else ""
     if not compiled or any(is_misspelt(name, each.rpartition(".")[2]) for each in likely):
         return near

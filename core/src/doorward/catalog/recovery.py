@@ -1,4 +1,5 @@
-"""What is done with a catalog's file around a compile: a broken one is put aside, and the one that is in its place read."""
+"""What is done with a catalog's file around a compile: a broken one is put aside, and the one that is in its place
+read."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from doorward.model.errors import StateError
 
 
 async def look(catalog: Catalog, servers: Collection[str] | None) -> None:
-    """Before a compile: put the catalog aside if it is broken; forget all but these servers, if they are all that there are."""
+    """Before a compile: put the catalog aside if it is broken; forget all but these servers, if they are all that there
+    are."""
     try:
         await anyio.to_thread.run_sync(catalog.check)
         if servers is not None and (gone := catalog.reports().keys() - set(servers)):
@@ -22,7 +24,8 @@ async def look(catalog: Catalog, servers: Collection[str] | None) -> None:
 
 
 async def turn(catalog: Catalog, servers: Collection[str]) -> bool:
-    """After a compile: read the file that is at its place, once it has all of these servers that the one that is read has.
+    """After a compile: read the file that is at its place, once it has all of these servers that the one that is read
+    has.
 
     Returns: whether it is read now."""
     if catalog.lost:

@@ -104,7 +104,11 @@ class SchemaInference:
             row = self._store.observation(function.server, function.name)
         except StateError:  # nobody's call fails for want of this
             return None
-        return Observation(schema_hash, json.loads(row.shape), row.times, row.last) if row and row.digest == schema_hash else None
+        return (
+            Observation(schema_hash, json.loads(row.shape), row.times, row.last)
+            if row and row.digest == schema_hash
+            else None
+        )
 
 
 def _key(qualified: str) -> tuple[str, str]:
@@ -123,8 +127,8 @@ def _merged_with(seen: Observation, stored: StoredObservation | None) -> StoredO
 
 
 def lasts(functions: Iterable[Function]) -> Callable[[str, str], bool]:
-    """Whether what was seen of the function with a name and a digest holds for these: it is there, is no other one, and has no schema of
-    its results."""
+    """Whether what was seen of the function with a name and a digest holds for these: it is there, is no other one, and
+    has no schema of its results."""
     now = {f.name: f for f in functions}
     return lambda name, then: name in now and is_open(now[name]) and _schema_hash(now[name]) == then
 
@@ -177,7 +181,9 @@ def merge(one: Shape, other: Shape) -> Shape:
         return other
     merged = {**one, **other, **{kind: _merged(kind, one[kind], other[kind]) for kind in one.keys() & other.keys()}}
     fields = merged.get("object")
-    if fields is not None and (len(fields) > MOST_KEYS or "map" in merged or _unlike(one.get("object"), other.get("object"))):
+    if fields is not None and (
+        len(fields) > MOST_KEYS or "map" in merged or _unlike(one.get("object"), other.get("object"))
+    ):
         merged["map"] = _together([merged.get("map", {}), *merged.pop("object").values()])
     if "number" in merged:
         merged.pop("integer", None)
@@ -191,7 +197,8 @@ def _merged(kind: str, one: Shape, other: Shape) -> Shape:
 
 
 def _unlike(one: Shape | None, other: Shape | None) -> bool:
-    """Whether two objects have no name in common but all values alike: then their names are data, as in `{"anna": 1}`."""
+    """Whether two objects have no name in common but all values alike: then their names are data, as in `{"anna":
+    1}`."""
     if not one or not other or one.keys() & other.keys():
         return False
     kinds = [tuple(sorted(inside)) for inside in (*one.values(), *other.values())]
@@ -223,6 +230,8 @@ def _cut(whole: Shape, depth: int) -> Shape:
     if depth == 0:
         return {}
     return {
-        kind: {name: _cut(part, depth - 1) for name, part in inside.items()} if kind == "object" else _cut(inside, depth - 1)
+        kind: {name: _cut(part, depth - 1) for name, part in inside.items()}
+        if kind == "object"
+        else _cut(inside, depth - 1)
         for kind, inside in whole.items()
     }

@@ -92,18 +92,25 @@ class SqliteReader:
         return dict(self._rows("SELECT name, json_extract(report, '$.settings') FROM servers"))
 
     def words(self, servers: Collection[str]) -> list[tuple[int, str]]:
-        return self._rows(f"SELECT json_extract(report, '$.functions'), words FROM servers WHERE name {_AMONG}", [_listed(servers)])  # noqa: S608
+        return self._rows(
+            f"SELECT json_extract(report, '$.functions'), words FROM servers WHERE name {_AMONG}",  # noqa: S608
+            [_listed(servers)],
+        )
 
     def function(self, server: str, name: str) -> Row | None:
         rows = self._rows(
             "SELECT server, name, record FROM functions WHERE server = :server AND name = :name "
-            "UNION ALL SELECT server, name, record FROM functions WHERE server = :server AND original = :name AND :name <> '' LIMIT 1",
+            "UNION ALL SELECT server, name, record FROM functions WHERE server = :server AND original = :name AND "
+            ":name <> '' LIMIT 1",
             {"server": server, "name": name},
         )
         return Row(*rows[0]) if rows else None
 
     def functions(self, server: str) -> Iterator[Row]:
-        return (Row(*row) for row in self._rows("SELECT server, name, record FROM functions WHERE server = ? ORDER BY id", (server,)))
+        return (
+            Row(*row)
+            for row in self._rows("SELECT server, name, record FROM functions WHERE server = ? ORDER BY id", (server,))
+        )
 
     def rows(self, functions: Iterable[int]) -> list[Row]:
         one = "SELECT server, name, record FROM functions WHERE id = ?"
@@ -111,7 +118,10 @@ class SqliteReader:
 
     def names(self, server: str, column: Literal["name", "original"], most: int | None) -> tuple[str, ...]:
         values = (server, -1 if most is None else most)
-        return tuple(r[0] for r in self._rows(f"SELECT {column} FROM functions WHERE server = ? ORDER BY id LIMIT ?", values))  # noqa: S608
+        return tuple(
+            r[0]
+            for r in self._rows(f"SELECT {column} FROM functions WHERE server = ? ORDER BY id LIMIT ?", values)  # noqa: S608
+        )
 
     def named(self, server: str) -> list[tuple[str, str, str]]:
         route = "coalesce(json_extract(record, '$.route'), '')"
@@ -126,13 +136,18 @@ class SqliteReader:
         return rows[0][0] if rows else None
 
     def observation(self, server: str, name: str) -> StoredObservation | None:
-        rows = self._rows("SELECT digest, shape, times, last FROM observed WHERE server = ? AND name = ?", (server, name))
+        rows = self._rows(
+            "SELECT digest, shape, times, last FROM observed WHERE server = ? AND name = ?", (server, name)
+        )
         return StoredObservation(*rows[0]) if rows else None
 
     # The search
 
     def functions_of(self, servers: Collection[str]) -> frozenset[int]:
-        return frozenset(i for (i,) in self._rows(f"SELECT id FROM functions WHERE server {_AMONG}", [_listed(servers)]))  # noqa: S608
+        return frozenset(
+            i
+            for (i,) in self._rows(f"SELECT id FROM functions WHERE server {_AMONG}", [_listed(servers)])  # noqa: S608
+        )
 
     def called(self, names: Collection[str]) -> set[int]:
         marks = ", ".join("?" * len(names))
@@ -147,7 +162,9 @@ class SqliteReader:
         return [i for (i,) in self._rows(listed, [*values, limit, offset])], total
 
     def having(self, fields: Sequence[str], phrases: Iterable[Phrase], only: Only) -> list[int]:
-        return [i for (i,) in self._rows("SELECT rowid FROM search WHERE search MATCH ?", [_match(fields, phrases, only)])]
+        return [
+            i for (i,) in self._rows("SELECT rowid FROM search WHERE search MATCH ?", [_match(fields, phrases, only)])
+        ]
 
     def ranked(self, fields: Sequence[str], phrases: Iterable[Phrase], only: Only, most: int | None) -> list[int]:
         best = "SELECT rowid FROM search WHERE search MATCH ? ORDER BY rank LIMIT ?"
@@ -204,13 +221,19 @@ class SqliteCatalog:
             first = db.execute("SELECT coalesce(max(id), 0) + 1 FROM functions").fetchone()[0]
             db.executemany(
                 "INSERT INTO functions VALUES (?, ?, ?, ?, ?, ?)",
-                ((i, server, f.name, id, reads, f.record) for i, (f, id, reads, _) in enumerate(contents.functions, first)),
+                (
+                    (i, server, f.name, id, reads, f.record)
+                    for i, (f, id, reads, _) in enumerate(contents.functions, first)
+                ),
             )
             db.executemany(
                 f"INSERT INTO search (rowid, {columns}) VALUES (?{', ?' * len(FIELDS)})",  # noqa: S608
                 ((i, *texts) for i, (_, _, _, texts) in enumerate(contents.functions, first)),
             )
-            db.executemany("INSERT INTO definitions VALUES (?, ?, ?)", ((server, name, text) for name, text in contents.definitions))
+            db.executemany(
+                "INSERT INTO definitions VALUES (?, ?, ?)",
+                ((server, name, text) for name, text in contents.definitions),
+            )
             db.execute("INSERT INTO servers VALUES (?, ?, ?)", (server, contents.report, contents.words))
 
         self._write(write)
@@ -233,7 +256,9 @@ class SqliteCatalog:
                 with contextlib.closing(self._file.opened(WRITE_WAIT)) as db:  # what is not committed is undone
                     which = self._file.place()
                     try:
-                        db.execute("BEGIN IMMEDIATE")  # other servers and processes write too: wait for the turn now, not in the middle
+                        db.execute(
+                            "BEGIN IMMEDIATE"
+                        )  # other servers and processes write too: wait for the turn now, not in the middle
                         write(db)
                         db.execute("COMMIT")
                         return
@@ -243,11 +268,15 @@ class SqliteCatalog:
                         why = error
                 self._file.put_aside(why, which, WRITE_WAIT)
 
-    def merge_observations(self, seen: Mapping[tuple[str, str], Callable[[StoredObservation | None], StoredObservation]]) -> None:
+    def merge_observations(
+        self, seen: Mapping[tuple[str, str], Callable[[StoredObservation | None], StoredObservation]]
+    ) -> None:
         with _told(self._file), contextlib.closing(self._file.connect(OBSERVATION_WAIT)) as db, db:
             db.execute("BEGIN IMMEDIATE")
             for this, merged in seen.items():
-                row = db.execute("SELECT digest, shape, times, last FROM observed WHERE server = ? AND name = ?", this).fetchone()
+                row = db.execute(
+                    "SELECT digest, shape, times, last FROM observed WHERE server = ? AND name = ?", this
+                ).fetchone()
                 new = merged(StoredObservation(*row) if row else None)
                 db.execute("INSERT OR REPLACE INTO observed VALUES (?, ?, ?, ?, ?, ?)", (*this, *new))
 

@@ -1,7 +1,8 @@
-"""What an engine that keeps the catalog can do: SQLite's is in `sqlite_store`. It knows names, ids, words and texts, and no more.
+"""What an engine that keeps the catalog can do: SQLite's is in `sqlite_store`. It knows names, ids, words and texts,
+and no more.
 
-A function is kept as JSON text, its record; so is a server's report. Who reads does so from the event loop: an engine that is reached
-over a network reads from a copy of its own.
+A function is kept as JSON text, its record; so is a server's report. Who reads does so from the event loop: an engine
+that is reached over a network reads from a copy of its own.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ class Broken(StateError):
     """What is kept is no catalog."""
 
     def __init__(self, where: object) -> None:
-        hint = "A gateway that serves compiles it again by itself: try again in a moment. `doorward compile` does it, too."
+        hint = (
+            "A gateway that serves compiles it again by itself: try again in a moment. `doorward compile` does it, too."
+        )
         super().__init__(f"{where}: the catalog is broken", hint=hint)
 
 
@@ -32,7 +35,8 @@ class Row(NamedTuple):
 
 
 class StoredObservation(NamedTuple):
-    """What was seen of one function's results: the digest of the function then, a JSON text, how often, and when last."""
+    """What was seen of one function's results: the digest of the function then, a JSON text, how often, and when
+    last."""
 
     digest: str
     shape: str
@@ -42,8 +46,9 @@ class StoredObservation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """A server's compile as it is kept. Functions stand in the order of their document, each with its original id, whether it only
-    reads, and what the search knows of it: the texts of `document.FIELDS`. `words` has in how many functions each word is."""
+    """A server's compile as it is kept. Functions stand in the order of their document, each with its original id,
+    whether it only reads, and what the search knows of it: the texts of `document.FIELDS`. `words` has in how many
+    functions each word is."""
 
     server: str
     report: str
@@ -142,7 +147,8 @@ class CatalogReader(SearchIndex, Protocol):
 
 
 class CatalogStore(Protocol):
-    """Where the catalog is kept. All but `open` and `touched` may wait, so it is for threads; and it raises StateError, ConfigError."""
+    """Where the catalog is kept. All but `open` and `touched` may wait, so it is for threads; and it raises StateError,
+    ConfigError."""
 
     @property
     def where(self) -> Path | str:
@@ -164,15 +170,17 @@ class CatalogStore(Protocol):
         """Look at all of it; put it aside if it is broken."""
 
     def replace(self, contents: Contents, lasts: Callable[[str, str], bool]) -> None:
-        """Replace everything of a server in one transaction: who reads sees the old or the new, a kill leaves the old. Of its shapes
-        those stay of which `lasts` says so, by the function's name and digest."""
+        """Replace everything of a server in one transaction: who reads sees the old or the new, a kill leaves the old.
+        Of its shapes those stay of which `lasts` says so, by the function's name and digest."""
 
     def drop(self, servers: Iterable[str]) -> None:
         """Forget servers, their shapes too, in one transaction."""
 
-    def merge_observations(self, seen: Mapping[tuple[str, str], Callable[[StoredObservation | None], StoredObservation]]) -> None:
-        """Replace what was seen of functions, by server and name, by what is made of it as it is then, in one transaction. Nothing is
-        made anew for this."""
+    def merge_observations(
+        self, seen: Mapping[tuple[str, str], Callable[[StoredObservation | None], StoredObservation]]
+    ) -> None:
+        """Replace what was seen of functions, by server and name, by what is made of it as it is then, in one
+        transaction. Nothing is made anew for this."""
 
     def remove(self) -> list[str]:
         """Remove all of it. Returns: what was there."""
@@ -184,5 +192,7 @@ class ObservationStore(Protocol):
     def observation(self, server: str, name: str) -> StoredObservation | None:
         """As `CatalogReader.observation`."""
 
-    def merge_observations(self, seen: Mapping[tuple[str, str], Callable[[StoredObservation | None], StoredObservation]]) -> None:
+    def merge_observations(
+        self, seen: Mapping[tuple[str, str], Callable[[StoredObservation | None], StoredObservation]]
+    ) -> None:
         """As `CatalogStore.merge_observations`."""

@@ -19,10 +19,17 @@ MOST_WORDS = 50_000
 
 
 def write(
-    to: CatalogStore, server: str, compiled: Compiled, *, fingerprint: str, settings: str, ms: float, scrub: Callable[[str], str]
+    to: CatalogStore,
+    server: str,
+    compiled: Compiled,
+    *,
+    fingerprint: str,
+    settings: str,
+    ms: float,
+    scrub: Callable[[str], str],
 ) -> Report:
-    """Replace everything of a server. Every text is cleaned, whoever made it, and passes `scrub`: a document may hold what it was
-    fetched with."""
+    """Replace everything of a server. Every text is cleaned, whoever made it, and passes `scrub`: a document may hold
+    what it was fetched with."""
     compiled = clean_compile(compiled)
     report = Report(
         server, len(compiled.functions), [asdict(s) for s in compiled.skipped], list(compiled.warnings), ms,
@@ -36,9 +43,12 @@ def write(
         report=scrub(as_json(asdict(report))),
         words=as_json(dict(words.most_common(MOST_WORDS))),
         functions=[
-            (Row(server, f.name, record), f.id, f.read_only, texts) for (f, record), texts in zip(functions, documents, strict=True)
+            (Row(server, f.name, record), f.id, f.read_only, texts)
+            for (f, record), texts in zip(functions, documents, strict=True)
         ],
-        definitions=[(name, scrub(as_json(s))) for name, s in {scrub(n): s for n, s in compiled.definitions.items()}.items()],
+        definitions=[
+            (name, scrub(as_json(s))) for name, s in {scrub(n): s for n, s in compiled.definitions.items()}.items()
+        ],
     )
     to.replace(contents, lasts(f for f, _ in functions))
     return report

@@ -41,7 +41,11 @@ async def _list(project: Project, server: str | None) -> None:
         table(
             ["server", "functions", ""],
             [
-                (s["name"], s["functions"], f"broken: {s['broken']}" if "broken" in s else s.get("note", s.get("about", "")))
+                (
+                    s["name"],
+                    s["functions"],
+                    f"broken: {s['broken']}" if "broken" in s else s.get("note", s.get("about", "")),
+                )
                 for s in found["servers"]
             ],
         )
@@ -115,19 +119,36 @@ async def _show(project: Project, functions: tuple[str, ...]) -> int:
 @click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--arguments", "table_", metavar="JSON", default="{}", help="All arguments, as one JSON object.")
 @click.option(
-    "--output", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write the result here: for files and images."
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the result here: for files and images.",
 )
-@click.option("--artefacts", metavar="FOLDER", type=click.Path(path_type=Path, file_okay=False), help="Save the files within the result.")
-def call(project: Project, function: str, arguments: tuple[str, ...], table_: str, output: Path | None, artefacts: Path | None) -> None:
+@click.option(
+    "--artefacts",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Save the files within the result.",
+)
+def call(
+    project: Project,
+    function: str,
+    arguments: tuple[str, ...],
+    table_: str,
+    output: Path | None,
+    artefacts: Path | None,
+) -> None:
     """Call one function through the door: credentials, policy, guards and limits apply.
 
-    A VALUE is JSON if it parses as such and fits the parameter, else text; @FILE is the content of a file, whatever it holds where
-    the function takes a file. The result is printed as JSON.
+    A VALUE is JSON if it parses as such and fits the parameter, else text; @FILE is the content of a file, whatever it
+    holds where the function takes a file. The result is printed as JSON.
     """
     from doorward.cli.run import made
 
     made(artefacts)
-    result, content, notes = anyio.run(_call, project, function, _object(table_), pairs(arguments), output is not None, artefacts)
+    result, content, notes = anyio.run(
+        _call, project, function, _object(table_), pairs(arguments), output is not None, artefacts
+    )
     for note in notes:
         say(f"note: {note}", err=True)
     if output is not None:
@@ -141,7 +162,8 @@ def call(project: Project, function: str, arguments: tuple[str, ...], table_: st
 async def _call(
     project: Project, name: str, given: dict[str, Any], texts: dict[str, str], whole: bool, folder: Path | None
 ) -> tuple[Any, bytes, Sequence[str]]:
-    """The result; if `whole` is wanted, all its bytes; and notes of the files within it, which are saved in `folder`."""
+    """The result; if `whole` is wanted, all its bytes; and notes of the files within it, which are saved in
+    `folder`."""
     async with project.gateway(only=[name]) as gate:
         from doorward.calls.arguments import fits, takes_file
         from doorward.model.types import LOCAL
@@ -158,7 +180,11 @@ async def _call(
         from doorward.cli.run import saved
 
         alone = handle(result) is not None and folder is None
-        return result, _content(gate, result) if whole else b"", [] if alone else [*saved(gate, [*_within(result)], folder)]
+        return (
+            result,
+            _content(gate, result) if whole else b"",
+            [] if alone else [*saved(gate, [*_within(result)], folder)],
+        )
 
 
 def _within(value: Any) -> Iterator[Artefact]:

@@ -47,7 +47,8 @@ class Project:
     json: bool
 
     def load(self, *, serves: bool = False) -> Loaded:
-        """The configuration, with logging set up as it says, for a command that answers or for one that `serves`. Raises: ConfigError."""
+        """The configuration, with logging set up as it says, for a command that answers or for one that `serves`.
+        Raises: ConfigError."""
         from doorward.config import config
 
         loaded = config.load(self.config, env_file=self.env_file)
@@ -60,8 +61,8 @@ class Project:
     ) -> AsyncIterator[Gateway]:
         """The gateway, to be asked one thing.
 
-        `ready`: servers that have no compile under this configuration get one; `warn`: those that are broken are told; both hold for
-        those alone that `only` names, by their functions or as a whole, if it is given.
+        `ready`: servers that have no compile under this configuration get one; `warn`: those that are broken are told;
+        both hold for those alone that `only` names, by their functions or as a whole, if it is given.
         """
         from doorward.config.config import module_name
         from doorward.gateway import Gateway
@@ -69,7 +70,9 @@ class Project:
 
         asked = None if only is None else {module_name(qualified(name).partition(".")[0]) for name in only}
         async with Gateway.open(loaded or self.load(), compile=False) as gate:
-            stale = [name for name in gate.servers.stale() if asked is None or module_name(name) in asked] if ready else []
+            stale = (
+                [name for name in gate.servers.stale() if asked is None or module_name(name) in asked] if ready else []
+            )
             if stale:
                 from doorward.cli.progress import progress
 
@@ -78,17 +81,23 @@ class Project:
             for name, error in gate.servers.broken.items() if ready and warn else ():
                 if asked is not None and module_name(name) not in asked:
                     continue
-                say(f"warning: server {name} is broken: {indented(str(error))}" + (f"\n    {error.hint}" if error.hint else ""), err=True)
+                say(
+                    f"warning: server {name} is broken: {indented(str(error))}"
+                    + (f"\n    {error.hint}" if error.hint else ""),
+                    err=True,
+                )
             yield gate
 
 
 @runtime_checkable
 class CheckProvider(Protocol):
-    """A command of a plugin that has lines of its own in `doorward doctor`: a class for `@click.command(cls=…)` with this method."""
+    """A command of a plugin that has lines of its own in `doorward doctor`: a class for `@click.command(cls=…)` with
+    this method."""
 
     def checks(self, gateway: Gateway) -> AsyncIterator[tuple[str, bool, str]]:
-        """What was checked, whether it is well, and what to do: advice about what is well makes it a warning. Asked when `doctor` runs,
-        after its own checks; `gateway.executors.names` are those that have run a program. A DoorwardError is told as a line, too."""
+        """What was checked, whether it is well, and what to do: advice about what is well makes it a warning. Asked
+        when `doctor` runs, after its own checks; `gateway.executors.names` are those that have run a program. A
+        DoorwardError is told as a line, too."""
         ...
 
 
@@ -99,7 +108,9 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
     file: dict[str, Any] = {"default": "doorward.toml", "show_default": True, "envvar": "DOORWARD_CONFIG"}
 
     @click.option("--config", metavar="PATH", type=path, help="The configuration.", **file)
-    @click.option("--env-file", metavar="PATH", type=path, help="Values of variables; .env beside the configuration if not given.")
+    @click.option(
+        "--env-file", metavar="PATH", type=path, help="Values of variables; .env beside the configuration if not given."
+    )
     @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     @functools.wraps(command)
     def with_project(config: Path, env_file: Path | None, as_json: bool, **options: Any) -> Any:

@@ -45,7 +45,9 @@ class Advice(Protocol):
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 @click.option("--force", is_flag=True, help="Compile also what has not changed.")
 @click.option("--verbose", is_flag=True, help="List all warnings, and everything that was skipped.")
-@click.option("--probe", is_flag=True, help="Call what only reads and needs no arguments, to learn what its results look like.")
+@click.option(
+    "--probe", is_flag=True, help="Call what only reads and needs no arguments, to learn what its results look like."
+)
 def compile(project: Project, servers: tuple[str, ...], dry_run: bool, force: bool, verbose: bool, probe: bool) -> int:
     """Turn the documents of all SERVERS (or of those named) into functions.
 

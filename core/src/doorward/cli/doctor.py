@@ -42,7 +42,13 @@ class Check:
 
     @property
     def mark(self) -> str:
-        return click.style("✗", fg="red") if not self.ok else click.style("!", fg="yellow") if self.advice else click.style("✓", fg="green")
+        return (
+            click.style("✗", fg="red")
+            if not self.ok
+            else click.style("!", fg="yellow")
+            if self.advice
+            else click.style("✓", fg="green")
+        )
 
 
 @click.command()
@@ -66,11 +72,15 @@ async def _all(project: Project) -> list[Check]:
             checks += _state(gate)
             checks += [check async for check in _servers(gate)]
             checks += [check async for check in _principals(gate)]
-            checks += [Check(*found) async for found in about_secrets(gate, project.env_file or project.config.parent / ".env")]
+            checks += [
+                Check(*found) async for found in about_secrets(gate, project.env_file or project.config.parent / ".env")
+            ]
             checks += [check async for check in _executors(gate)]
             checks.append(await _cache(gate))
             checks += [check async for check in _commands(gate)]
-            checks += [Check(f"plugin {name}", True) for name in gate.config.plugins if gate.plugins.manager.has_plugin(name)]
+            checks += [
+                Check(f"plugin {name}", True) for name in gate.config.plugins if gate.plugins.manager.has_plugin(name)
+            ]
             checks += chain(*gate.plugins.each("doctor_checks", lambda found: [Check(*given) for given in found]))
     except DoorwardError as error:  # what stops the start: the configuration, or a hook plugin
         checks.append(_wrong(f"configuration {project.config}", error))
@@ -97,7 +107,9 @@ def _versions() -> Iterator[Check]:
 def _state(gate: Gateway) -> Iterator[Check]:
     what = f"state folder {gate.state}"
     if not os.access(gate.state, os.W_OK):
-        yield Check(f"{what} cannot be written", False, "Give it to the user who runs Doorward, or set DOORWARD_STATE_DIR.")
+        yield Check(
+            f"{what} cannot be written", False, "Give it to the user who runs Doorward, or set DOORWARD_STATE_DIR."
+        )
     elif os.name == "posix" and stat.S_IMODE(gate.state.stat().st_mode) & 0o077:
         yield Check(f"{what} is open to other users", False, f"chmod 700 {gate.state}")
     else:
@@ -142,13 +154,17 @@ async def _servers(gate: Gateway) -> AsyncIterator[Check]:
 
 
 async def _principals(gate: Gateway) -> AsyncIterator[Check]:
-    """Whom the configuration names: their servers, and what they lack where each has credentials of their own. What `local` lacks is
-    no failure: perhaps all others come over HTTP."""
+    """Whom the configuration names: their servers, and what they lack where each has credentials of their own. What
+    `local` lacks is no failure: perhaps all others come over HTTP."""
     for unknown in gate.principals.unknown():
         yield Check(unknown, False, "Check the name: `doorward list` shows them.")
     for principal in dict.fromkeys([LOCAL, *gate.principals.configured()]):
         for name, server in gate.servers.configured.items():
-            if server.settings.per_principal and name not in gate.servers.broken and gate.principals.may_use(principal, name):
+            if (
+                server.settings.per_principal
+                and name not in gate.servers.broken
+                and gate.principals.may_use(principal, name)
+            ):
                 async for check in _own(gate, name, principal):
                     yield Check(check.check, check.ok or principal == LOCAL, check.advice)
 
@@ -157,7 +173,11 @@ async def _own(gate: Gateway, name: str, principal: str) -> AsyncIterator[Check]
     """What a principal lacks at a server, or what the auth says of their login there."""
     what = f"server {name} for {principal}"
     try:
-        missing = {str(found): found for template in _templates(gate.servers.settings(name, principal)) if (found := template.trouble())}
+        missing = {
+            str(found): found
+            for template in _templates(gate.servers.settings(name, principal))
+            if (found := template.trouble())
+        }
     except DoorwardError as error:
         yield _wrong(what, error)
         return
@@ -172,7 +192,11 @@ async def _login(gate: Gateway, name: str, principal: str = LOCAL) -> AsyncItera
     """What the auth of a server says of itself, where it is one with a login."""
     if not gate.servers.configured[name].settings.auths(principal):
         return
-    what = f"server {name}" if not gate.servers.configured[name].settings.per_principal else f"server {name} for {principal}"
+    what = (
+        f"server {name}"
+        if not gate.servers.configured[name].settings.per_principal
+        else f"server {name} for {principal}"
+    )
     try:
         for auth in gate.servers.auths_of(name, principal):
             if isinstance(auth, SupportsLoginCheck):
@@ -246,7 +270,9 @@ async def _commands(gate: Gateway) -> AsyncIterator[Check]:
             yield _wrong(f"command {entry.name}", error)
         except Exception:
             log.exception("plugin_failed", plugin=entry.distribution, command=entry.name)
-            yield Check(f"command {entry.name} of {entry.given_by} cannot check anything more", False, "The log says why.")
+            yield Check(
+                f"command {entry.name} of {entry.given_by} cannot check anything more", False, "The log says why."
+            )
     if gate.executors.names and not gate.plugins.index.named("command", PROBING):
         advice = f"`pip install {well_known()[PROBING]['from']}` brings the probes."
         yield Check("executors: nothing has probed whether they isolate", True, advice)

@@ -1,4 +1,5 @@
-"""What `doctor` finds about credentials: where they stand literally, who may read them, and where they would be seen or sent."""
+"""What `doctor` finds about credentials: where they stand literally, who may read them, and where they would be seen or
+sent."""
 
 from __future__ import annotations
 
@@ -40,7 +41,11 @@ async def about_secrets(gate: Gateway, env_file: Path) -> AsyncIterator[Finding]
             continue
         url = url_of(source)
         if auths and _is_open(url):
-            yield f"server {name}: its credentials go over plain http", True, "Whoever is on the way can read them. Use https."
+            yield (
+                f"server {name}: its credentials go over plain http",
+                True,
+                "Whoever is on the way can read them. Use https.",
+            )
         if server.settings.per_principal:
             continue
         for secret in (value for settings in auths for _, value in settings if isinstance(value, Secret)):
@@ -52,12 +57,20 @@ async def about_secrets(gate: Gateway, env_file: Path) -> AsyncIterator[Finding]
                 yield f"server {name}: {_short('a credential')}", True, "Get a longer one."
                 continue
             if value and bits(value) < LEAST_BITS:
-                yield f"server {name}: a credential can be guessed, so it is not looked for in what programs make", True, _DRAWN
+                yield (
+                    f"server {name}: a credential can be guessed, so it is not looked for in what programs make",
+                    True,
+                    _DRAWN,
+                )
             if value and (host := _host(url)):
                 servers[value].setdefault(host, name)
     for hosts in servers.values():
         if len(hosts) > 1:
-            yield f"servers {', '.join(sorted(hosts.values()))}: one credential for different hosts", True, "Each can use it at the others."
+            yield (
+                f"servers {', '.join(sorted(hosts.values()))}: one credential for different hosts",
+                True,
+                "Each can use it at the others.",
+            )
     async for finding in _key(gate):
         yield finding
 

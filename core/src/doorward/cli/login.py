@@ -23,10 +23,13 @@ from doorward.model.types import LOCAL
 @click.argument("server")
 @click.option("--no-browser", is_flag=True, help="Print the address to visit, and open nothing.")
 @click.option("--paste", is_flag=True, help="The browser is on another machine: paste the address at which it ends.")
-@click.option("--principal", default=LOCAL, show_default=True, help="Whose login it is, at a server that is per_principal.")
+@click.option(
+    "--principal", default=LOCAL, show_default=True, help="Whose login it is, at a server that is per_principal."
+)
 @click.option("--remove", is_flag=True, help="Log out: forget what was kept of the login.")
 def login(project: Project, server: str, no_browser: bool, paste: bool, principal: str, remove: bool) -> None:
-    """Log in to SERVER, in a browser, and compile it. What is got is kept for this user and configuration, and renewed by itself."""
+    """Log in to SERVER, in a browser, and compile it. What is got is kept for this user and configuration, and renewed
+    by itself."""
     anyio.run(_login, project, server, Terminal(browser=not (no_browser or paste), paste=paste), principal, remove)
 
 
@@ -39,7 +42,9 @@ async def _login(project: Project, server: str, terminal: Terminal, principal: s
             said = await able[0].login(terminal)
         else:
             raise ConfigError(
-                "this type of auth has no login", place=f"[servers.{server}] auth", hint="Its credentials stand in the settings."
+                "this type of auth has no login",
+                place=f"[servers.{server}] auth",
+                hint="Its credentials stand in the settings.",
             )
         said = logs.scrub(said)
         report = None if remove else await gate.servers.compile_one(server)
@@ -56,7 +61,8 @@ async def _login(project: Project, server: str, terminal: Terminal, principal: s
 
 
 class Terminal:
-    """The person at this terminal. What they are told goes to standard error: the answer of the command is on standard output."""
+    """The person at this terminal. What they are told goes to standard error: the answer of the command is on standard
+    output."""
 
     def __init__(self, *, browser: bool, paste: bool) -> None:
         self._browser = browser and _has_display()
@@ -87,4 +93,6 @@ class Terminal:
 
 def _has_display() -> bool:
     """Whether a browser can be seen. Where there is none, one in the terminal would be in the way."""
-    return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+    return sys.platform in ("darwin", "win32") or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    )

@@ -30,7 +30,8 @@ def scrub(text: str) -> str:
 
 
 def level(loaded: Loaded, *, serves: bool = False) -> str:
-    """The configured level. A command that answers one question is silent on what its answer says anyhow, unless asked."""
+    """The configured level. A command that answers one question is silent on what its answer says anyhow, unless
+    asked."""
     if debugging():
         return "debug"
     return loaded.config.log_level if serves or "log_level" in loaded.named else "error"
@@ -68,15 +69,17 @@ LONGEST = 4000
 
 
 class _ToStructlog(logging.Handler):
-    """What libraries log with the standard library, in the same stream. Strangers can cause much of it, so a place in their source
-    says little of the same; everything, at the level `debug`."""
+    """What libraries log with the standard library, in the same stream. Strangers can cause much of it, so a place in
+    their source says little of the same; everything, at the level `debug`."""
 
     def __init__(self) -> None:
         super().__init__()
         self._bounded = Bounded()
 
     def emit(self, record: logging.LogRecord) -> None:
-        left_out = 0 if logging.root.level <= logging.DEBUG else self._bounded.left_out((record.pathname, record.lineno))
+        left_out = (
+            0 if logging.root.level <= logging.DEBUG else self._bounded.left_out((record.pathname, record.lineno))
+        )
         if left_out is not None:
             more = {"left_out": left_out} if left_out else {}
             log.log(record.levelno, record.getMessage()[:LONGEST], logger=record.name, exc_info=record.exc_info, **more)

@@ -26,7 +26,10 @@ def plugins(project: Project) -> None:
     if project.json:
         print_json({"plugins": [_row(entry) | {"status": status} for entry, status in rows]})
     else:
-        table(["kind", "name", "distribution", "version", "status"], [(*_row(entry).values(), status) for entry, status in rows])
+        table(
+            ["kind", "name", "distribution", "version", "status"],
+            [(*_row(entry).values(), status) for entry, status in rows],
+        )
 
 
 def _row(entry: Entry) -> dict[str, str]:
@@ -34,7 +37,8 @@ def _row(entry: Entry) -> dict[str, str]:
 
 
 def _active(project: Project) -> set[tuple[str, str]]:
-    """What the configuration names, by kind and name; nothing, if there is none. It is not validated: that takes pydantic."""
+    """What the configuration names, by kind and name; nothing, if there is none. It is not validated: that takes
+    pydantic."""
     import tomllib
 
     from doorward.config.distribution import layers

@@ -1,4 +1,5 @@
-"""What goes on and how far it is, on standard error, for what takes over a second; nothing where that is no terminal."""
+"""What goes on and how far it is, on standard error, for what takes over a second; nothing where that is no
+terminal."""
 
 from __future__ import annotations
 

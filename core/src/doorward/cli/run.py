@@ -25,9 +25,19 @@ if TYPE_CHECKING:
 @common
 @click.argument("file")
 @click.option(
-    "--param", "params", multiple=True, metavar="NAME=VALUE", help="A value for a parameter: JSON, else text; @FILE is a file's content."
+    "--param",
+    "params",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A value for a parameter: JSON, else text; @FILE is a file's content.",
 )
-@click.option("--function", "functions", multiple=True, metavar="PATTERN", help="Functions that the program may call; all if not given.")
+@click.option(
+    "--function",
+    "functions",
+    multiple=True,
+    metavar="PATTERN",
+    help="Functions that the program may call; all if not given.",
+)
 @click.option("--timeout", type=float, metavar="SECONDS", help="The most that it may take.")
 @click.option(
     "--artefacts",
@@ -38,20 +48,29 @@ if TYPE_CHECKING:
 def run(project: Project, file: str, artefacts: Path | None, **options: Any) -> int:
     """Run the Python program FILE (- is standard input) in a sandbox, where it can import the servers as modules.
 
-    Ends with 0 if it succeeded, 1 if it failed, 2 if the configuration is wrong, 3 if policy, a guard or a limit stopped it.
+    Ends with 0 if it succeeded, 1 if it failed, 2 if the configuration is wrong, 3 if policy, a guard or a limit
+    stopped it.
     """
     made(artefacts)
     return anyio.run(partial(_run, project, _read(file), artefacts, **options))
 
 
 async def _run(
-    project: Project, code: str, folder: Path | None, *, params: tuple[str, ...], functions: tuple[str, ...], timeout: float | None
+    project: Project,
+    code: str,
+    folder: Path | None,
+    *,
+    params: tuple[str, ...],
+    functions: tuple[str, ...],
+    timeout: float | None,
 ) -> int:
     from doorward.describe import outcome_text
 
     loaded = project.load()
     limits = loaded.config.limits
-    if "inline" not in limits.model_fields_set:  # who runs a program here wants its whole value: nobody could fetch the rest later
+    if (
+        "inline" not in limits.model_fields_set
+    ):  # who runs a program here wants its whole value: nobody could fetch the rest later
         whole = limits.model_copy(update={"inline": limits.of_run().result_bytes})
         loaded = replace(loaded, config=loaded.config.model_copy(update={"limits": whole}))
     async with project.gateway(loaded) as gate:
@@ -85,7 +104,10 @@ def saved(gate: Gateway, artefacts: Sequence[Artefact], folder: Path | None) -> 
 
     try:
         for number, artefact in enumerate(artefacts, 1):
-            name = artefact.name.lstrip(".") or f"artefact{mimetypes.guess_extension(artefact.type.partition(';')[0]) or ''}"
+            name = (
+                artefact.name.lstrip(".")
+                or f"artefact{mimetypes.guess_extension(artefact.type.partition(';')[0]) or ''}"
+            )
             with _new(folder, name, number) as file:
                 file.write(gate.file(artefact.uri).content)
             yield f"{artefact.uri} is {file.name}"

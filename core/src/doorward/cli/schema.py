@@ -30,7 +30,9 @@ def whole(plugins: Plugins) -> dict[str, Any]:
 
     found = {kind: _settings(plugins, kind) for kind in ("source", "auth", "executor", "cache", "plugin")}
     models = [Config, ServerSettings, *(model for by_name in found.values() for model in by_name.values())]
-    refs, document = models_json_schema([(model, "validation") for model in dict.fromkeys(models)], ref_template="#/$defs/{model}")
+    refs, document = models_json_schema(
+        [(model, "validation") for model in dict.fromkeys(models)], ref_template="#/$defs/{model}"
+    )
     definitions = document["$defs"]
 
     def of(model: Any) -> dict[str, Any]:
@@ -46,9 +48,15 @@ def whole(plugins: Plugins) -> dict[str, Any]:
 
     auth = [_joined(of(model), {"type": {"const": name}}) for name, model in found["auth"].items()]
     about_auth = {"auth": {"anyOf": [*auth, {"type": "null"}], "default": None}} if auth else {}
-    servers = [_joined(of(ServerSettings), {"source": {"const": name}} | about_auth, of(model)) for name, model in found["source"].items()]
+    servers = [
+        _joined(of(ServerSettings), {"source": {"const": name}} | about_auth, of(model))
+        for name, model in found["source"].items()
+    ]
     composed = {
-        "servers": {"type": "object", "additionalProperties": {"anyOf": servers} if servers else refs[ServerSettings, "validation"]},
+        "servers": {
+            "type": "object",
+            "additionalProperties": {"anyOf": servers} if servers else refs[ServerSettings, "validation"],
+        },
         "executors": named("executor"),
         "caches": named("cache"),
         "hooks": named("plugin"),

@@ -24,7 +24,9 @@ THERE = (
 _MENTIONED = re.compile(rf"\b(?:mcp(?:_\w+)?|functions|{'|'.join(THERE)})\b")
 
 
-def aliases(code: str, servers: Mapping[str, str], has: Callable[[str, str], bool], *, everything: bool = False) -> Aliases:
+def aliases(
+    code: str, servers: Mapping[str, str], has: Callable[[str, str], bool], *, everything: bool = False
+) -> Aliases:
     """What a program needs of this, or any program (`everything`). `servers` are the configured names by module name;
     `has(server, name)` says whether that server has a function of this name. Servers' own names are never taken."""
     words = set(_MENTIONED.findall(code))
@@ -32,7 +34,9 @@ def aliases(code: str, servers: Mapping[str, str], has: Callable[[str, str], boo
         return Aliases()
     modules = {RUNTIME: RUNTIME} | {f"mcp_{name}": module for module in servers for name in (module.lower(), module)}
     if "mcp" not in servers:
-        modules |= {"mcp": "", "mcp.runtime": RUNTIME, "mcp.servers": ""} | {f"mcp.servers.{module}": module for module in servers}
+        modules |= {"mcp": "", "mcp.runtime": RUNTIME, "mcp.servers": ""} | {
+            f"mcp.servers.{module}": module for module in servers
+        }
     if "functions" in words or everything:
         asked = [module for module in servers if everything or module in code]
         modules |= {f"{module}.functions": module for module in asked if not has(module, "functions")}
@@ -43,7 +47,8 @@ def aliases(code: str, servers: Mapping[str, str], has: Callable[[str, str], boo
 
 
 def server_meant(name: str) -> str:
-    """The server that a name such as `mcp.servers.github`, `github.functions` or `mcp_github` would mean; else its first part."""
+    """The server that a name such as `mcp.servers.github`, `github.functions` or `mcp_github` would mean; else its
+    first part."""
     found = re.fullmatch(r"mcp\.servers\.(\w+).*|mcp_(\w+)|(\w+).*", name)
     return next(filter(None, found.groups()), "") if found else name
 
@@ -56,5 +61,6 @@ def _all(servers: Mapping[str, str]) -> Iterable[str]:
 
 
 def _unless_there(name: str, lines: Iterable[str]) -> str:
-    """Text that runs these lines if the name means nothing yet; it may be a session's own. (A type checker does not read it.)"""
+    """Text that runs these lines if the name means nothing yet; it may be a session's own. (A type checker does not
+    read it.)"""
     return f"try:\n    eval('{name}')\nexcept NameError:\n" + "".join(f"    {line}\n" for line in lines)

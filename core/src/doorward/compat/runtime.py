@@ -1,4 +1,5 @@
-"""The helpers of other systems, by their own names and with answers of their shapes: what `doorward.runtime` means, see `aliases.py`."""
+"""The helpers of other systems, by their own names and with answers of their shapes: what `doorward.runtime` means, see
+`aliases.py`."""
 
 from __future__ import annotations
 
@@ -109,10 +110,16 @@ class Runtime:
 
     # Calls
 
-    async def _call_tool(self, run: HelperContext, server: str, tool: str, arguments: Mapping[str, Any] | None = None, **more: Any) -> Any:
-        return await call(run, f"{self._discovery.module(server, run.program.principal)}.{tool}", {**(arguments or {}), **more})
+    async def _call_tool(
+        self, run: HelperContext, server: str, tool: str, arguments: Mapping[str, Any] | None = None, **more: Any
+    ) -> Any:
+        return await call(
+            run, f"{self._discovery.module(server, run.program.principal)}.{tool}", {**(arguments or {}), **more}
+        )
 
-    async def _call_mcp_tool(self, run: HelperContext, name: str, arguments: Mapping[str, Any] | None = None, **more: Any) -> Any:
+    async def _call_mcp_tool(
+        self, run: HelperContext, name: str, arguments: Mapping[str, Any] | None = None, **more: Any
+    ) -> Any:
         return await call(run, self._qualified(run, name), {**(arguments or {}), **more})
 
     def _qualified(self, run: HelperContext, name: str) -> str:
@@ -138,7 +145,9 @@ class Runtime:
         return found
 
     def _found(self, run: HelperContext, query: str, limit: int) -> Iterable[Function]:
-        return self._catalog.search(str(query), servers=self._servers.names(run.program.principal), limit=max(1, min(int(limit), 50)))[0]
+        return self._catalog.search(
+            str(query), servers=self._servers.names(run.program.principal), limit=max(1, min(int(limit), 50))
+        )[0]
 
     def _about(self, run: HelperContext, module: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
         cwd = self._servers.cwd(module, run.program.principal)
@@ -146,7 +155,11 @@ class Runtime:
 
     def _entry(self, function: Function, detail: str) -> dict[str, Any]:
         server = {"server": self._servers.modules[function.server], "serverAlias": function.server}
-        entry = server | {"tool": function.id or function.name, "toolAlias": function.name, "description": _description(function)}
+        entry = server | {
+            "tool": function.id or function.name,
+            "toolAlias": function.name,
+            "description": _description(function),
+        }
         return entry | ({"inputSchema": self._schema(function)} if detail == "full" else {})
 
     def _tool(self, function: Function, *, schema: bool = True) -> dict[str, Any]:

@@ -29,7 +29,20 @@ from doorward.secrets.store import Secrets
 T = TypeVar("T", bound="Settings")
 
 DEFAULT_FILE = "doorward.toml"
-RESERVED = {"doorward", "asyncio", "json", "re", "math", "datetime", "sys", "os", "typing", "time", "random", "builtins"}
+RESERVED = {
+    "doorward",
+    "asyncio",
+    "json",
+    "re",
+    "math",
+    "datetime",
+    "sys",
+    "os",
+    "typing",
+    "time",
+    "random",
+    "builtins",
+}
 """Server names that would hide a module that programs need."""
 
 
@@ -82,7 +95,9 @@ def _user_state() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME", "").strip() or Path.home() / ".local/state") / "doorward"
 
 
-def load(path: Path | str | None = None, *, env_file: Path | str | None = None, environ: Mapping[str, str] | None = None) -> Loaded:
+def load(
+    path: Path | str | None = None, *, env_file: Path | str | None = None, environ: Mapping[str, str] | None = None
+) -> Loaded:
     """Read the configuration.
 
     Raises: ConfigError if the file is missing or unreadable, or if something outside `[servers]` is wrong.
@@ -94,7 +109,9 @@ def load(path: Path | str | None = None, *, env_file: Path | str | None = None, 
         raise ConfigError("there is no such file", place=str(dotenv), hint="Check --env-file.")
     if os.path.lexists(dotenv) and not dotenv.is_file():
         what = "a folder" if dotenv.is_dir() else "no regular file" if dotenv.exists() else "a link that leads nowhere"
-        raise ConfigError(f"is {what}, and no file of variables", place=str(dotenv), hint="Remove it, or write lines NAME=value.")
+        raise ConfigError(
+            f"is {what}, and no file of variables", place=str(dotenv), hint="Remove it, or write lines NAME=value."
+        )
     return _loaded(file, Secrets(dotenv, folder=file.resolve().parent, environ=environ))
 
 
@@ -131,7 +148,9 @@ def _loaded(file: Path, secrets: Secrets) -> Loaded:
         except ConfigError as error:
             broken[name] = error
     folder, principals = file.resolve().parent, data.get("principals")
-    return Loaded(config, folder, file.name, secrets, servers, broken, named, file.absolute(), principals, _rest(data), found)
+    return Loaded(
+        config, folder, file.name, secrets, servers, broken, named, file.absolute(), principals, _rest(data), found
+    )
 
 
 def _rest(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,7 +174,9 @@ def _server(name: str, table: Mapping[str, Any], file: Path, secrets: Secrets) -
     if not module.isidentifier() or not name.isascii() or keyword.iskeyword(module) or module in RESERVED:
         hint = "Use letters, digits, - and _, and no name of a standard module"
         raise ConfigError(
-            f"{name!r} cannot name a server", place=place, hint=f"{hint}: {name}-mcp, for example." if module in RESERVED else f"{hint}."
+            f"{name!r} cannot name a server",
+            place=place,
+            hint=f"{hint}: {name}-mcp, for example." if module in RESERVED else f"{hint}.",
         )
     known = {k: v for k, v in table.items() if k in ServerSettings.model_fields}
     options = {k: v for k, v in table.items() if k not in known}
@@ -163,7 +184,11 @@ def _server(name: str, table: Mapping[str, Any], file: Path, secrets: Secrets) -
     if "${principal:" in repr([settings.auth, options]):
         settings = settings.model_copy(update={"per_principal": True})
     if settings.local_auth is not None and not settings.per_principal:
-        raise ConfigError("local_auth is for a server that is per_principal", place=place, hint="Set per_principal = true, or auth alone.")
+        raise ConfigError(
+            "local_auth is for a server that is per_principal",
+            place=place,
+            hint="Set per_principal = true, or auth alone.",
+        )
     return Server(name, settings, options, place)
 
 

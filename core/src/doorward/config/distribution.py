@@ -64,7 +64,11 @@ def brought_by(server: str) -> str:
     """The installed distribution whose own configuration has this server; "" if none has."""
     active = _active(installed())
     manifest = _manifest(active) if active else {}
-    return active.given_by if active and any(_at(manifest, (part, "servers", server)) for part in ("defaults", "locked")) else ""
+    return (
+        active.given_by
+        if active and any(_at(manifest, (part, "servers", server)) for part in ("defaults", "locked"))
+        else ""
+    )
 
 
 def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,7 +90,8 @@ def _active(entries: list[Entry]) -> Entry | None:
             raise ConfigError(f"DOORWARD_DISTRO={wanted}: no such distribution is installed")
     if len(found) > 1:
         raise ConfigError(
-            f"several distributions are installed: {', '.join(e.name for e in found)}", hint="Set DOORWARD_DISTRO to one of them."
+            f"several distributions are installed: {', '.join(e.name for e in found)}",
+            hint="Set DOORWARD_DISTRO to one of them.",
         )
     return found[0] if found else None
 
@@ -106,7 +111,11 @@ def _toml(package: str, file: str) -> dict[str, Any]:
 
 
 def _leaves(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
-    return [leaf for k, v in table.items() for leaf in (_leaves(v, (*path, k)) if isinstance(v, Mapping) else [((*path, k), v)])]
+    return [
+        leaf
+        for k, v in table.items()
+        for leaf in (_leaves(v, (*path, k)) if isinstance(v, Mapping) else [((*path, k), v)])
+    ]
 
 
 def _at(table: Any, path: tuple[str, ...]) -> Any:

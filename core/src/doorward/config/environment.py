@@ -10,7 +10,10 @@ from typing import Any
 from doorward.model.errors import ConfigError
 from doorward.secrets.store import Secrets
 
-NOT_SETTINGS = {f"DOORWARD_{name}" for name in ("CONFIG", "DEBUG", "DISTRO", "NESTED", "SPECS", "CORPUS", "PEERS", "RUNS", "DIRECTUS")}
+NOT_SETTINGS = {
+    f"DOORWARD_{name}"
+    for name in ("CONFIG", "DEBUG", "DISTRO", "NESTED", "SPECS", "CORPUS", "PEERS", "RUNS", "DIRECTUS")
+}
 
 
 def from_environment(secrets: Secrets, below: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -40,7 +43,9 @@ def of_server(name: str, secrets: Secrets) -> list[str]:
     found = []
     for variable, value in _variables(secrets).items():
         table, *below = _name(variable).split("__")
-        if table == "servers" and (below[0] == re.sub(r"\W", "_", name).lower() if below else name in json.loads(value)):
+        if table == "servers" and (
+            below[0] == re.sub(r"\W", "_", name).lower() if below else name in json.loads(value)
+        ):
             found.append(variable)
     return found
 
@@ -49,11 +54,17 @@ def require_settings(secrets: Secrets, known: Collection[str]) -> None:
     """That each variable is one of the settings that are known. Raises: ConfigError, which names the variable."""
     for variable in _variables(secrets):
         if (name := _name(variable).partition("__")[0]) not in known:
-            raise ConfigError(f"there is no setting {name!r}", place=variable, hint=f"Unset it, or name one of {', '.join(known)}.")
+            raise ConfigError(
+                f"there is no setting {name!r}", place=variable, hint=f"Unset it, or name one of {', '.join(known)}."
+            )
 
 
 def _variables(secrets: Secrets) -> dict[str, str]:
-    return {variable: value for variable, value in sorted(secrets.variables("DOORWARD_").items()) if variable not in NOT_SETTINGS}
+    return {
+        variable: value
+        for variable, value in sorted(secrets.variables("DOORWARD_").items())
+        if variable not in NOT_SETTINGS
+    }
 
 
 def _name(variable: str) -> str:

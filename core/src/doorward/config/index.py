@@ -1,7 +1,7 @@
 """What is installed and allowed, read once; imports no plugin.
 
-One pass over the installed distributions. stevedore's own cache file is never read: it decides what code is imported, anyone who
-can write `~/.cache` can edit it, and it goes stale.
+One pass over the installed distributions. stevedore's own cache file is never read: it decides what code is imported,
+anyone who can write `~/.cache` can edit it, and it goes stale.
 """
 
 from __future__ import annotations

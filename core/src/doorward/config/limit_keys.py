@@ -22,5 +22,7 @@ def _key(name: str, default: Any, meaning: str) -> tuple[Any, Any]:
 KEYS = {limit.name: limit.name.removesuffix(_SIZE) for limit in fields(Limits)}
 """What the configuration calls each limit."""
 
-FIELDS: dict[str, Any] = {KEYS[each.name]: _key(each.name, each.default, each.metadata["meaning"]) for each in fields(Limits)}
+FIELDS: dict[str, Any] = {
+    KEYS[each.name]: _key(each.name, each.default, each.metadata["meaning"]) for each in fields(Limits)
+}
 """The same as pydantic has it."""

@@ -70,7 +70,8 @@ def _trusted(url: str) -> str:
 
 
 def origin_of(url: str) -> str | None:
-    """The origin as browsers write it: in lower case, without the port that goes without saying; nothing if it is none."""
+    """The origin as browsers write it: in lower case, without the port that goes without saying; nothing if it is
+    none."""
     found = re.fullmatch(r"(https?)://(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::([0-9]{1,5}))?", url.lower())
     if found is None:
         return None
@@ -94,12 +95,18 @@ class OAuthSettings(Settings):
     issuer: Annotated[str, AfterValidator(_trusted)] = Field(
         description="The authorization server; its metadata (RFC 8414, OpenID Connect Discovery) tells the rest"
     )
-    audience: str | list[str] = Field("", description="What `aud` of a token must name; without it the URL of this endpoint")
+    audience: str | list[str] = Field(
+        "", description="What `aud` of a token must name; without it the URL of this endpoint"
+    )
     scopes: list[str] = Field([], description="Scopes that each token must have")
     principal: str = Field("sub", description="The claim that names the principal")
-    jwks_url: Annotated[str, AfterValidator(_trusted)] | None = Field(None, description="Where its keys are, if the issuer does not tell")
+    jwks_url: Annotated[str, AfterValidator(_trusted)] | None = Field(
+        None, description="Where its keys are, if the issuer does not tell"
+    )
     algorithms: list[Algorithm] = Field(
-        ["RS256", "ES256", "PS256", "EdDSA"], min_length=1, description="Signatures that are accepted; asymmetric ones only"
+        ["RS256", "ES256", "PS256", "EdDSA"],
+        min_length=1,
+        description="Signatures that are accepted; asymmetric ones only",
     )
 
 
@@ -117,11 +124,19 @@ class HttpSettings(Settings):
     origins: list[Annotated[str, AfterValidator(_origin)]] = Field(
         [], description="Origins of web pages that may use it; none but loopback if not given"
     )
-    connections: PositiveInt = Field(1000, description="Connections at once; never more than half of the files that may be open")
-    connections_per_address: PositiveInt = Field(500, description="Those of one address; a proxy is one, and so is a /64 of IPv6")
+    connections: PositiveInt = Field(
+        1000, description="Connections at once; never more than half of the files that may be open"
+    )
+    connections_per_address: PositiveInt = Field(
+        500, description="Those of one address; a proxy is one, and so is a /64 of IPv6"
+    )
     requests: PositiveInt = Field(200, description="Requests of one principal at once, open streams included")
-    sessions: PositiveInt = Field(64, description="Sessions of one principal, of the older protocol versions; eight times as many in all")
-    header_timeout: PositiveFloat = Field(10.0, description="Seconds in which the header of a request must be here, or TLS be agreed")
+    sessions: PositiveInt = Field(
+        64, description="Sessions of one principal, of the older protocol versions; eight times as many in all"
+    )
+    header_timeout: PositiveFloat = Field(
+        10.0, description="Seconds in which the header of a request must be here, or TLS be agreed"
+    )
     body_timeout: PositiveFloat = Field(60.0, description="Seconds in which its body must be here")
     idle_timeout: PositiveInt = Field(60, description="Seconds for which a connection without a request is kept")
     oauth: OAuthSettings | None = None
@@ -137,7 +152,9 @@ class TokenSettings(Settings):
     """`[[principals.NAME.tokens]]`: one bearer token of a principal, as `doorward token new` writes it."""
 
     id: str = Field(description="What `doorward token list` and `revoke` call it")
-    hash: str = Field(pattern=r"^sha256:[0-9a-f]{64}$", description="The hash of the token, which itself is nowhere kept")
+    hash: str = Field(
+        pattern=r"^sha256:[0-9a-f]{64}$", description="The hash of the token, which itself is nowhere kept"
+    )
     expires: datetime | None = Field(None, description="When it ends; never, if not given")
 
     @field_validator("expires")
@@ -151,19 +168,27 @@ EVERYONE = "*"
 
 
 class PrincipalSettings(Settings):
-    """`[principals.NAME]`: one who asks over HTTP, or `local`, who asks over stdio and on the command line. `[principals."*"]`: everyone
-    but `local` who has no table of their own; it also says what a table of their own does not, but for secrets and tokens."""
+    """`[principals.NAME]`: one who asks over HTTP, or `local`, who asks over stdio and on the command line.
+    `[principals."*"]`: everyone but `local` who has no table of their own; it also says what a table of their own does
+    not, but for secrets and tokens."""
 
     servers: list[str] = Field(["*"], description="The servers that they see and may use; wildcards work")
     allow: list[str] = Field(["*"], description="What they may call, as in [policy], within what that allows")
     deny: list[str] = Field([], description="What they may not call; wins")
-    secrets: dict[str, Secret] = Field({}, description="Their own credentials: `${principal:KEY}` in the settings of servers")
+    secrets: dict[str, Secret] = Field(
+        {}, description="Their own credentials: `${principal:KEY}` in the settings of servers"
+    )
     tokens: list[TokenSettings] = []
 
 
 def can_come_in(principal: Any) -> bool:
     """Whether one who comes over HTTP may be called so: never `local` or `*`, which mean something else."""
-    return isinstance(principal, str) and 0 < len(principal) <= 200 and principal.isprintable() and principal not in (types.LOCAL, EVERYONE)
+    return (
+        isinstance(principal, str)
+        and 0 < len(principal) <= 200
+        and principal.isprintable()
+        and principal not in (types.LOCAL, EVERYONE)
+    )
 
 
 class ServerSettings(Settings):
@@ -174,18 +199,32 @@ class ServerSettings(Settings):
         None, description="Credentials: a table with the key `type`, or a list of such tables, all of which are used"
     )
     local_auth: dict[str, Any] | list[dict[str, Any]] | None = Field(
-        None, description="What `local` has in place of `auth`, where the server is per_principal: who compiles it, and asks over stdio"
+        None,
+        description="What `local` has in place of `auth`, where the server is per_principal: who compiles it, and "
+        "asks over stdio",
     )
     per_principal: bool = Field(
-        False, description="Each principal has credentials of their own here: their own login, their own token exchanged, `${principal:…}`"
+        False,
+        description="Each principal has credentials of their own here: their own login, their own token exchanged, "
+        "`${principal:…}`",
     )
     read_only: bool = Field(False, description="Leave out every function that may change something")
-    include: list[str] | None = Field(None, description='Names, original ids, "tag:…" or "GET /path/**"; wildcards work')
+    include: list[str] | None = Field(
+        None, description='Names, original ids, "tag:…" or "GET /path/**"; wildcards work'
+    )
     exclude: list[str] = Field([], description="What to leave out, in the same words")
-    extra: Literal["refuse", "allow"] = Field("refuse", description="Arguments that the document does not name, where it forbids none")
-    optional: list[str] = Field([], description='What need not be given, whatever the document says: "FUNCTION.ARGUMENT.FIELD"')
-    expose: list[str] = Field([], description="Functions that are MCP tools of their own as well; each costs every client tokens")
-    skills: str | None = Field(None, description="A Markdown guide for agents: a path, relative to the configuration file, or a URL")
+    extra: Literal["refuse", "allow"] = Field(
+        "refuse", description="Arguments that the document does not name, where it forbids none"
+    )
+    optional: list[str] = Field(
+        [], description='What need not be given, whatever the document says: "FUNCTION.ARGUMENT.FIELD"'
+    )
+    expose: list[str] = Field(
+        [], description="Functions that are MCP tools of their own as well; each costs every client tokens"
+    )
+    skills: str | None = Field(
+        None, description="A Markdown guide for agents: a path, relative to the configuration file, or a URL"
+    )
     disabled: bool = False
 
     @field_validator("auth", "local_auth", mode="before")
@@ -193,7 +232,9 @@ class ServerSettings(Settings):
     def _tables(cls, value: Any) -> Any:
         tables = value if isinstance(value, list) else [value]
         if value is not None and not all(isinstance(each, dict) for each in tables):
-            raise ValueError('Input should be a table, for example { type = "jwt", token = "${TOKEN}" }, or a list of such')
+            raise ValueError(
+                'Input should be a table, for example { type = "jwt", token = "${TOKEN}" }, or a list of such'
+            )
         return value
 
     def auths(self, principal: str) -> list[dict[str, Any]]:
@@ -211,12 +252,16 @@ class Config(Settings):
     plugins: list[str] = []
     state: Path = Path()
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
-    refresh: NonNegativeFloat = Field(86400.0, description="Seconds after which a gateway that is open compiles what has changed; 0: never")
+    refresh: NonNegativeFloat = Field(
+        86400.0, description="Seconds after which a gateway that is open compiles what has changed; 0: never"
+    )
     limits: LimitSettings = LimitSettings()
     policy: PolicySettings = PolicySettings()
     http: HttpSettings = HttpSettings()
     principals: dict[str, PrincipalSettings] = {}
-    vault_key: Secret | None = Field(None, description="Encrypts logins and tokens in the state folder; without it tokens stay in memory")
+    vault_key: Secret | None = Field(
+        None, description="Encrypts logins and tokens in the state folder; without it tokens stay in memory"
+    )
     servers: dict[str, dict[str, Any]] = {}
     executors: dict[str, dict[str, Any]] = {}
     caches: dict[str, dict[str, Any]] = {}
@@ -227,13 +272,21 @@ class Config(Settings):
     def _nameable(cls, principals: dict[str, PrincipalSettings]) -> dict[str, PrincipalSettings]:
         for name, table in principals.items():
             if name == EVERYONE and (table.secrets or table.tokens):
-                raise ValueError('"*" is everyone: it has no secrets and no tokens. Give them to principals by their names')
+                raise ValueError(
+                    '"*" is everyone: it has no secrets and no tokens. Give them to principals by their names'
+                )
             if table.tokens and not can_come_in(name):
                 raise ValueError(f"{name[:100]!r} cannot have tokens: nobody who comes over HTTP is called so")
-            if name != EVERYONE and (not 0 < len(name) <= 255 or not name.isprintable() or re.search(r"[*?\[\]]", name)):
-                raise ValueError(f'{name[:100]!r} cannot name a principal: give one name, without wildcards, or "*" for everyone')
+            if name != EVERYONE and (
+                not 0 < len(name) <= 255 or not name.isprintable() or re.search(r"[*?\[\]]", name)
+            ):
+                raise ValueError(
+                    f'{name[:100]!r} cannot name a principal: give one name, without wildcards, or "*" for everyone'
+                )
             if "name" in table.secrets:
-                raise ValueError(f"{name}.secrets: ${{principal:name}} is always the principal's name; call the secret otherwise")
+                raise ValueError(
+                    f"{name}.secrets: ${{principal:name}} is always the principal's name; call the secret otherwise"
+                )
         return principals
 
     @field_validator("executor", mode="before")

@@ -18,7 +18,11 @@ class TokenFile:
 
     def __init__(self, loaded: Loaded) -> None:
         self._loaded = loaded
-        self.tokens = {token.hash: (name, token) for name, settings in loaded.config.principals.items() for token in settings.tokens}
+        self.tokens = {
+            token.hash: (name, token)
+            for name, settings in loaded.config.principals.items()
+            for token in settings.tokens
+        }
         self._stamp = self._found()
         self._known = _rights(loaded.principals or {})
 
@@ -33,7 +37,12 @@ class TokenFile:
         try:
             self.tokens = dict(self._read())
         except (ConfigError, OSError, ValueError, TypeError) as error:
-            log.error("tokens_not_read", file=str(self._loaded.path), why=str(error), hint="Those that it had before are still good.")
+            log.error(
+                "tokens_not_read",
+                file=str(self._loaded.path),
+                why=str(error),
+                hint="Those that it had before are still good.",
+            )
         self._stamp = found
 
     def _found(self) -> tuple[int, ...]:
@@ -50,7 +59,8 @@ class TokenFile:
         return tables
 
     def _read(self) -> Iterator[tuple[str, tuple[str, TokenSettings]]]:
-        """The tokens in the file. Not those of principals whose rights there are others than those that this process knows."""
+        """The tokens in the file. Not those of principals whose rights there are others than those that this process
+        knows."""
         tables = self._tables()
         rights = _rights(tables)
         for name, table in tables.items():
@@ -58,11 +68,20 @@ class TokenFile:
                 continue
             same = all(rights.get(key, {}) == self._known.get(key, {}) for key in (name, EVERYONE))
             for each in table["tokens"]:
-                token = validate(TokenSettings, each, secrets=self._loaded.secrets, place=f"{self._loaded.file} [principals.{name}] tokens")
+                token = validate(
+                    TokenSettings,
+                    each,
+                    secrets=self._loaded.secrets,
+                    place=f"{self._loaded.file} [principals.{name}] tokens",
+                )
                 if same or self.tokens.get(token.hash, ("",))[0] == name:
                     yield token.hash, (name, token)
                 else:
-                    log.warning("token_needs_restart", id=token.id, why=f"[principals.{name}] has changed: it is read at the start")
+                    log.warning(
+                        "token_needs_restart",
+                        id=token.id,
+                        why=f"[principals.{name}] has changed: it is read at the start",
+                    )
 
 
 def _rights(tables: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

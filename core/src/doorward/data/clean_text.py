@@ -1,4 +1,5 @@
-"""Texts of strangers as people and models may read them: with nothing in them that cannot be seen, or that turns around what can."""
+"""Texts of strangers as people and models may read them: with nothing in them that cannot be seen, or that turns around
+what can."""
 
 from __future__ import annotations
 
@@ -15,8 +16,10 @@ _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\
 """What a terminal takes for a command (ECMA-48)."""
 
 _UNSEEN = (
-    "\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ue000-\uf8ff\ufdd0-\ufdef\ufff0-\ufffb\ufffe\uffff\U000e0000-\U0010ffff"  # none, or private
-    "\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U00013430-\U0001345f"  # format
+    # none, or private
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ue000-\uf8ff\ufdd0-\ufdef\ufff0-\ufffb\ufffe\uffff\U000e0000-\U0010ffff"
+    # format
+    "\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U00013430-\U0001345f"
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\u2800"  # letters and marks without a shape
 )
 _HIDDEN = re.compile(f"[{_UNSEEN}]")
@@ -44,8 +47,8 @@ _VALUES = ("enum", "const", "default", "example", "examples", "dependentRequired
 
 
 def clean_text(text: str) -> str:
-    """A text without commands to terminals, control characters, direction marks, tags, selectors, and whatever else has no shape; line
-    breaks stay, tabs and returns become blanks."""
+    """A text without commands to terminals, control characters, direction marks, tags, selectors, and whatever else has
+    no shape; line breaks stay, tabs and returns become blanks."""
     if not _ODD.search(text):
         return text
     return _HIDDEN.sub("", _BLANKS.sub(" ", _BREAKS.sub("\n", _ESCAPE.sub("", text))))
@@ -75,8 +78,8 @@ def _clean_part(key: str, value: Any) -> Any:
 
 
 def shown_schema(schema: Any) -> Any:
-    """A schema as a client may show it. Values that cannot be seen, or turn others around, stand in the description instead, escaped;
-    they may be sent as ever. Members with such names are left out."""
+    """A schema as a client may show it. Values that cannot be seen, or turn others around, stand in the description
+    instead, escaped; they may be sent as ever. Members with such names are left out."""
     match schema:
         case Mapping():
             plain = {key: value for key, value in schema.items() if not _ODD.search(str(key))}
@@ -98,7 +101,9 @@ def shown_schema(schema: Any) -> Any:
 def _is_value(key: str, value: Any) -> bool:
     """Whether a keyword holds a value, or values, rather than schemas."""
     inner = value if isinstance(value, (list, tuple)) else (value,)
-    return key in _VALUES or (key not in ("required", *_TEXTS) and not any(isinstance(part, (Mapping, list, tuple)) for part in inner))
+    return key in _VALUES or (
+        key not in ("required", *_TEXTS) and not any(isinstance(part, (Mapping, list, tuple)) for part in inner)
+    )
 
 
 def _shown_part(key: str, value: Any) -> Any:
@@ -123,11 +128,15 @@ def clean_compile(compiled: Compiled) -> Compiled:
 
 
 def _clean_suggestion(suggestion: Suggestion) -> Suggestion:
-    return replace(suggestion, says=clean_text(suggestion.says), elsewhere=[clean_text(url) for url in suggestion.elsewhere])
+    return replace(
+        suggestion, says=clean_text(suggestion.says), elsewhere=[clean_text(url) for url in suggestion.elsewhere]
+    )
 
 
 def _clean_function(function: Function) -> Function:
-    texts = [getattr(function, field) for field in _ONE] + [text for field in _MANY for text in getattr(function, field)]
+    texts = [getattr(function, field) for field in _ONE] + [
+        text for field in _MANY for text in getattr(function, field)
+    ]
     parameters, returns = _clean(function.parameters), _clean(function.returns)
     if parameters is function.parameters and returns is function.returns and not any(map(_ODD.search, texts)):
         return function
@@ -137,7 +146,8 @@ def _clean_function(function: Function) -> Function:
 
 
 def _clean(schema: Any) -> Any:
-    """The same schema if there is nothing to clean; any value may be had of one that is nested too deeply to be looked at."""
+    """The same schema if there is nothing to clean; any value may be had of one that is nested too deeply to be looked
+    at."""
     try:
         return clean_schema(schema) if _is_odd(schema) else schema
     except RecursionError:

@@ -23,11 +23,14 @@ def offset_of(cursor: str | None) -> int:
     try:
         return min(2**31, max(0, int(base64.urlsafe_b64decode(cursor))))
     except ValueError:
-        raise InvalidArguments("the cursor is none of ours", hint="Give the cursor of the answer before, or none.") from None
+        raise InvalidArguments(
+            "the cursor is none of ours", hint="Give the cursor of the answer before, or none."
+        ) from None
 
 
 def page(whole: Sequence[T], limit: int | None, cursor: str | None) -> tuple[Sequence[T], str]:
-    """At most `limit` parts of a list, and the cursor of the next page; empty if there is none. Raises: InvalidArguments."""
+    """At most `limit` parts of a list, and the cursor of the next page; empty if there is none. Raises:
+    InvalidArguments."""
     start = offset_of(cursor)
     end = len(whole) if limit is None else start + limit
     return whole[start:end], cursor_at(end) if end < len(whole) else ""

@@ -1,4 +1,5 @@
-"""What the body of an error says, whatever its shape: the words that its author meant for a reader, else the body itself.
+"""What the body of an error says, whatever its shape: the words that its author meant for a reader, else the body
+itself.
 
 No text is cut here: that is done when credentials have been removed, for one that is cut in two would not be found.
 """
@@ -16,16 +17,32 @@ from doorward.data.clean_text import clean_text
 from doorward.data.json_reading import read_json
 from doorward.data.quoting import quoted
 
-_WORDS = re.compile(r"message|msg|detail|reason|error|exception|(?<!de)fault|violation|invalid|fail|explanation|extensions", re.IGNORECASE)
+_WORDS = re.compile(
+    r"message|msg|detail|reason|error|exception|(?<!de)fault|violation|invalid|fail|explanation|extensions",
+    re.IGNORECASE,
+)
 _ALSO = re.compile(r"title|descri|issue|problem", re.IGNORECASE)
 """Words in the names of members that hold a text for a reader. The latter are names of fields, too."""
 _OTHER = re.compile(
-    r"(code|ids?|ur[il]|href|link|types?|status|class|count|time|stamp|number|stack|trace|version|documentation)$", re.IGNORECASE
+    r"(code|ids?|ur[il]|href|link|types?|status|class|count|time|stamp|number|stack|trace|version|documentation)$",
+    re.IGNORECASE,
 )
 """How names end of members that hold none, whatever they begin with."""
 _FIRST = (re.compile("title", re.IGNORECASE), re.compile("message|msg", re.IGNORECASE))
 """What is told before the rest."""
-_PLACES = ("loc", "pointer", "instancePath", "field", "path", "param", "parameter", "property", "location", "target", "name")
+_PLACES = (
+    "loc",
+    "pointer",
+    "instancePath",
+    "field",
+    "path",
+    "param",
+    "parameter",
+    "property",
+    "location",
+    "target",
+    "name",
+)
 """Members that say what an error is about (FastAPI, RFC 9457, JSON:API, GraphQL, Google, OData …)."""
 
 _DEEPEST = 8
@@ -44,7 +61,9 @@ _UNREAD = ("script", "style", "svg")
 
 def error_text(body: Any) -> str:
     """What the body of an error says, on one line, as it may stand within a message; "" if there is nothing in it."""
-    if isinstance(body, str) and len(body) > _MOST_OF_TEXT:  # and perhaps cut: what gets shorter could show half a credential
+    if (
+        isinstance(body, str) and len(body) > _MOST_OF_TEXT
+    ):  # and perhaps cut: what gets shorter could show half a credential
         text = clean_text(body)
         return quoted(text) if len(text) > _MOST_OF_TEXT // 2 else ""
     if said := _said(body, 0):
@@ -73,7 +92,9 @@ def _said(value: Any, depth: int, *, within: bool = False) -> str:
 def _of_object(members: dict[str, Any], depth: int, *, within: bool) -> str:
     texts = [name for name in members if _WORDS.search(name) and not _OTHER.search(name)]
     if not texts and (within or all(isinstance(value, list) for value in members.values())):  # the members are fields
-        return "; ".join(f"{_line(name)}: {said}" for name, value in members.items() if (said := _said(value, depth, within=within)))
+        return "; ".join(
+            f"{_line(name)}: {said}" for name, value in members.items() if (said := _said(value, depth, within=within))
+        )
     texts += [name for name in members if _ALSO.search(name) and not _OTHER.search(name)]
     parts: list[str] = []
     for name in sorted(texts, key=_rank):
@@ -81,7 +102,11 @@ def _of_object(members: dict[str, Any], depth: int, *, within: bool) -> str:
         if said and not any(said in part for part in parts):
             parts.append(said)
     if not parts:  # it may be wrapped
-        inner = (_said(value, depth) for name, value in members.items() if isinstance(value, (dict, list)) and name not in texts)
+        inner = (
+            _said(value, depth)
+            for name, value in members.items()
+            if isinstance(value, (dict, list)) and name not in texts
+        )
         return next(filter(None, inner), "")
     place = _place(members)
     if place and place not in parts[0]:

@@ -15,14 +15,24 @@ _CREDENTIALS = re.compile(
 """In names of headers that make whoever has them somebody, or ask to become so. A `next-token` turns pages."""
 
 _NAME = re.compile(r"(?!(.*[0-9]){4})[a-z0-9_-]{1,50}")
-"""What a header is called. One that a server makes of what it was sent, in small letters by now, would not be found by the scrubber."""
+"""What a header is called. One that a server makes of what it was sent, in small letters by now, would not be found by
+the scrubber."""
 
-_CONNECTION = {"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "alt-svc"}
+_CONNECTION = {
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "alt-svc",
+}
 
 
 def shown_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers that may be shown, by their names in small letters: none that is a credential or about the connection, and no
-    more than is read with sense."""
+    """The headers that may be shown, by their names in small letters: none that is a credential or about the
+    connection, and no more than is read with sense."""
     found: dict[str, str] = {}
     room = MOST_BYTES
     for name, value in headers.items():

@@ -1,7 +1,8 @@
 """Reading JSON of any size, while others have their turn.
 
-No reader of JSON lets go of the interpreter while it works: 64 MiB took up to 0.4 seconds, in which nobody was served, in a thread too.
-So what is large is read in a thread, and piece by piece: no step of it works on more than `PIECE` characters.
+No reader of JSON lets go of the interpreter while it works: 64 MiB took up to 0.4 seconds, in which nobody was served,
+in a thread too. So what is large is read in a thread, and piece by piece: no step of it works on more than `PIECE`
+characters.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _LEAST = 256
 _DIGITS = 4000
 """Of an integer; one with more stays text."""
 _BLINDLY = 50
-"""Objects and lists that are gone into without a look at whether they can be read at once, after that could not be done often."""
+"""Objects and lists that are gone into without a look at whether they can be read at once, after that could not be done
+often."""
 _AT_ONCE = 900
 """Levels of nesting that the reader of the standard library cannot take."""
 
@@ -36,16 +38,21 @@ _AFTER = frozenset(" \t\n\r,]}:")
 
 
 def decoded(data: bytes, encoding: str = "utf-8") -> str:
-    """Text of any size; what is none is replaced. Raises: LookupError, ValueError for an encoding that is none of text."""
+    """Text of any size; what is none is replaced. Raises: LookupError, ValueError for an encoding that is none of
+    text."""
     if len(data) <= PIECE:
         return data.decode(encoding, "replace")
     decoder = codecs.getincrementaldecoder(encoding)("replace")
-    return "".join(decoder.decode(data[at : at + PIECE], final=at + PIECE >= len(data)) for at in range(0, len(data), PIECE))
+    return "".join(
+        decoder.decode(data[at : at + PIECE], final=at + PIECE >= len(data)) for at in range(0, len(data), PIECE)
+    )
 
 
-def read_json(text: str | bytes, *, number: Callable[[str], Any] = float, constant: Callable[[str], Any] = lambda name: None) -> Any:
-    """The value of a JSON text. `number` reads what is no integer, `constant` what is no JSON, NaN and infinities. An integer of
-    thousands of digits stays text; half a surrogate pair stays what it is.
+def read_json(
+    text: str | bytes, *, number: Callable[[str], Any] = float, constant: Callable[[str], Any] = lambda name: None
+) -> Any:
+    """The value of a JSON text. `number` reads what is no integer, `constant` what is no JSON, NaN and infinities. An
+    integer of thousands of digits stays text; half a surrogate pair stays what it is.
 
     Raises: ValueError.
     """
@@ -53,7 +60,8 @@ def read_json(text: str | bytes, *, number: Callable[[str], Any] = float, consta
 
 
 class _Reader:
-    """One text. A value that fits into a piece is read at once; larger objects and lists are gone into, member by member."""
+    """One text. A value that fits into a piece is read at once; larger objects and lists are gone into, member by
+    member."""
 
     def __init__(self, text: str, number: Callable[[str], Any], constant: Callable[[str], Any]) -> None:
         options: Any = {"parse_float": number, "parse_constant": constant, "strict": False}

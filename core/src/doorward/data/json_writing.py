@@ -1,7 +1,7 @@
 """Writing JSON of any size, while others have their turn.
 
-The writer is C: while it works, no other thread of this process does. So what is large is written in a thread (`offload.py`), and in
-pieces of some milliseconds.
+The writer is C: while it works, no other thread of this process does. So what is large is written in a thread
+(`offload.py`), and in pieces of some milliseconds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from pydantic_core import to_json
 from doorward.model.types import File
 
 MOST_PARTS = 1_000_000
-"""Of one value that a program returns or is answered: what is larger is no answer, and would keep the host busy for seconds."""
+"""Of one value that a program returns or is answered: what is larger is no answer, and would keep the host busy for
+seconds."""
 
 PIECE_BYTES = 2**20
 PIECE_PARTS = 10_000

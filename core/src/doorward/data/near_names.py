@@ -18,8 +18,8 @@ def is_misspelt(name: str, other: str) -> bool:
 
 
 def nearest(name: str, known: Iterable[str], most: int = 5, worth: dict[str, float] | None = None) -> list[str]:
-    """Those of the known names, qualified ones or not, that have most in common with one: whole words in any order, and letters.
-    Some are `worth` more."""
+    """Those of the known names, qualified ones or not, that have most in common with one: whole words in any order, and
+    letters. Some are `worth` more."""
     name = name[:_LONGEST]
     worth, wanted = worth or {}, _words(name)
     bare = {each: each.rpartition(".")[2][:_LONGEST] for each in known}
@@ -30,7 +30,9 @@ def nearest(name: str, known: Iterable[str], most: int = 5, worth: dict[str, flo
         shared = len(wanted & words)
         if 0 < len(wanted) <= 2 * shared or own in alike or each in worth:
             letters = difflib.SequenceMatcher(None, name, own).ratio()
-            scores[each] = shared / max(1, len(wanted)) + shared / max(1, len(words)) / 2 + letters / 2 + worth.get(each, 0.0)
+            scores[each] = (
+                shared / max(1, len(wanted)) + shared / max(1, len(words)) / 2 + letters / 2 + worth.get(each, 0.0)
+            )
     return sorted(scores, key=lambda each: -scores[each])[:most]
 
 

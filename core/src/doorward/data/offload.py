@@ -15,7 +15,8 @@ from doorward.data.json_writing import dump, exceeds
 Result = TypeVar("Result")
 
 LARGE_PARTS = 500
-"""Of a value (a thousand characters are one) from which on work on it leaves the event loop: below it takes less than a thread."""
+"""Of a value (a thousand characters are one) from which on work on it leaves the event loop: below it takes less than a
+thread."""
 
 _SMALL_BYTES = 2**16
 
@@ -31,8 +32,8 @@ def is_large(*values: Any) -> bool:
 
 
 async def off_loop(function: Callable[..., Result], *arguments: Any) -> Result:
-    """What the function answers, from a thread. Whoever is cancelled meanwhile goes at once; the thread goes on to its end, and counts
-    as one of those until then."""
+    """What the function answers, from a thread. Whoever is cancelled meanwhile goes at once; the thread goes on to its
+    end, and counts as one of those until then."""
     try:
         limiter = _limiter.get()
     except LookupError:

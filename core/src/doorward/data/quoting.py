@@ -9,7 +9,8 @@ from http import HTTPStatus
 from doorward.model.errors import DoorwardError
 
 _OURS = re.compile(
-    r"\W*(error|hint|note|printed|calls|again|session|artefact|in line \d+|\w+Error|\w+Exceeded|\w*Refused)\b.*:|\[cut:",
+    r"\W*(error|hint|note|printed|calls|again|session|artefact|in line "
+    r"\d+|\w+Error|\w+Exceeded|\w*Refused)\b.*:|\[cut:",
     re.IGNORECASE,
 )
 """How lines of our answers begin."""
@@ -18,8 +19,8 @@ _BREAKS = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u20
 
 
 def quoted(text: str) -> str:
-    """What somebody else said, as it stands within a message: in quotation marks, on one line. A JSON string, for in those the scrubber
-    knows every secret."""
+    """What somebody else said, as it stands within a message: in quotation marks, on one line. A JSON string, for in
+    those the scrubber knows every secret."""
     return json.dumps(text, ensure_ascii=False).translate(_BREAKS)
 
 
@@ -37,7 +38,8 @@ def indented(text: str) -> str:
 
 
 def apart(text: str) -> str:
-    """A text of a program or an upstream as a part of our answer: as it is, if none of its lines could be taken for one of ours."""
+    """A text of a program or an upstream as a part of our answer: as it is, if none of its lines could be taken for one
+    of ours."""
     lines = text.splitlines()
     return "\n".join(f"> {line}" for line in lines) if any(map(_OURS.match, lines)) else text
 

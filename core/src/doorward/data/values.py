@@ -18,9 +18,9 @@ DEEPEST = 100
 
 
 def plain(value: Any, depth: int = 0, *, keep: Container[type] = (), held: Callable[[File], Any] | None = None) -> Any:
-    """A value as plain JSON: tuples and sets become lists, keys text, dates ISO 8601, `bytes` base64 text, an `int` of more
-    than 64 bits text, unless `keep` names its type; NaN and infinities text; everything else its `repr`. With `held`,
-    bytes and files anywhere become what it makes of them."""
+    """A value as plain JSON: tuples and sets become lists, keys text, dates ISO 8601, `bytes` base64 text, an `int` of
+    more than 64 bits text, unless `keep` names its type; NaN and infinities text; everything else its `repr`. With
+    `held`, bytes and files anywhere become what it makes of them."""
     if isinstance(value, str):
         return value if value.isascii() else _whole(value)
     if value is None or isinstance(value, bool):
@@ -34,7 +34,10 @@ def plain(value: Any, depth: int = 0, *, keep: Container[type] = (), held: Calla
     if depth > DEEPEST:
         return "…"
     if isinstance(value, Mapping):
-        return {str(plain(k)) if isinstance(k, (str, int)) else str(k): plain(v, depth + 1, keep=keep, held=held) for k, v in value.items()}
+        return {
+            str(plain(k)) if isinstance(k, (str, int)) else str(k): plain(v, depth + 1, keep=keep, held=held)
+            for k, v in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return [plain(v, depth + 1, keep=keep, held=held) for v in value]
     if held is not None and isinstance(value, (bytes, bytearray, File)):
@@ -92,7 +95,9 @@ def _cut(value: Any, budget: int) -> tuple[Any, int]:
     match value:
         case str():
             kept = beginning(value, max(budget - 2, 20))
-            return (value if kept == value else f"{kept}… ({len(value) - len(kept)} more characters)"), budget - size(kept) - 2
+            return (value if kept == value else f"{kept}… ({len(value) - len(kept)} more characters)"), budget - size(
+                kept
+            ) - 2
         case list():
             items: list[Any] = []
             for item in value:

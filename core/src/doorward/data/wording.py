@@ -1,4 +1,5 @@
-"""Small pieces of the texts that agents read: one line, a comment, a literal, and what there is no room for in a few words."""
+"""Small pieces of the texts that agents read: one line, a comment, a literal, and what there is no room for in a few
+words."""
 
 from __future__ import annotations
 
@@ -13,7 +14,15 @@ from doorward.data.clean_text import clean_text, visible
 KEY = 100
 """Characters of a field's name; one that is longer is not shown."""
 
-PYTHON = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None", "array": "list", "object": "dict"}
+PYTHON = {
+    "string": "str",
+    "integer": "int",
+    "number": "float",
+    "boolean": "bool",
+    "null": "None",
+    "array": "list",
+    "object": "dict",
+}
 """The types of JSON as Python calls them."""
 
 _SENTENCE = re.compile(r"(?<!\be\.g)(?<!\bi\.e)[.!?] ")

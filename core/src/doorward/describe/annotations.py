@@ -29,7 +29,22 @@ _VALUES = 10
 _ALIKE = 3
 """Fields that stand above already, by which they are told together."""
 
-_WORDS = {"Any", "Literal", "Mapping", "None", "Required", "Sequence", "TypedDict", "bool", "bytes", "dict", "float", "int", "list", "str"}
+_WORDS = {
+    "Any",
+    "Literal",
+    "Mapping",
+    "None",
+    "Required",
+    "Sequence",
+    "TypedDict",
+    "bool",
+    "bytes",
+    "dict",
+    "float",
+    "int",
+    "list",
+    "str",
+}
 
 
 _State = tuple[dict[str, str], set[str], deque[Class], dict[str, Schema], dict[str, None], int, int]
@@ -120,7 +135,9 @@ class Types:
             return [value_of(schema["const"])]
         if isinstance(schema.get("enum"), (list, tuple)):
             return self._values(schema["enum"])
-        if not self._loose and (meant := listed(schema.get("x-values"), 1000)):  # by a discriminator; nothing is held against it
+        if not self._loose and (
+            meant := listed(schema.get("x-values"), 1000)
+        ):  # by a discriminator; nothing is held against it
             return self._values(meant)
         if (offered := variants(schema)) and not table(schema.get("properties")):
             return [m for v in offered for m in self._members(v, hint, nesting - 1)]
@@ -128,7 +145,9 @@ class Types:
 
     def _values(self, values: Sequence[Any]) -> list[str]:
         """The values of an enum, as far as there is fuel to look at them."""
-        return [value_of(v) for place, v in enumerate(listed(values, 1000)) if (place + 1) % _VALUES or self._reader.burn()]
+        return [
+            value_of(v) for place, v in enumerate(listed(values, 1000)) if (place + 1) % _VALUES or self._reader.burn()
+        ]
 
     def _one(self, kind: str, schema: Schema, name: str, hint: str, nesting: int) -> str:
         if kind == "object":
@@ -143,7 +162,12 @@ class Types:
                 return "bytes"
             self._notes[form] = 'a file: bytes, text, handle, {"content", "name", "type"}'
             return f"bytes | str | {self._dict}[str, Any]"
-        if kind == "string" and isinstance(form, str) and form not in _SELF_EVIDENT and re.fullmatch(r"[\w-]{1,24}", form):
+        if (
+            kind == "string"
+            and isinstance(form, str)
+            and form not in _SELF_EVIDENT
+            and re.fullmatch(r"[\w-]{1,24}", form)
+        ):
             self._notes[form] = form
         return PYTHON.get(kind, "Any")
 
@@ -155,7 +179,11 @@ class Types:
             return f"{self._dict}[str, {value}]"
         itself = nesting == NESTING and not self._level and not self.sending
         title = hint if itself else name or hint  # A result itself is named after its function.
-        known = self._classes.get(name) or self._shown(name, schema) or self._new_class(schema, name, title, len(properties))
+        known = (
+            self._classes.get(name)
+            or self._shown(name, schema)
+            or self._new_class(schema, name, title, len(properties))
+        )
         if known is None:
             self._leave_out(class_name(title), schema, properties)
             return f"{self._dict}[str, Any]"
@@ -266,7 +294,10 @@ class Types:
         for number, key in enumerate(keys):
             state = self._state()
             lines.append(line(key))
-            if number >= least and size([*lines, *([more_fields(keys[number + 1 :])] if keys[number + 1 :] else [])]) > room:
+            if (
+                number >= least
+                and size([*lines, *([more_fields(keys[number + 1 :])] if keys[number + 1 :] else [])]) > room
+            ):
                 self._restore(state)
                 lines[-1] = more_fields(keys[number:])
                 break
@@ -274,7 +305,15 @@ class Types:
         return lines
 
     def _state(self) -> _State:
-        return dict(self._classes), set(self._taken), deque(self._queue), dict(self.made), dict(self.cut), self._room, self._names
+        return (
+            dict(self._classes),
+            set(self._taken),
+            deque(self._queue),
+            dict(self.made),
+            dict(self.cut),
+            self._room,
+            self._names,
+        )
 
     def _restore(self, state: _State) -> None:
         self._classes, self._taken, self._queue, self.made, self.cut, self._room, self._names = state

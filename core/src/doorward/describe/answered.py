@@ -1,4 +1,5 @@
-"""What a run was answered, told to who mistook it: a key that is not there, a list taken for a dictionary, JSON that is still text."""
+"""What a run was answered, told to who mistook it: a key that is not there, a list taken for a dictionary, JSON that is
+still text."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ _OF_JSON = re.compile(r"JSON object must be str")
 _OF_TEXT = re.compile(r"string ind(?:ices|ex) must be integer")
 _OF_SLICE = re.compile(r"unhashable type: 'slice'|slice\(")
 _OF_LIST = re.compile(r"list indices must be integer")
-_OF_METHOD = re.compile(r"'(?:builtin_function_or_method|method)' object is not (?:subscriptable|iterable)|argument of type '\w*method'")
+_OF_METHOD = re.compile(
+    r"'(?:builtin_function_or_method|method)' object is not (?:subscriptable|iterable)|argument of type '\w*method'"
+)
 _OF_NONE = re.compile(r"'NoneType' object is not (?:subscriptable|iterable)")
 
 
@@ -73,7 +76,9 @@ class Answered:
                 if name in _OF_RESPONSES and kind in _PLAIN:
                     return f"An answer is its value, not a response: leave out `.{name}`. {self._shapes()}"
                 if kind in (None, "dict"):
-                    return (f'Answers are plain dictionaries here: write value["{name}"]. ' if kind else "") + self._of_key(name)
+                    return (
+                        f'Answers are plain dictionaries here: write value["{name}"]. ' if kind else ""
+                    ) + self._of_key(name)
                 return self._of_kind(kind)
             case "TypeError" if _OF_JSON.search(error.message):
                 return f"Answers are values already: leave out `json.loads`. {self._shapes()}"
@@ -90,7 +95,9 @@ class Answered:
     def note(self, value: Any) -> str | None:
         """What is to be said of a value that is an answer as it came."""
         if isinstance(value, str) and (what := holds(value)):
-            mine = (f for f, answer in reversed(self._last.items()) if isinstance(answer, str) and value.startswith(answer))
+            mine = (
+                f for f, answer in reversed(self._last.items()) if isinstance(answer, str) and value.startswith(answer)
+            )
             return next((f"{function} answered {as_text(what)}" for function in mine), None)
         return None
 

@@ -1,7 +1,8 @@
-"""The cards of functions: all that an agent needs to call one, in about 600 tokens, and what a card leaves out, on request.
+"""The cards of functions: all that an agent needs to call one, in about 600 tokens, and what a card leaves out, on
+request.
 
-The room goes to the arguments first: their names and types, then the classes that they are of, then descriptions. The result
-has some in any case.
+The room goes to the arguments first: their names and types, then the classes that they are of, then descriptions. The
+result has some in any case.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ _WIDTHS = (
     *((60, 100, 60, 900), (60, 70, 60, 900), (60, 45, 45, 900), (60, 45, 45, 450)),
     *((60, 0, 45, 450), (60, 0, 0, 450), (25, 0, 0, 450), (15, 0, 0, 450), (8, 0, 0, 450)),
 )
-"""How many parameters a card shows, how many characters of what is said of them and of the fields of their classes, and how many there
-are for a result's types, if they need so many. The first is taken for which there is room with all classes of parameters, else the first
-from `_CUT` on for which there is room so."""
+"""How many parameters a card shows, how many characters of what is said of them and of the fields of their classes, and
+how many there are for a result's types, if they need so many. The first is taken for which there is room with all
+classes of parameters, else the first from `_CUT` on for which there is room so."""
 
 _CUT = 4
 _TOO_MUCH = 100
@@ -53,8 +54,8 @@ _CLASSES = 250
 """Characters of the classes of parameters for which there is room in any case."""
 
 _NAMES = 200
-"""Characters of the names of classes for which there is no room, of those of parameters, and of those of the result: the keys of others
-are shown, but not how to ask for them."""
+"""Characters of the names of classes for which there is no room, of those of parameters, and of those of the result:
+the keys of others are shown, but not how to ask for them."""
 
 _AROUND = 90
 """Characters of what is between the parts of a card, and around the names of what it leaves out."""
@@ -92,8 +93,8 @@ class _Sent:
 
 
 def describe(function: Function, definitions: Definitions, *, module: str, seen: Observation | None = None) -> str:
-    """The card of one function, which stands alone: import line, signature with docs, the types of parameters
-    and result, and an example call. It is valid Python, and at most `CARD` long but for huge signatures. A result of which
+    """The card of one function, which stands alone: import line, signature with docs, the types of parameters and
+    result, and an example call. It is valid Python, and at most `CARD` long but for huge signatures. A result of which
     only is known what was `seen` is marked as such."""
     note = f"# The result: {seen.told()}." if seen is not None else ""
     note += f" It is {as_text(seen.text)}." if seen is not None and seen.text else ""
@@ -105,7 +106,9 @@ def describe(function: Function, definitions: Definitions, *, module: str, seen:
         if reader.spent > _TRIED and number < len(_WIDTHS) - 1:
             continue
         for_classes, least = 0, min(len(answer), for_result)
-        for _ in range(3):  # they are written in the `def` as there is room for them, and there is as much as that leaves
+        for _ in range(
+            3
+        ):  # they are written in the `def` as there is room for them, and there is as much as that leaves
             sent = _sent(function, reader, most, about, comments, for_classes)
             before, for_classes = for_classes, max(room - least - sent.size + len(sent.classes), _CLASSES)
             if for_classes == before or reader.spent > _TRIED:
@@ -117,7 +120,9 @@ def describe(function: Function, definitions: Definitions, *, module: str, seen:
     names = min(_NAMES, left // 4)
     received = result_of(function, reader, depth=2, room=left - names, above=sent.above, names=names - 30)[1]
     results = "\n".join(filter(None, [note, received.classes()]))
-    more = _rest(f"{module}.{name_of(function)}", [*([] if sent.is_whole else [PARAMETERS]), *sent.types.cut, *received.cut])
+    more = _rest(
+        f"{module}.{name_of(function)}", [*([] if sent.is_whole else [PARAMETERS]), *sent.types.cut, *received.cut]
+    )
     return "\n\n".join(filter(None, [start, sent.head, sent.classes, results, more, end]))
 
 
@@ -130,7 +135,12 @@ def _sent(function: Function, reader: Reader, most: int, about: int, comments: i
     above = Above(types.references, types.types, fields, types.cut)
     returns = result_of(function, reader, depth=1, room=0, above=above)[0]
     head = f"{define(function, parameters, others, returns, about=about)}:\n{docstring(function, 120 + 3 * about)}"
-    is_whole = others in ("", ANY_OTHERS) and not types.is_shortened and "…" not in head and (about or not any(p.about for p in parameters))
+    is_whole = (
+        others in ("", ANY_OTHERS)
+        and not types.is_shortened
+        and "…" not in head
+        and (about or not any(p.about for p in parameters))
+    )
     return _Sent(head, classes, types, above, bool(is_whole))
 
 
@@ -141,8 +151,8 @@ def _rest(name: str, cut: Iterable[str]) -> str:
 
 
 def describe_class(function: Function, definitions: Definitions, name: str) -> str | None:
-    """One of the classes that a function's card names, with all of its fields, and those that it uses; `None` if there is none
-    of that name among the function's types. `parameters` is the signature, without any cut."""
+    """One of the classes that a function's card names, with all of its fields, and those that it uses; `None` if there
+    is none of that name among the function's types. `parameters` is the signature, without any cut."""
     if name == PARAMETERS:
         return _whole(function, definitions)
     texts: list[str] = []
@@ -205,7 +215,8 @@ def fields_at(function: Function, definitions: Definitions, place: Sequence[Any]
 
 
 def class_at(function: Function, definitions: Definitions, place: Sequence[Any]) -> str:
-    """The class that a part of the arguments should be of, or what it is in; "" if these are only the arguments as a whole."""
+    """The class that a part of the arguments should be of, or what it is in; "" if these are only the arguments as a
+    whole."""
     for end in range(min(len(place), NESTING), 0, -1):
         reader = Reader(definitions)
         schema: Any = function.parameters
@@ -219,5 +230,9 @@ def class_at(function: Function, definitions: Definitions, place: Sequence[Any])
         annotation = types.annotate(schema, name)[0]
         if text := types.classes():
             where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place[:end]).lstrip(".")
-            return "\n\n".join(filter(None, [f"{where[:200]} is of the type {annotation}:\n{text}", _rest(function.qualified, types.cut)]))
+            return "\n\n".join(
+                filter(
+                    None, [f"{where[:200]} is of the type {annotation}:\n{text}", _rest(function.qualified, types.cut)]
+                )
+            )
     return ""

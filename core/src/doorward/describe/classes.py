@@ -22,8 +22,8 @@ class Class:
 
 @dataclass(frozen=True, slots=True)
 class Above:
-    """What a text shows above the types of a result: `classes` as they are sent, by reference, the `types` of the fields of each, and
-    those of parameters (`fields`). Of those that are `cut` the keys are told."""
+    """What a text shows above the types of a result: `classes` as they are sent, by reference, the `types` of the
+    fields of each, and those of parameters (`fields`). Of those that are `cut` the keys are told."""
 
     classes: Mapping[str, str]
     types: Mapping[str, Mapping[str, str]]

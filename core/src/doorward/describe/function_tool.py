@@ -1,4 +1,5 @@
-"""A function as a tool of its own, for agents that call tools by JSON Schema: what is told of it, what it takes, and what it answers."""
+"""A function as a tool of its own, for agents that call tools by JSON Schema: what is told of it, what it takes, and
+what it answers."""
 
 from __future__ import annotations
 
@@ -63,7 +64,11 @@ def _input(schema: dict[str, Any], definitions: Definitions) -> dict[str, Any]:
     whole = {**schema, "type": "object", "properties": properties} | ({"required": required} if required else {})
     types = {name: {"type": kinds(value)[0]} if kinds(value) else {} for name, value in properties.items()}
     few = {name: types.get(name, {}) for name in required[:_FEW]}
-    for smaller in (whole, {**whole, "properties": types}, {"type": "object", "properties": few, "required": list(few)}):
+    for smaller in (
+        whole,
+        {**whole, "properties": types},
+        {"type": "object", "properties": few, "required": list(few)},
+    ):
         if len(dump(smaller)) <= _LARGEST:
             break
     return _with_definitions(smaller, definitions)
@@ -81,7 +86,9 @@ def _output(function: Function, definitions: Definitions) -> dict[str, Any] | No
     client that checks: so anything else is allowed beside it."""
     if not function.returns or len(dump(plain(function.returns))) > _LARGEST:
         return None
-    promised = {"anyOf": [{}, plain(function.returns)]}  # in this order no checker looks at a schema that could take it for ever
+    promised = {
+        "anyOf": [{}, plain(function.returns)]
+    }  # in this order no checker looks at a schema that could take it for ever
     shape = promised if _is_object(function.returns, definitions) else {"properties": {"result": promised}}
     schema: dict[str, Any] = shown_schema(_with_definitions({"type": "object", **shape}, definitions))
     try:
@@ -129,5 +136,8 @@ def _with_files(schema: Any) -> Any:
         return schema
     if schema.get("format") == "binary" and "string" in (may_be := kinds(schema)):
         about = f"{schema.get('description', '')} (a file: text, the handle of a result, or base64 with a name)".strip()
-        return {"description": about, "anyOf": [*BYTES["binary"], *({"type": kind} for kind in may_be if kind == "null")]}
+        return {
+            "description": about,
+            "anyOf": [*BYTES["binary"], *({"type": kind} for kind in may_be if kind == "null")],
+        }
     return {key: _with_files(value) for key, value in schema.items()}

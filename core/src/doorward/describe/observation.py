@@ -9,8 +9,8 @@ from typing import Any
 from doorward.model.types import Schema
 
 Shape = dict[str, Any]
-"""What has been seen in one place: JSON types, each with what is inside. `{"array": SHAPE}`; `{"string": {FORMAT: {}}}`;
-`{"object": {NAME: SHAPE}}` or, of one "of X", `{"object": SHAPE}` under `"map"`. Nothing seen is `{}`."""
+"""What has been seen in one place: JSON types, each with what is inside. `{"array": SHAPE}`; `{"string": {FORMAT:
+{}}}`; `{"object": {NAME: SHAPE}}` or, of one "of X", `{"object": SHAPE}` under `"map"`. Nothing seen is `{}`."""
 
 HELD = {"JSON": "holds-JSON", "a Python literal": "holds-a-Python-literal"}
 """What a text may be the writing of, as its format."""
@@ -46,7 +46,9 @@ class Observation:
 
 def as_schema(whole: Shape) -> dict[str, Any]:
     """A shape as a JSON Schema; what has not been seen may be anything."""
-    kinds = [_schema(kind, inside) for kind, inside in sorted(whole.items(), key=lambda item: (item[0] == "null", item[0]))]
+    kinds = [
+        _schema(kind, inside) for kind, inside in sorted(whole.items(), key=lambda item: (item[0] == "null", item[0]))
+    ]
     return kinds[0] if len(kinds) == 1 else {"anyOf": kinds} if kinds else {}
 
 

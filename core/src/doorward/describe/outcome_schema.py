@@ -13,7 +13,8 @@ _PLAIN = {str: "string", bool: "boolean", int: "integer", float: "number"}
 
 
 def outcome_schema() -> dict[str, Any]:
-    """What `outcome_text.as_dict` makes of an `Outcome`, in full: every field, and those of its parts, with their types."""
+    """What `outcome_text.as_dict` makes of an `Outcome`, in full: every field, and those of its parts, with their
+    types."""
     return {**_schema(Outcome), "required": ["ok", "ms"]}
 
 

@@ -13,10 +13,16 @@ from doorward.model.types import Outcome
 
 def as_dict(outcome: Outcome) -> dict[str, Any]:
     """The answer as JSON: empty fields left out, the value of a run that succeeded always there."""
-    fields = {name: getattr(outcome, name) for name in Outcome.__dataclass_fields__}  # asdict would copy the whole value
+    fields = {
+        name: getattr(outcome, name) for name in Outcome.__dataclass_fields__
+    }  # asdict would copy the whole value
     fields["artefacts"] = [_filled(asdict(a)) for a in outcome.artefacts]
     fields["error"] = _filled(asdict(outcome.error)) if outcome.error else None
-    return {k: v for k, v in fields.items() if k in ("ok", "ms") or (k == "value" and outcome.ok) or v not in (None, "", (), [], {})}
+    return {
+        k: v
+        for k, v in fields.items()
+        if k in ("ok", "ms") or (k == "value" and outcome.ok) or v not in (None, "", (), [], {})
+    }
 
 
 def _filled(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,7 +40,15 @@ def _told(calls: Sequence[Mapping[str, Any]]) -> str:
     for function in dict.fromkeys(c["function"] for c in calls):
         mine = [c for c in calls if c["function"] == function]
         count, failed = sum(c["count"] for c in mine), sum(c["count"] for c in mine if not c["ok"])
-        how = "" if not failed else ", failed" if count == 1 else ", all failed" if failed == count else f", {failed} failed"
+        how = (
+            ""
+            if not failed
+            else ", failed"
+            if count == 1
+            else ", all failed"
+            if failed == count
+            else f", {failed} failed"
+        )
         told.append(f"{function} ×{count}{how} ({round(sum(c['ms'] for c in mine), 1)} ms)")
     return "; ".join(told)
 
@@ -44,7 +58,9 @@ def as_text(outcome: Outcome) -> str:
     parts = []
     if outcome.error:
         error = outcome.error
-        parts.append(f"{error.type}: {indented(error.message)}" + (f"\nin line {error.line} of your code" if error.line else ""))
+        parts.append(
+            f"{error.type}: {indented(error.message)}" + (f"\nin line {error.line} of your code" if error.line else "")
+        )
         parts += [f"  line {f.line}, in {f.function}: {f.source}" for f in error.frames]
         parts += [f"hint: {indented(error.hint)}"] if error.hint else []
     elif isinstance(outcome.value, str):

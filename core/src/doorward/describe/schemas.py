@@ -15,7 +15,8 @@ from doorward.data.clean_text import visible
 from doorward.model.types import Schema
 
 Definitions = Callable[[str], Schema | None]
-"""Looks up what `{"$ref": "#/$defs/NAME"}` means: NAME → its schema, or `None`. It is called lazily, and once a name."""
+"""Looks up what `{"$ref": "#/$defs/NAME"}` means: NAME → its schema, or `None`. It is called lazily, and once a
+name."""
 
 NESTING = 6
 """How many schemas are followed into one another: deeper ones say nothing."""
@@ -36,7 +37,8 @@ _TYPING = ("$ref", "type", "const", "enum", "oneOf", "anyOf", "allOf", "properti
 
 
 class Reader:
-    """The schemas of one server, read for one text. `fuel` is how many of them a function may have looked at, `spent` what went before."""
+    """The schemas of one server, read for one text. `fuel` is how many of them a function may have looked at, `spent`
+    what went before."""
 
     def __init__(self, definitions: Definitions, fuel: int = _FUEL) -> None:
         self._full = self._fuel = fuel
@@ -101,8 +103,14 @@ class Reader:
     def needs(self, schema: Any, nesting: int = 3) -> bool:
         """Whether a value of this schema, or what is in it, is an object that must have certain fields."""
         resolved = self.resolve(schema)[1]
-        inner = [resolved.get("items"), *variants(resolved)[:20]] if nesting and not table(resolved.get("properties")) else []
-        return bool(strings(resolved.get("required"))) or any(self.needs(part, nesting - 1) for part in inner if table(part))
+        inner = (
+            [resolved.get("items"), *variants(resolved)[:20]]
+            if nesting and not table(resolved.get("properties"))
+            else []
+        )
+        return bool(strings(resolved.get("required"))) or any(
+            self.needs(part, nesting - 1) for part in inner if table(part)
+        )
 
     def one_way(self, schema: Schema, nesting: int = 3) -> bool:
         """Whether parts of a resolved schema are only sent, or only received."""
@@ -110,7 +118,9 @@ class Reader:
         if any(table(field).get(key) is True for field in fields.values() for key in ("readOnly", "writeOnly")):
             return True
         inner = [*fields.values(), schema.get("items"), schema.get("additionalProperties"), *variants(schema)]
-        return nesting > 0 and any(self.burn() and self.one_way(self.resolve(part)[1], nesting - 1) for part in inner if table(part))
+        return nesting > 0 and any(
+            self.burn() and self.one_way(self.resolve(part)[1], nesting - 1) for part in inner if table(part)
+        )
 
     def example(self, schema: Any, name: str, fits: Callable[[Any], bool], nesting: int = 3) -> Any:
         """A plausible value: the first that the schema gives and that `fits`, else one of its type."""
@@ -123,7 +133,11 @@ class Reader:
         if offered and nesting and not table(resolved.get("properties")):
             return self.example(offered[0], name, fits, nesting - 1)
         properties = self.properties(resolved)
-        kind = "object" if properties else next((k for k in kinds(resolved) if k != "null"), "null" if kinds(resolved) else "string")
+        kind = (
+            "object"
+            if properties
+            else next((k for k in kinds(resolved) if k != "null"), "null" if kinds(resolved) else "string")
+        )
         match kind:
             case "integer" | "number":
                 lowest = resolved.get("minimum")
@@ -133,7 +147,9 @@ class Reader:
             case "null":
                 return None
             case "array":
-                items = listed(resolved.get("prefixItems"), 5) or listed([resolved[k] for k in ("items",) if k in resolved], 1)
+                items = listed(resolved.get("prefixItems"), 5) or listed(
+                    [resolved[k] for k in ("items",) if k in resolved], 1
+                )
                 return [self.example(item, name, fits, nesting - 1) for item in items] if nesting else []
             case "object":
                 required = strings(resolved.get("required"))
@@ -216,10 +232,14 @@ _INNER = {
     **dict.fromkeys(("prefixItems", "allOf", "anyOf"), list),
 }
 BYTES = {
-    form: [{"type": "string"}, *({"type": "object", "required": [k], "properties": {k: {"type": "string"}}} for k in keys)]
+    form: [
+        {"type": "string"},
+        *({"type": "object", "required": [k], "properties": {k: {"type": "string"}}} for k in keys),
+    ]
     for form, keys in (("binary", ("content", "artefact", "base64")), ("byte", ("artefact",)))
 }
-"""What may be given for bytes, by format: text (a program's `bytes` are one here), either with a name and a type, a handle, base64."""
+"""What may be given for bytes, by format: text (a program's `bytes` are one here), either with a name and a type, a
+handle, base64."""
 
 _PLAIN = {
     *("type", "enum", "const", "required", "pattern", "uniqueItems", "multipleOf"),
@@ -244,7 +264,11 @@ def unfolded(schema: Any, definitions: Definitions) -> Any:
             out["not"] = {}
         if fuel < 0 or not isinstance(node, Mapping):
             continue
-        if node.get("format") in ("binary", "byte") and kinds(node) in (["string"], ["string", "null"], ["null", "string"]):
+        if node.get("format") in ("binary", "byte") and kinds(node) in (
+            ["string"],
+            ["string", "null"],
+            ["null", "string"],
+        ):
             out["anyOf"] = [*BYTES[node["format"]], *({"type": k} for k in kinds(node) if k == "null")]
             continue
         for key, value in node.items():

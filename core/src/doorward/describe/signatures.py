@@ -39,7 +39,9 @@ _LIMITS = re.compile(r"(?:^|_)(?:limit|offset|size|per_page|pageSize|max_results
 _ABOUT_LIMITS = 60
 """Characters of what is said of those, where there is no room to say anything of others."""
 
-_TAG = re.compile(r"</?(?:a|b|br|code|div|em|h[1-6]|i|li|ol|p|pre|span|strong|table|tbody|td|th|tr|ul)\b[^<>]{0,300}>", re.IGNORECASE)
+_TAG = re.compile(
+    r"</?(?:a|b|br|code|div|em|h[1-6]|i|li|ol|p|pre|span|strong|table|tbody|td|th|tr|ul)\b[^<>]{0,300}>", re.IGNORECASE
+)
 _QUOTE = re.compile(r"^ {0,3}>+ ?(?:\[!\w{1,20}\])?", re.MULTILINE)
 _LINK = re.compile(r"\[([^\[\]]{1,200})\]\([^()\s]{1,500}\)")
 
@@ -64,7 +66,9 @@ def parameter_names(function: Function, definitions: Definitions) -> list[str]:
     return sorted(filter(is_plain, properties), key=lambda name: name not in required)
 
 
-def signature(function: Function, definitions: Definitions, *, width: int = 100, seen: Observation | None = None) -> str:
+def signature(
+    function: Function, definitions: Definitions, *, width: int = 100, seen: Observation | None = None
+) -> str:
     """The `def` line of a function, without a colon.
 
     Required parameters come first. An optional one has its schema's default, or `...`, which means that it is
@@ -92,7 +96,9 @@ def response(function: Function, definitions: Definitions, *, depth: int = 2, bu
 
 
 def stub(
-    functions: Iterable[Function], definitions: Definitions, seen: Callable[[Function], Observation | None] = lambda function: None
+    functions: Iterable[Function],
+    definitions: Definitions,
+    seen: Callable[[Function], Observation | None] = lambda function: None,
 ) -> str:
     """The `.pyi` text that declares functions for a type checker.
 
@@ -108,7 +114,11 @@ def stub(
         written = [f"{p.name}: {p.annotation}{' = ...' if p.default else ''}" for p in parameters]
         written += ["**kwargs: Any"] if others else []
         observed = seen(function)
-        result = f"  # {result_of(with_result(function, observed), reader, depth=0, room=0)[0]}, {observed.told()}" if observed else ""
+        result = (
+            f"  # {result_of(with_result(function, observed), reader, depth=0, room=0)[0]}, {observed.told()}"
+            if observed
+            else ""
+        )
         heads[name_of(function)] = f"def {name_of(function)}({', '.join(written)}) -> Any: ...{result}"
     reader.refuel()
     imports = "from collections.abc import Mapping, Sequence\nfrom typing import Any, Literal, Required, TypedDict"
@@ -157,20 +167,26 @@ def declared(function: Function, reader: Reader) -> tuple[dict[str, Any], set[st
     return reader.properties(schema), strings(schema.get("required"))
 
 
-def shown_parameters(function: Function, reader: Reader, types: Types, most: int, about_width: int = 100) -> tuple[list[Parameter], str]:
-    """The parameters of a signature, required ones first, and what there is besides: names for which it has no place, or
-    any others that the function takes."""
+def shown_parameters(
+    function: Function, reader: Reader, types: Types, most: int, about_width: int = 100
+) -> tuple[list[Parameter], str]:
+    """The parameters of a signature, required ones first, and what there is besides: names for which it has no place,
+    or any others that the function takes."""
     properties, required = declared(function, reader)
     ordered = sorted(filter(is_plain, properties), key=lambda name: name not in required)
     prefix, found = class_name(function.name)[:40], {}
-    for name in sorted(ordered[:most], key=lambda name: _rank(function, name, name in required, reader.needs(properties[name]))):
+    for name in sorted(
+        ordered[:most], key=lambda name: _rank(function, name, name in required, reader.needs(properties[name]))
+    ):
         found[name] = types.annotate(properties[name], f"{prefix}{class_name(name)}")
     shown = []
     for name in ordered[:most]:
         annotation, note = found[name]
         schema = reader.resolve(properties[name])[1]
         default = "" if name in required else (literal(schema["default"], 40) if "default" in schema else None) or "..."
-        about = ("deprecated. " if schema.get("deprecated") is True else "") + prose(schema.get("description"), about_width)
+        about = ("deprecated. " if schema.get("deprecated") is True else "") + prose(
+            schema.get("description"), about_width
+        )
         shown.append(Parameter(name, annotation, default, about, note))
     others = [*ordered[most:], *(name for name in properties if not is_plain(name))]
     if others:
@@ -195,7 +211,9 @@ def _line(parameter: Parameter, about: int) -> str:
     return commented(f"    {parameter.written},", clean(parameter.about, about) if about else "", parameter.note)
 
 
-def define(function: Function, parameters: list[Parameter], others: str, returns: str, *, about: int, width: int = 0) -> str:
+def define(
+    function: Function, parameters: list[Parameter], others: str, returns: str, *, about: int, width: int = 0
+) -> str:
     """The `def`, on one line where that is at most `width` long; `about` is the width of the comments."""
     name = name_of(function)
     line = f"def {name}({', '.join(p.written for p in parameters)}) -> {returns}"
@@ -212,7 +230,13 @@ def docstring(function: Function, limit: int) -> str:
     summary, description = prose(function.summary, 200), prose(function.description, limit)
     effect = "read-only" if function.read_only else "destructive" if function.destructive else "writes"
     headers = f"headers by doorward.reply: {', '.join(function.headers)}" if function.headers else ""
-    facts = [clean(function.route, 200), clean(function.id, 120), effect, "DEPRECATED" if function.deprecated else "", clean(headers, 400)]
+    facts = [
+        clean(function.route, 200),
+        clean(function.id, 120),
+        effect,
+        "DEPRECATED" if function.deprecated else "",
+        clean(headers, 400),
+    ]
     parts = [summary, description if description != summary else "", " · ".join(filter(None, facts))]
     text = "\n\n    ".join(filter(None, parts)).replace("\\", "\\\\").replace('"""', "'''")
     return f'    """{text}\n    """'

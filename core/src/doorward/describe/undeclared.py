@@ -1,4 +1,5 @@
-"""Answers that are of another type than their function declares: a program that was written for that one fails, and must be told why."""
+"""Answers that are of another type than their function declares: a program that was written for that one fails, and
+must be told why."""
 
 from __future__ import annotations
 
@@ -10,12 +11,20 @@ from doorward.data.wording import PYTHON, python_types
 from doorward.describe.value_text import told
 from doorward.model.types import Function, Schema
 
-_TYPES = {bool: {"boolean"}, int: {"integer", "number"}, float: {"integer", "number"}, str: {"string"}, list: {"array"}, dict: {"object"}}
+_TYPES = {
+    bool: {"boolean"},
+    int: {"integer", "number"},
+    float: {"integer", "number"},
+    str: {"string"},
+    list: {"array"},
+    dict: {"object"},
+}
 _MOST_MEMBERS = 100
 
 
 def unlike(function: Function, value: Any, definition: Callable[[str], Schema | None]) -> str:
-    """What to say of an answer that, or a member of which, is of another type; "" where it is as declared, nothing, or a file."""
+    """What to say of an answer that, or a member of which, is of another type; "" where it is as declared, nothing, or
+    a file."""
     schema = _resolved(function.returns, definition)
     if declared := _mismatch(schema, value):
         return f"{told(function.qualified, value)}; its signature says {declared}."

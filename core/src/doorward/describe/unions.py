@@ -17,8 +17,8 @@ class Value(str):
 
 
 def union(members: Iterable[str]) -> tuple[str, str]:
-    """Members as one annotation: values in one Literal, None last, whatever is too much as its plain type. With it comes which values
-    those are, if it does not say so."""
+    """Members as one annotation: values in one Literal, None last, whatever is too much as its plain type. With it
+    comes which values those are, if it does not say so."""
     unique = list(dict.fromkeys(members))
     values = [m for m in unique if isinstance(m, Value)]
     others = [m for m in unique if not isinstance(m, Value) and m != "None"]

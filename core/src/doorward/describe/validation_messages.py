@@ -41,18 +41,26 @@ def mistakes(errors: Iterable[Any], known: Known) -> Mistakes:
     for error in real:
         if error.kind.name == "required":
             missing.setdefault(_path(error.instance_path), []).append(error.kind.property)
-    real = [e for e in real if e.kind.name != "type" or _path(e.instance_path) not in listed]  # the values say the type, too
-    meant = [(visible(_sentence(error, options, known, missing)), _place(error, known)) for error, options in map(_meant, real)]
+    real = [
+        e for e in real if e.kind.name != "type" or _path(e.instance_path) not in listed
+    ]  # the values say the type, too
+    meant = [
+        (visible(_sentence(error, options, known, missing)), _place(error, known))
+        for error, options in map(_meant, real)
+    ]
     told = dict(reversed(meant))
     first = dict([*reversed(told.items())][:_MOST])
     return first if len(told) <= _MOST else {**first, f"and {len(told) - _MOST} more": ()}
 
 
 def of_null(error: Any, arguments: Mapping[str, Any]) -> bool:
-    """Whether nothing is wrong but a null inside of an argument. APIs answer with nulls of which their documents do not speak, and take
-    them back: it is theirs to judge."""
+    """Whether nothing is wrong but a null inside of an argument. APIs answer with nulls of which their documents do not
+    speak, and take them back: it is theirs to judge."""
     if error.kind.name in ("anyOf", "oneOf"):
-        return any(errors and all(of_null(e, arguments) for e in errors) for errors in getattr(error.kind, "context", None) or ())
+        return any(
+            errors and all(of_null(e, arguments) for e in errors)
+            for errors in getattr(error.kind, "context", None) or ()
+        )
     inside = any(arguments.get(name) is not None for name in list(error.instance_path)[:1])
     return error.instance is None and inside and error.kind.name in ("type", "enum", "const")
 
@@ -94,7 +102,11 @@ def _sentence(error: Any, options: Sequence[Any], known: Known, missing: Mapping
     if kind.name == "additionalProperties":
         unknown = [str(name)[:_TEXT] for name in kind.unexpected]
         near = [pair for name in unknown[:10] if (pair := _pair(error, name, known))]
-        what = f"argument {path}: has no field {_listed(unknown[:_NAMED])}" if path else f"has no parameter {_listed(unknown[:_LOOKED_AT])}"
+        what = (
+            f"argument {path}: has no field {_listed(unknown[:_NAMED])}"
+            if path
+            else f"has no parameter {_listed(unknown[:_LOOKED_AT])}"
+        )
         return what + _did_you_mean(near)
     told = _told(error)
     return f"argument {path}: {told}" if path else told
@@ -105,8 +117,8 @@ def _did_you_mean(near: Iterable[str]) -> str:
 
 
 def _meant(error: Any) -> tuple[Any, list[Any]]:
-    """The error behind that of alternatives: of the one that fits best, if any has at least the type of the value. If it is about
-    what tells them apart, the values that they have there."""
+    """The error behind that of alternatives: of the one that fits best, if any has at least the type of the value. If
+    it is about what tells them apart, the values that they have there."""
     for _ in range(20):
         if error.kind.name not in ("anyOf", "oneOf") or not getattr(error.kind, "context", None):
             break
@@ -168,7 +180,10 @@ def _alternatives(context: Sequence[Sequence[Any]]) -> str:
                 types += error.kind.types
             elif _is_tag(error):
                 values += _options(error)
-    return " or ".join(filter(None, [_one_of(values) if values else "", python_types(types) if types else ""])) or "another form"
+    return (
+        " or ".join(filter(None, [_one_of(values) if values else "", python_types(types) if types else ""]))
+        or "another form"
+    )
 
 
 def _one_of(options: Sequence[Any]) -> str:

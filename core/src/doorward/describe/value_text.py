@@ -61,7 +61,8 @@ def holds(text: str) -> str:
 
 
 def described(value: Any, depth: int = 3) -> str:
-    """What an answer is, with the names of its fields: `a dict with items (a list of 2, first a dict with id, name), total`."""
+    """What an answer is, with the names of its fields: `a dict with items (a list of 2, first a dict with id, name),
+    total`."""
     match value:
         case dict() if not value:
             return "an empty dict"

@@ -48,7 +48,9 @@ def not_public(address: str) -> str:
     except ValueError:
         return "no IP"
     if isinstance(ip, ipaddress.IPv6Address):
-        inner = ip.ipv4_mapped or ip.sixtofour or (ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF) if ip in _NAT64 else None)
+        inner = (
+            ip.ipv4_mapped or ip.sixtofour or (ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF) if ip in _NAT64 else None)
+        )
         if inner is not None:
             return not_public(str(inner))
     if ip.is_loopback:
@@ -65,8 +67,9 @@ def not_public(address: str) -> str:
 
 
 def not_public_name(host: str) -> str:
-    """The same of a host of a URL, as far as it can be told without asking for its addresses: of addresses, and of `localhost`. Names
-    below that one lead here as a rule: they are not public, but not every machine keeps to it, so `is_loopback` does not trust them."""
+    """The same of a host of a URL, as far as it can be told without asking for its addresses: of addresses, and of
+    `localhost`. Names below that one lead here as a rule: they are not public, but not every machine keeps to it, so
+    `is_loopback` does not trust them."""
     if is_loopback(host) or host.endswith(".localhost"):
         return LOOPBACK_ADDRESS
     try:

@@ -1,4 +1,5 @@
-"""Files that are written whole or not at all, files that nobody else has a hand in, and paths as the configuration has them."""
+"""Files that are written whole or not at all, files that nobody else has a hand in, and paths as the configuration has
+them."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ _CAREFUL = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr
 
 
 def write(file: Path, content: bytes, *, private: bool = False, follow: bool = True) -> None:
-    """Make a file, and its folder, or replace it. A link stays one, and a file's mode stays; `private` is for its owner only. Without
-    `follow` it takes the place of whatever has its name, in a folder that is ours.
+    """Make a file, and its folder, or replace it. A link stays one, and a file's mode stays; `private` is for its owner
+    only. Without `follow` it takes the place of whatever has its name, in a folder that is ours.
 
     Raises: ConfigError; the file is as it was then.
     """
@@ -33,8 +34,12 @@ def write(file: Path, content: bytes, *, private: bool = False, follow: bool = T
             file.parent.mkdir(parents=True, exist_ok=True)
         else:
             own_folder(file.parent)
-        there = file.exists()  # what it holds may be for its owner only: so is what takes its place, from the first byte on
-        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private or there else 0o666), "wb") as opened:
+        there = (
+            file.exists()
+        )  # what it holds may be for its owner only: so is what takes its place, from the first byte on
+        with open(
+            os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private or there else 0o666), "wb"
+        ) as opened:
             opened.write(content)
         if there and not private:
             shutil.copymode(file, new)
@@ -46,14 +51,19 @@ def write(file: Path, content: bytes, *, private: bool = False, follow: bool = T
 
 
 def own_folder(folder: Path) -> None:
-    """Make a folder for this user only, or take one that is there: who else may write in it could put links in the place of our files.
+    """Make a folder for this user only, or take one that is there: who else may write in it could put links in the
+    place of our files.
 
     Raises: ConfigError if it is another user's, or others may write in it; OSError.
     """
-    for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):  # mkdir would make its parents for all
+    for missing in reversed(
+        [each for each in (folder, *folder.parents) if not each.exists()]
+    ):  # mkdir would make its parents for all
         missing.mkdir(exist_ok=True, mode=0o700)
     if not folder.is_dir():
-        raise ConfigError("cannot be used: it is no folder", place=str(folder), hint="Remove it, or choose another path.")
+        raise ConfigError(
+            "cannot be used: it is no folder", place=str(folder), hint="Remove it, or choose another path."
+        )
     if folder.is_symlink():
         _check_owner(folder.lstat(), folder, others=(0,))
     found = folder.stat()
@@ -64,8 +74,8 @@ def own_folder(folder: Path) -> None:
 
 
 def own_file(file: Path, flags: int) -> int:
-    """A descriptor of a regular file of this user, which nobody else can read; with `os.O_CREAT` it is made if there is none. No link is
-    followed, and no device or pipe touched.
+    """A descriptor of a regular file of this user, which nobody else can read; with `os.O_CREAT` it is made if there is
+    none. No link is followed, and no device or pipe touched.
 
     Raises: ConfigError if there is anything else in its place; OSError.
     """
@@ -96,7 +106,9 @@ def check_own(file: Path) -> bool:
 def _check_file(found: os.stat_result, file: Path) -> None:
     if not stat.S_ISREG(found.st_mode):
         what = "a link" if stat.S_ISLNK(found.st_mode) else "no regular file"
-        raise ConfigError(f"is {what}, so it is not touched", place=str(file), hint="Remove it, or configure the path of a file.")
+        raise ConfigError(
+            f"is {what}, so it is not touched", place=str(file), hint="Remove it, or configure the path of a file."
+        )
     _check_owner(found, file)
     if found.st_nlink > 1:
         hint = "Remove it, or copy it to a file of its own."
@@ -110,7 +122,8 @@ def _check_owner(found: os.stat_result, path: Path, others: tuple[int, ...] = ()
 
 
 def flocked(number: int, patience: float = 0.0) -> bool:
-    """Whether an open file is ours alone, of all processes that ask so, within some seconds. Where the system cannot tell, it is."""
+    """Whether an open file is ours alone, of all processes that ask so, within some seconds. Where the system cannot
+    tell, it is."""
     try:
         from fcntl import LOCK_EX, LOCK_NB, flock
     except ImportError:
@@ -130,8 +143,8 @@ def flocked(number: int, patience: float = 0.0) -> bool:
 
 @contextlib.contextmanager
 def alone(file: Path, patience: float = PATIENCE) -> Iterator[None]:
-    """No other process changes a file meanwhile that asks for the same: what one adds, or takes away, the other would undo. Where the
-    system cannot, nobody is kept waiting.
+    """No other process changes a file meanwhile that asks for the same: what one adds, or takes away, the other would
+    undo. Where the system cannot, nobody is kept waiting.
 
     Raises: ConfigError if another process does not come to an end.
     """
@@ -140,7 +153,9 @@ def alone(file: Path, patience: float = PATIENCE) -> Iterator[None]:
             folder = os.open(file.resolve().parent, os.O_RDONLY)
             stack.callback(os.close, folder)
             if not flocked(folder, patience):
-                raise ConfigError(f"another process has held it for {patience:g} s", place=str(file), hint="Is one of them stuck?")
+                raise ConfigError(
+                    f"another process has held it for {patience:g} s", place=str(file), hint="Is one of them stuck?"
+                )
         yield
 
 

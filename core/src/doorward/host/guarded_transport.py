@@ -1,4 +1,5 @@
-"""Connections for plugins: pooled, HTTP/1.1 or 2, by TCP to addresses that were checked, through a proxy, or over a Unix socket.
+"""Connections for plugins: pooled, HTTP/1.1 or 2, by TCP to addresses that were checked, through a proxy, or over a
+Unix socket.
 
 Built on what httpcore2 makes public only: a check that rested on the innards of a library would be gone without a sound
 the day that they change.
@@ -38,11 +39,16 @@ class Destinations(Protocol):
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Sends each request to where it may go: the addresses that were judged are the very ones that are connected to, whatever a name
-    server says next. `by_socket` says which Unix socket carries what goes to a URL. `http2` is for https only."""
+    """Sends each request to where it may go: the addresses that were judged are the very ones that are connected to,
+    whatever a name server says next. `by_socket` says which Unix socket carries what goes to a URL. `http2` is for
+    https only."""
 
     def __init__(
-        self, destinations: Destinations, by_socket: Callable[[str], str | None] = lambda url: None, *, http2: bool = False
+        self,
+        destinations: Destinations,
+        by_socket: Callable[[str], str | None] = lambda url: None,
+        *,
+        http2: bool = False,
     ) -> None:
         self._destinations = destinations
         self._by_socket = by_socket
@@ -58,11 +64,17 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         pool = self._pool(url.scheme, path)
         target = httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
         asked = httpcore2.Request(
-            request.method, target, headers=request.headers.raw, content=cast(Any, request.stream), extensions=request.extensions
+            request.method,
+            target,
+            headers=request.headers.raw,
+            content=cast(Any, request.stream),
+            extensions=request.extensions,
         )
         with _translated():
             answer = await pool.handle_async_request(asked)
-        return httpx2.Response(answer.status, headers=answer.headers, stream=_Stream(answer.stream), extensions=answer.extensions)
+        return httpx2.Response(
+            answer.status, headers=answer.headers, stream=_Stream(answer.stream), extensions=answer.extensions
+        )
 
     async def aclose(self) -> None:
         for pool in self._pools.values():
@@ -87,9 +99,13 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
     async def _by_proxy(self, proxy: str, request: httpx2.Request) -> httpx2.Response:
         """The proxy resolves names; what can be told from here is checked first."""
-        await self._destinations.by_proxy(request.url.host, request.url.port or (443 if request.url.scheme == "https" else 80))
+        await self._destinations.by_proxy(
+            request.url.host, request.url.port or (443 if request.url.scheme == "https" else 80)
+        )
         if proxy not in self._proxied:
-            limits = httpx2.Limits(max_connections=MOST_CONNECTIONS, max_keepalive_connections=_IDLE, keepalive_expiry=_EXPIRY)
+            limits = httpx2.Limits(
+                max_connections=MOST_CONNECTIONS, max_keepalive_connections=_IDLE, keepalive_expiry=_EXPIRY
+            )
             self._proxied[proxy] = httpx2.AsyncHTTPTransport(proxy=proxy, http2=self._http2, limits=limits)
         return await self._proxied[proxy].handle_async_request(request)
 

@@ -72,7 +72,8 @@ class Bounded:
 
 
 class _Seldom:
-    """The logger for what strangers can cause: a few lines of each event a minute; the next one says how many were `left_out`."""
+    """The logger for what strangers can cause: a few lines of each event a minute; the next one says how many were
+    `left_out`."""
 
     def __init__(self) -> None:
         self._bounded = Bounded()

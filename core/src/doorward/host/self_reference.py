@@ -23,11 +23,12 @@ _OURS = re.compile(r"(.*[/\\])?doorward(([.@<>~!:\[]|==).*)?", re.IGNORECASE)
 
 
 def starts_doorward(command: Sequence[str]) -> bool:
-    """Whether this command line serves Doorward, also through `uvx`, `npx`, `python -m`, a shell, a container, a path or a link.
+    """Whether this command line serves Doorward, also through `uvx`, `npx`, `python -m`, a shell, a container, a path
+    or a link.
 
-    Ours is the first word that only starters stand before, or one before the word `serve`, as everything else about a command line is
-    for its programs to know. So a folder or a package called doorward is none. What hides it (a script of one's own) is not found.
-    Nothing is run, and no file is read.
+    Ours is the first word that only starters stand before, or one before the word `serve`, as everything else about a
+    command line is for its programs to know. So a folder or a package called doorward is none. What hides it (a script
+    of one's own) is not found. Nothing is run, and no file is read.
     """
     words = [word for word in _BETWEEN.split(" ".join(command)[:_LONGEST]) if word]
     first = next((word for word in words if word not in _STARTERS), "")

@@ -1,7 +1,9 @@
-"""A SQLite file of ours: made whole or not at all, brought to its present layout, judged when it fails, put aside when it is broken.
+"""A SQLite file of ours: made whole or not at all, brought to its present layout, judged when it fails, put aside when
+it is broken.
 
-It has a write-ahead log: nobody who reads waits for who writes. A connection to a file that was removed goes on with what it was.
-`sqlite-utils` makes and changes the tables. To import it takes a tenth of a second or more, so nothing else needs it.
+It has a write-ahead log: nobody who reads waits for who writes. A connection to a file that was removed goes on with
+what it was. `sqlite-utils` makes and changes the tables. To import it takes a tenth of a second or more, so nothing
+else needs it.
 """
 
 from __future__ import annotations
@@ -35,8 +37,9 @@ _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 @dataclass(frozen=True, slots=True)
 class SqliteLayout:
-    """The tables of a file. The first of `steps` makes them in an empty file, which has the version `first` then (SQLite's
-    `user_version`); each further one brings a file from one version to the next. A file of any other version is begun anew."""
+    """The tables of a file. The first of `steps` makes them in an empty file, which has the version `first` then
+    (SQLite's `user_version`); each further one brings a file from one version to the next. A file of any other version
+    is begun anew."""
 
     steps: tuple[Callable[[Database], None], ...]
     probe: str
@@ -47,8 +50,8 @@ class SqliteLayout:
     """SQLite's `application_id`."""
 
     made: str = ""
-    """What all steps come to, as SQL: for a file that is made while somebody waits, who need not wait for sqlite-utils, too. A test of
-    the layout's owner holds both together."""
+    """What all steps come to, as SQL: for a file that is made while somebody waits, who need not wait for sqlite-utils,
+    too. A test of the layout's owner holds both together."""
 
     @property
     def version(self) -> int:
@@ -62,13 +65,16 @@ class Held(ConfigError):
 class SqliteFile:
     """The file of one layout at a path. One that is of no use is renamed to `NAME.ASIDE`, and the log says `event`."""
 
-    def __init__(self, path: Path, layout: SqliteLayout, *, event: str, hint: str, aside: Callable[[], str] = lambda: "broken") -> None:
+    def __init__(
+        self, path: Path, layout: SqliteLayout, *, event: str, hint: str, aside: Callable[[], str] = lambda: "broken"
+    ) -> None:
         self.path = path
         self._layout = layout
         self._event, self._hint, self._aside = event, hint, aside
 
     def opened(self, wait: float) -> sqlite3.Connection:
-        """A connection that waits so many seconds for its turn. A file that is missing, broken or of no layout of ours is made anew.
+        """A connection that waits so many seconds for its turn. A file that is missing, broken or of no layout of ours
+        is made anew.
 
         Raises: sqlite3.Error and OSError, see `said`; Held; ConfigError if it is not ours.
         """
@@ -104,14 +110,21 @@ class SqliteFile:
 
     def connect(self, wait: float) -> sqlite3.Connection:
         """To a file that is there: none is made by opening it."""
-        return sqlite3.connect(f"{self._uri}?mode=rw", uri=True, timeout=wait, isolation_level=None, check_same_thread=False)
+        return sqlite3.connect(
+            f"{self._uri}?mode=rw", uri=True, timeout=wait, isolation_level=None, check_same_thread=False
+        )
 
     def as_it_was(self) -> sqlite3.Connection | None:
         """While the file cannot be had: what it was, without what is in its log, if that can be read."""
         try:
             if self.present():
-                db = sqlite3.connect(f"{self._uri}?immutable=1", uri=True, isolation_level=None, check_same_thread=False)
-                if _version(db) == (self._layout.application, self._layout.version) and db.execute(self._layout.probe).fetchone():
+                db = sqlite3.connect(
+                    f"{self._uri}?immutable=1", uri=True, isolation_level=None, check_same_thread=False
+                )
+                if (
+                    _version(db) == (self._layout.application, self._layout.version)
+                    and db.execute(self._layout.probe).fetchone()
+                ):
                     return db
                 db.close()
         except (sqlite3.Error, OSError):
@@ -162,7 +175,9 @@ class SqliteFile:
         if not files.check_own(self.path):
             return False
         if os.name == "posix" and self.path.stat().st_mode & 0o077:
-            self.path.chmod(0o600)  # not opened: to close a second descriptor would drop the locks of a connection in this process
+            self.path.chmod(
+                0o600
+            )  # not opened: to close a second descriptor would drop the locks of a connection in this process
         return self.place() is not None
 
     def put_aside(self, why: object, which: tuple[int, int] | None, wait: float) -> None:
@@ -185,9 +200,13 @@ class SqliteFile:
     def said(self, error: Exception) -> StateError:
         """What is wrong with a file that cannot be used now."""
         if self.is_busy(error):
-            return StateError(f"{self.path}: another process holds it locked", hint="Try again. If it stays so, find that process.")
+            return StateError(
+                f"{self.path}: another process holds it locked", hint="Try again. If it stays so, find that process."
+            )
         if _code(error) == sqlite3.SQLITE_FULL or self._is_full():  # to read needs a little room, too
-            return StateError(f"{self.path}: the disk is full", hint="Make room where the state folder is, or set DOORWARD_STATE_DIR.")
+            return StateError(
+                f"{self.path}: the disk is full", hint="Make room where the state folder is, or set DOORWARD_STATE_DIR."
+            )
         return StateError(f"{self.path}: cannot be used: {error}", hint="Check the state folder and its disk.")
 
     @staticmethod
@@ -216,7 +235,9 @@ class SqliteFile:
             try:
                 stack.enter_context(files.alone(self.path, 2 * wait))
             except ConfigError:
-                raise Held("another process changes files in its folder", place=str(self.path), hint="Try again.") from None
+                raise Held(
+                    "another process changes files in its folder", place=str(self.path), hint="Try again."
+                ) from None
             yield
 
     def _is_current(self, db: sqlite3.Connection) -> bool:
@@ -268,7 +289,9 @@ class SqliteFile:
     def _take(db: sqlite3.Connection, steps: tuple[Callable[[Database], None], ...]) -> None:
         from sqlite_utils import Database
 
-        tables = Database(db, recursive_triggers=False, execute_plugins=False)  # its plugins are none that somebody configured
+        tables = Database(
+            db, recursive_triggers=False, execute_plugins=False
+        )  # its plugins are none that somebody configured
         for step in steps:
             step(tables)
 

@@ -1,4 +1,5 @@
-"""What ends other processes when this one cannot: a worker that computes, a server that does not end at the end of its input."""
+"""What ends other processes when this one cannot: a worker that computes, a server that does not end at the end of its
+input."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ done
 
 
 class Watchdog:
-    """A shell that is told through a pipe which processes are in its charge. At the pipe's end, which comes when this process is gone
-    however it went, it runs `end`: lines for a shell, with the numbers in `$left`. It has a session of its own, so what kills our
-    process group leaves it be. Where there is no shell (Windows), nothing is done."""
+    """A shell that is told through a pipe which processes are in its charge. At the pipe's end, which comes when this
+    process is gone however it went, it runs `end`: lines for a shell, with the numbers in `$left`. It has a session of
+    its own, so what kills our process group leaves it be. Where there is no shell (Windows), nothing is done."""
 
     def __init__(self, end: str) -> None:
         self._script = _SCRIPT + end

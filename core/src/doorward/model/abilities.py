@@ -1,7 +1,7 @@
 """What a driver, or its settings, may be able to do besides what its protocol asks for.
 
-Core asks with `isinstance`, so a driver that has the members has the ability. One that names the protocol as a base is checked by
-its author's type checker as well.
+Core asks with `isinstance`, so a driver that has the members has the ability. One that names the protocol as a base is
+checked by its author's type checker as well.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ class HasSettings(Protocol):
 
 @runtime_checkable
 class TellsChanges(Protocol):
-    """A source that calls `ServerContext.changed` itself, if this is true: one that has been compiled is not asked for its fingerprint
-    when a gateway starts."""
+    """A source that calls `ServerContext.changed` itself, if this is true: one that has been compiled is not asked for
+    its fingerprint when a gateway starts."""
 
     tells_changes: bool
 
 
 @runtime_checkable
 class OffersFunctions(Protocol):
-    """A source class whose servers each have these functions besides those that `compile` finds (`server` is filled in). They are
-    called like those, and neither listed nor found."""
+    """A source class whose servers each have these functions besides those that `compile` finds (`server` is filled
+    in). They are called like those, and neither listed nor found."""
 
     offers: Sequence[Function]
 
@@ -122,15 +122,16 @@ class HasWait(Protocol):
 
 @runtime_checkable
 class SupportsBuild(Protocol):
-    """An executor that needs something made once (an image, an environment), for `doorward sandbox build`. It tells its steps, and
-    returns a sentence that says what was made."""
+    """An executor that needs something made once (an image, an environment), for `doorward sandbox build`. It tells its
+    steps, and returns a sentence that says what was made."""
 
     async def build(self, tell: Callable[[str], None]) -> str: ...
 
 
 @runtime_checkable
 class SupportsMachineCheck(Protocol):
-    """An executor that says, in sentences, what it uses on this machine, for `doorward doctor` and `doorward sandbox probe`."""
+    """An executor that says, in sentences, what it uses on this machine, for `doorward doctor` and `doorward sandbox
+    probe`."""
 
     async def check(self) -> Sequence[str]: ...
 

@@ -31,7 +31,8 @@ class Clock:
 
     @contextlib.contextmanager
     def until(self, deadline: float) -> Iterator[anyio.CancelScope]:
-        """A block that is cancelled when the clock shows `deadline`; it is left quietly then, as by `anyio.move_on_after`."""
+        """A block that is cancelled when the clock shows `deadline`; it is left quietly then, as by
+        `anyio.move_on_after`."""
         import anyio
 
         with anyio.CancelScope() as scope:

@@ -49,8 +49,8 @@ class Source(Protocol):
     async def call(self, call: Call) -> Any:
         """Perform one call, whose arguments fit the function's schema, within `call.time_left` seconds.
 
-        Returns: a plain JSON value, or `bytes`; or a `Reply` that holds either and says more of it. Bytes within lists and
-        objects are artefacts too, each a `File` where its media type or name is known.
+        Returns: a plain JSON value, or `bytes`; or a `Reply` that holds either and says more of it. Bytes within lists
+        and objects are artefacts too, each a `File` where its media type or name is known.
         Raises: ApiError or ServerError; InvalidArguments for what the schema cannot say. Anything else counts as a
         defect of the source.
         """
@@ -104,8 +104,8 @@ class Cache(Protocol):
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What an executor can run and how it isolates. `isolation` is a sentence for people; `packages` are importable
-    besides the standard library; `files`: programs have a folder of their own, with `./in` and `./out`; `one_process`: they may start
-    no other process, where nothing would count the memory of all."""
+    besides the standard library; `files`: programs have a folder of their own, with `./in` and `./out`; `one_process`:
+    they may start no other process, where nothing would count the memory of all."""
 
     language: str
     isolation: str
@@ -123,8 +123,9 @@ class Capabilities:
 class Aliases:
     """What one program's text needs of other systems' names.
 
-    `modules` are import names, dotted ones too, each with the server that it means (as `Door.members` knows it; empty: a
-    package that holds others). `before` is Python that makes the names which are simply there; a program's own are left alone.
+    `modules` are import names, dotted ones too, each with the server that it means (as `Door.members` knows it; empty:
+    a package that holds others). `before` is Python that makes the names which are simply there; a program's own are
+    left alone.
     """
 
     modules: Mapping[str, str] = field(default_factory=dict)
@@ -155,8 +156,8 @@ class Door(Protocol):
         ...
 
     def aliases(self, code: str, *, everything: bool = False) -> Aliases:
-        """What this program needs of other systems' names for servers and helpers (`everything`: what any program might, for
-        an executor whose modules are made once)."""
+        """What this program needs of other systems' names for servers and helpers (`everything`: what any program
+        might, for an executor whose modules are made once)."""
         ...
 
     def print(self, text: str) -> bool:

@@ -64,8 +64,8 @@ class InvalidArguments(DoorwardError):
 
 
 class InvalidProgram(DoorwardError):
-    """The program cannot be run as it is: syntax, size, or parameters that it does not have. `type` is what Python raises for that,
-    `line` where it is."""
+    """The program cannot be run as it is: syntax, size, or parameters that it does not have. `type` is what Python
+    raises for that, `line` where it is."""
 
     def __init__(self, message: str, *, hint: str | None = None, line: int | None = None, type: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -121,15 +121,16 @@ class Unsupported(ExecutorError):
 
 
 class ServerError(DoorwardError):
-    """The upstream could not be reached or did not answer properly. `auth` is what it seems to want, where it refused for want of
-    credentials and said so."""
+    """The upstream could not be reached or did not answer properly. `auth` is what it seems to want, where it refused
+    for want of credentials and said so."""
 
     kind = "server"
     auth: Sequence[Suggestion] = ()
 
 
 class LoginRefused(ServerError):
-    """Whoever gives credentials says no, or nobody has asked yet (who logs in): asking again with the same secrets will not help."""
+    """Whoever gives credentials says no, or nobody has asked yet (who logs in): asking again with the same secrets will
+    not help."""
 
 
 class ToolError(ServerError):

@@ -15,7 +15,8 @@ def _limit(default: float, meaning: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one run may use. Seconds and counts have the names that they have in `[limits]`; `…_bytes` is the size `…` there."""
+    """What one run may use. Seconds and counts have the names that they have in `[limits]`; `…_bytes` is the size `…`
+    there."""
 
     timeout: float = _limit(30.0, "Seconds a run may take, if the caller does not say")
     max_timeout: float = _limit(300.0, "The most seconds that a caller may ask for")
@@ -26,10 +27,13 @@ class Limits:
     processes: int = _limit(128, "Processes of one run, where the executor has processes")
     rate: int = _limit(60, "Runs a minute for one principal")
     result_bytes: int = _limit(50 * 2**20, "One result of a call")
-    inline_bytes: int = _limit(16 * 2**10, "A value, or printed text, shown whole; a larger one is cut, with a handle to the rest")
+    inline_bytes: int = _limit(
+        16 * 2**10, "A value, or printed text, shown whole; a larger one is cut, with a handle to the rest"
+    )
     asking: float = _limit(600.0, "Seconds that a run may wait, in all, for answers of its client")
 
     @property
     def questions(self) -> int:
-        """Times that a program may turn to its host for anything: calls, refused ones among them, and what it looks up."""
+        """Times that a program may turn to its host for anything: calls, refused ones among them, and what it looks
+        up."""
         return 20 * self.calls + 1000

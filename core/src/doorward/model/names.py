@@ -35,7 +35,22 @@ _ACRONYM = re.compile(r"([A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
 _ACRONYM_ONCE = re.compile(r"([A-Z])(?=[A-Z][a-z])")
 """As earlier versions had it: `listURLs` was `list_ur_ls`."""
 
-_VERBS = {"list", "get", "read", "show", "retrieve", "fetch", "find", "create", "add", "update", "replace", "patch", "put", "post"}
+_VERBS = {
+    "list",
+    "get",
+    "read",
+    "show",
+    "retrieve",
+    "fetch",
+    "find",
+    "create",
+    "add",
+    "update",
+    "replace",
+    "patch",
+    "put",
+    "post",
+}
 _VERBS |= {"delete", "remove", "set"}
 """They say what to do and not with which: no name alone."""
 
@@ -91,8 +106,9 @@ class Named(NamedTuple):
 
 
 def _brief(id: str, route: str) -> str:
-    """The name of an id without what that repeats of its route: of `read_user_users__user_id__get`, as FastAPI makes it of the function
-    `read_user` for `GET /users/{user_id}`, that is `read_user`. One that is only path and method has the method in front, like a route."""
+    """The name of an id without what that repeats of its route: of `read_user_users__user_id__get`, as FastAPI makes it
+    of the function `read_user` for `GET /users/{user_id}`, that is `read_user`. One that is only path and method has
+    the method in front, like a route."""
     method, _, path = route.partition(" ")
     if not path or len(route) > _LONGEST or not id.lower().endswith(method.lower()):
         return python_name(id)
@@ -113,12 +129,20 @@ def brief_names(made: Sequence[Named]) -> list[str]:
 
 
 def other_names(functions: Sequence[Named]) -> list[tuple[str, ...]]:
-    """By what else each function is meant: what its id reads in full, and what earlier versions made of it; nothing that another is called,
-    or would be."""
+    """By what else each function is meant: what its id reads in full, and what earlier versions made of it; nothing
+    that another is called, or would be."""
     found = []
     for f in functions:
-        ids = [f.id] if f.name in (python_name(f.id), _brief(f.id, f.route)) else [f.route] if f.name == python_name(f.route) else []
-        found.append({name for id in ids for name in (python_name(id), python_name(id, acronym=_ACRONYM_ONCE))} - {f.name})
+        ids = (
+            [f.id]
+            if f.name in (python_name(f.id), _brief(f.id, f.route))
+            else [f.route]
+            if f.name == python_name(f.route)
+            else []
+        )
+        found.append(
+            {name for id in ids for name in (python_name(id), python_name(id, acronym=_ACRONYM_ONCE))} - {f.name}
+        )
     claimed = Counter(name for f, names in zip(functions, found, strict=True) for name in {f.name, f.id, *names})
     return [tuple(sorted(name for name in names if claimed[name] == 1)) for names in found]
 
@@ -126,7 +150,8 @@ def other_names(functions: Sequence[Named]) -> list[tuple[str, ...]]:
 def kept_names(made: Sequence[Named], before: Iterable[Named]) -> list[str]:
     """The names of freshly made functions, where those that were there before keep theirs: who is new gives way.
 
-    A name that cannot come of the id or the route (a hook has given it) is not kept, nor what an id reads in full where its name is brief.
+    A name that cannot come of the id or the route (a hook has given it) is not kept, nor what an id reads in full where
+    its name is brief.
     """
     places: dict[str, dict[str, int]] = {}
     for index, function in enumerate(made):
@@ -137,7 +162,12 @@ def kept_names(made: Sequence[Named], before: Iterable[Named]) -> list[str]:
         routes = places.get(old.id, {})
         index = routes.get(old.route, next(iter(routes.values())) if len(routes) == 1 else -1)
         longer = index >= 0 and old.name == python_name(old.id) and names[index] == _brief(old.id, old.route)
-        if index >= 0 and index not in kept and not longer and (old.name == names[index] or _comes_of(old.name, made[index])):
+        if (
+            index >= 0
+            and index not in kept
+            and not longer
+            and (old.name == names[index] or _comes_of(old.name, made[index]))
+        ):
             kept[index] = old.name
     if all(names[index] == name for index, name in kept.items()):
         return names
@@ -152,7 +182,9 @@ def kept_names(made: Sequence[Named], before: Iterable[Named]) -> list[str]:
 
 def _comes_of(name: str, function: Named) -> bool:
     plain = (python_name(function.id), python_name(function.route), _brief(function.id, function.route))
-    return any(name == p or re.fullmatch(r"_[0-9a-f]{4}(_\d+)?", name.removeprefix(p)) for p in plain if name.startswith(p))
+    return any(
+        name == p or re.fullmatch(r"_[0-9a-f]{4}(_\d+)?", name.removeprefix(p)) for p in plain if name.startswith(p)
+    )
 
 
 def qualified(text: str) -> str:
@@ -161,7 +193,11 @@ def qualified(text: str) -> str:
     if text.startswith("mcp__"):
         text = text[5:].replace("__", ".", 1)
     server, dot, name = text.partition(".")
-    return re.sub(r"[^\[\]]+(\]?)", lambda found: found[0] if found[1] else found[0].replace("-", "_"), server) + dot + name
+    return (
+        re.sub(r"[^\[\]]+(\]?)", lambda found: found[0] if found[1] else found[0].replace("-", "_"), server)
+        + dot
+        + name
+    )
 
 
 def is_plain(name: object) -> bool:

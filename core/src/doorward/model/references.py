@@ -1,4 +1,5 @@
-"""What a configuration's `${…}` are to the base of all settings: something resolves them, and some texts do so themselves, later."""
+"""What a configuration's `${…}` are to the base of all settings: something resolves them, and some texts do so
+themselves, later."""
 
 from __future__ import annotations
 
@@ -17,4 +18,5 @@ class ResolvedLater:
     """A text of the configuration that resolves its references itself, when it is used: `Template` and `Secret`."""
 
     called = ""
-    """The key under which it stands in a table: the name of a header or a variable tells whether what is written there is a secret."""
+    """The key under which it stands in a table: the name of a header or a variable tells whether what is written there
+    is a secret."""

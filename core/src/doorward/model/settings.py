@@ -38,7 +38,9 @@ class Settings(BaseModel):
         try:
             return expand(value, secrets)
         except MissingSecret as error:
-            raise PydanticCustomError("missing_variable", "{why}. {hint}", {"why": str(error), "hint": error.hint}) from None
+            raise PydanticCustomError(
+                "missing_variable", "{why}. {hint}", {"why": str(error), "hint": error.hint}
+            ) from None
 
 
 def expand(value: Any, secrets: Resolver) -> Any:

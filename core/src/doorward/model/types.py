@@ -28,14 +28,14 @@ LOCAL = "local"
 class Function:
     """One callable operation of a server.
 
-    `name` is a Python identifier, unique in its server; `id` is what the upstream calls it. `parameters` is a
-    JSON Schema of type object whose properties are the keyword arguments. `returns` is the schema of the
-    result, `None` if nobody knows it. `route` (`"GET /repos/{owner}"`) is for patterns and search. `names` says what the
-    upstream calls those parameters that have another name here; a call may use either. `sends_null` says that None for an optional
-    parameter reaches the source although its schema does not have null; else it is left out. `headers` are the names of those that an
-    answer is said to have beside its value. `aliases` are further names by which programs and patterns may mean it. `open`: the upstream
-    may take arguments that nothing names, if the operator says so (`extra`). `data` is the source's own: whatever it needs to perform
-    the call; plain JSON, never a secret.
+    `name` is a Python identifier, unique in its server; `id` is what the upstream calls it. `parameters` is a JSON
+    Schema of type object whose properties are the keyword arguments. `returns` is the schema of the result, `None` if
+    nobody knows it. `route` (`"GET /repos/{owner}"`) is for patterns and search. `names` says what the upstream calls
+    those parameters that have another name here; a call may use either. `sends_null` says that None for an optional
+    parameter reaches the source although its schema does not have null; else it is left out. `headers` are the names of
+    those that an answer is said to have beside its value. `aliases` are further names by which programs and patterns
+    may mean it. `open`: the upstream may take arguments that nothing names, if the operator says so (`extra`). `data`
+    is the source's own: whatever it needs to perform the call; plain JSON, never a secret.
     """
 
     server: str
@@ -76,10 +76,10 @@ class Skipped:
 class Suggestion:
     """What a server seems to want as `auth`.
 
-    `auth` are the tables, with `${…}` where credentials go: variables whose names the source chooses, never the document, in whose own
-    texts `$${` stands for `${`. `says` is what it is, as in "an API key in the header X-Key". `serves` is how many of the functions that
-    need credentials it is enough for. `elsewhere` are URLs of other origins than the API's to which a secret would go: such a
-    suggestion is never put to use without the operator.
+    `auth` are the tables, with `${…}` where credentials go: variables whose names the source chooses, never the
+    document, in whose own texts `$${` stands for `${`. `says` is what it is, as in "an API key in the header X-Key".
+    `serves` is how many of the functions that need credentials it is enough for. `elsewhere` are URLs of other origins
+    than the API's to which a secret would go: such a suggestion is never put to use without the operator.
     """
 
     auth: Sequence[Mapping[str, Any]]
@@ -90,8 +90,8 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What a source made of its server. `definitions` are the schemas that `$ref`s name, by NAME. `needing_auth` is how many functions need
-    credentials, `auth` what would open them, the best first."""
+    """What a source made of its server. `definitions` are the schemas that `$ref`s name, by NAME. `needing_auth` is how
+    many functions need credentials, `auth` what would open them, the best first."""
 
     functions: Sequence[Function]
     definitions: Mapping[str, Schema] = field(default_factory=dict)
@@ -104,8 +104,8 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What an agent wants run. `params` are values for the program's parameters; `functions` narrows, by
-    names and wildcards, what it may call (`None`: all that policy allows); `deadline` is a `time.monotonic()`, later if its
+    """What an agent wants run. `params` are values for the program's parameters; `functions` narrows, by names and
+    wildcards, what it may call (`None`: all that policy allows); `deadline` is a `time.monotonic()`, later if its
     client is asked meanwhile.
     """
 
@@ -121,10 +121,11 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call out of a sandbox (or of the command line) on its way to a source. `deadline` is a time on the run's `clock`,
-    which stands still while the client is asked; `client` is who asked for the run, where that is an MCP client. `allows` says whether the
-    run may call another function of the server as well, by its original id and its route: for a source to which the call may turn out to be
-    that one's. `link` is that of the `Reply` which this call gets the next page of; no program can give one."""
+    """One call out of a sandbox (or of the command line) on its way to a source. `deadline` is a time on the run's
+    `clock`, which stands still while the client is asked; `client` is who asked for the run, where that is an MCP
+    client. `allows` says whether the run may call another function of the server as well, by its original id and its
+    route: for a source to which the call may turn out to be that one's. `link` is that of the `Reply` which this call
+    gets the next page of; no program can give one."""
 
     function: Function
     arguments: Mapping[str, Any]
@@ -146,13 +147,14 @@ class Call:
 class Reply:
     """What a source may return of a call, where it knows more than the value.
 
-    `type` is the media type and `name` the file name of bytes; `next` are the keyword arguments of the call of the
-    same function that gets the next page, `None` if there is none or none is known; `link` is what the source wants to have with
-    them, as `Call.link`, where arguments cannot say it. `left` is why a next page that there is cannot be had: the end of a
-    sentence. `items` are the keys that lead to the list of which a page is made, where the source knows it for sure.
+    `type` is the media type and `name` the file name of bytes; `next` are the keyword arguments of the call of the same
+    function that gets the next page, `None` if there is none or none is known; `link` is what the source wants to have
+    with them, as `Call.link`, where arguments cannot say it. `left` is why a next page that there is cannot be had: the
+    end of a sentence. `items` are the keys that lead to the list of which a page is made, where the source knows it for
+    sure.
 
-    `status` is the HTTP status, and `headers` are what the answer has besides its value. Programs get them by `doorward.reply`,
-    credentials left out, names in small letters.
+    `status` is the HTTP status, and `headers` are what the answer has besides its value. Programs get them by
+    `doorward.reply`, credentials left out, names in small letters.
     """
 
     value: Any
@@ -191,8 +193,8 @@ class CallRecord:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a guard says of a program. `line` counts from 1; `instead` is what to do instead. `refuse` decides
-    whether the program is stopped or the author only told. `error` is what Python raises for it, where that is wrong with the
+    """What a guard says of a program. `line` counts from 1; `instead` is what to do instead. `refuse` decides whether
+    the program is stopped or the author only told. `error` is what Python raises for it, where that is wrong with the
     program itself: `SyntaxError`."""
 
     message: str

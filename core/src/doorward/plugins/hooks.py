@@ -1,5 +1,5 @@
-"""How hooks are called: by pluggy, with each implementation, wrappers too, for itself. One that fails is named, keeps nobody from being
-told, and lets nothing pass that it was to judge."""
+"""How hooks are called: by pluggy, with each implementation, wrappers too, for itself. One that fails is named, keeps
+nobody from being told, and lets nothing pass that it was to judge."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def _isolate(implementation: Any, hook: str, is_first: bool) -> None:
     if implementation.wrapper:
         implementation.function = _isolated_wrapper(implementation.function, failed, is_first)
     else:
-        implementation.function = _isolated(implementation.function, failed, implementation.plugin_name if hook in ADDITIONS else "")
+        implementation.function = _isolated(
+            implementation.function, failed, implementation.plugin_name if hook in ADDITIONS else ""
+        )
 
 
 def _failed(hook: str, plugin: str, error: Exception) -> Any:
@@ -75,7 +77,8 @@ def _failed(hook: str, plugin: str, error: Exception) -> Any:
 
 
 def _isolated(run: Callable[..., Any], failed: Callable[[Exception], Any], adding: str) -> Callable[..., Any]:
-    """An implementation that fails for itself; what it adds, by the plugin's name, is all there when it has answered."""
+    """An implementation that fails for itself; what it adds, by the plugin's name, is all there when it has
+    answered."""
 
     def called(*given: Any, **named: Any) -> Any:
         try:
@@ -90,8 +93,11 @@ def _isolated(run: Callable[..., Any], failed: Callable[[Exception], Any], addin
     return called
 
 
-def _isolated_wrapper(wrap: Callable[..., Any], failed: Callable[[Exception], Any], is_first: bool) -> Callable[..., Any]:
-    """The same of a wrapper: those that it wraps are called all the same, and its failure stands beside, or before, what they answer."""
+def _isolated_wrapper(
+    wrap: Callable[..., Any], failed: Callable[[Exception], Any], is_first: bool
+) -> Callable[..., Any]:
+    """The same of a wrapper: those that it wraps are called all the same, and its failure stands beside, or before,
+    what they answer."""
 
     def wrapped(*given: Any, **named: Any) -> Generator[None, Any, Any]:
         inside, mine, answers, raised = None, None, None, None

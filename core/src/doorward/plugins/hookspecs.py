@@ -82,7 +82,8 @@ class ServerHooks:
 
     @hookspec
     def mcp_resources(self) -> Sequence[Any] | None:
-        """More MCP resources and templates: `doorward.RawResource` objects. Fires when a client lists or reads resources."""
+        """More MCP resources and templates: `doorward.RawResource` objects. Fires when a client lists or reads
+        resources."""
 
     @hookspec(firstresult=True)
     def token_verifier(self) -> Any | None:
@@ -91,8 +92,8 @@ class ServerHooks:
 
     @hookspec
     def mcp_server(self, server: Any, changed: Callable[[Any], Awaitable[None]]) -> None:
-        """Add handlers or middleware to the SDK's low-level `server`; `await changed(event)` tells clients that something is
-        different now. Fires once, before it serves."""
+        """Add handlers or middleware to the SDK's low-level `server`; `await changed(event)` tells clients that
+        something is different now. Fires once, before it serves."""
 
 
 class CommandHooks:

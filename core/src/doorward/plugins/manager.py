@@ -87,7 +87,9 @@ class Plugins:
             kind = type("Hooks", (_FromIndex, NamedExtensionManager), {"index": Index([entry])})
             loaded = self._load(
                 entry,
-                lambda kind=kind, name=name: kind(GROUPS["plugin"], [name], on_load_failure_callback=_reraise)[name].plugin,  # type: ignore[misc]
+                lambda kind=kind, name=name: (
+                    kind(GROUPS["plugin"], [name], on_load_failure_callback=_reraise)[name].plugin
+                ),  # type: ignore[misc]
             )
             try:
                 self.manager.register(make(name, loaded), name)
@@ -106,7 +108,10 @@ class Plugins:
         def made(name: str, plugin: Any) -> Any:
             if not isinstance(plugin, type):
                 return plugin
-            place, model = f"{loaded.file} [hooks.{name}]", plugin.Settings if isinstance(plugin, HasSettings) else Settings
+            place, model = (
+                f"{loaded.file} [hooks.{name}]",
+                plugin.Settings if isinstance(plugin, HasSettings) else Settings,
+            )
             settings = validate(model, loaded.config.hooks.get(name, {}), secrets=loaded.secrets, place=place)
             return plugin(PluginContext(name, settings, state))
 
@@ -114,18 +119,21 @@ class Plugins:
         self.load_hooks([n for n in loaded.config.plugins if chosen or self.index.named("plugin", n)], made)
 
     def each(self, hook: str, use: Callable[[Any], Any], **given: Any) -> list[Any]:
-        """What each plugin adds by a hook, as `use` makes it. What that cannot use is logged, and keeps nobody from adding something."""
+        """What each plugin adds by a hook, as `use` makes it. What that cannot use is logged, and keeps nobody from
+        adding something."""
         found = []
         for answer in getattr(self.hook, hook)(**given):
             try:
                 found.append(use(answer))
             except Exception:
-                log.exception("plugin_failed", plugin=answer.plugin if isinstance(answer, Answer) else Answer.plugin, hook=hook)
+                log.exception(
+                    "plugin_failed", plugin=answer.plugin if isinstance(answer, Answer) else Answer.plugin, hook=hook
+                )
         return found
 
     def change(self, server: str, functions: list[Function]) -> None:
-        """Let plugins change the functions of a server. Raises: DoorwardError, when all were asked, if one has failed: what it was to take
-        away must not be stored."""
+        """Let plugins change the functions of a server. Raises: DoorwardError, when all were asked, if one has failed:
+        what it was to take away must not be stored."""
         for failure in self.hook.source_compiled(server=server, functions=functions):
             if isinstance(failure, DoorwardError):
                 raise failure
@@ -133,8 +141,8 @@ class Plugins:
     def resolve_secret(self, scheme: str, name: str) -> str | None:
         """What a plugin answers for `${scheme:name}`.
 
-        Raises: ConfigError, as the plugin says it; PluginError, which does not quote it, if it fails otherwise; MissingSecret if no
-        plugin of this scheme is loaded.
+        Raises: ConfigError, as the plugin says it; PluginError, which does not quote it, if it fails otherwise;
+        MissingSecret if no plugin of this scheme is loaded.
         """
         found: str | None = self.hook.resolve_secret(scheme=scheme, name=name)
         if found is None and not self.manager.has_plugin(scheme):
@@ -155,7 +163,9 @@ class Plugins:
             if (entry.kind, entry.name) == (kind, name):
                 raise PluginError(f"{kind} {name!r} of {entry.given_by} is not allowed by the installed distribution")
         have = [e.name for e in self.index.of(kind)]
-        raise PluginError(f"no {kind} named {name!r}; installed: {', '.join(have) or 'none'}", hint=to_install(kind, name, have))
+        raise PluginError(
+            f"no {kind} named {name!r}; installed: {', '.join(have) or 'none'}", hint=to_install(kind, name, have)
+        )
 
     def _load(self, entry: Entry, load: Callable[[], Any]) -> Any:
         what = f"{entry.kind} {entry.name!r} of {entry.given_by}"
@@ -163,11 +173,15 @@ class Plugins:
             loaded = load()
         except Exception as error:  # a plugin may fail in any way; the message names it
             raise PluginError(
-                f"{what} does not import: {type(error).__name__}: {error}", hint=f"Reinstall or upgrade {entry.distribution}."
+                f"{what} does not import: {type(error).__name__}: {error}",
+                hint=f"Reinstall or upgrade {entry.distribution}.",
             ) from error
         wanted = getattr(loaded, "PLUGIN_API", getattr(inspect.getmodule(loaded), "PLUGIN_API", PLUGIN_API))
         if wanted != PLUGIN_API:
-            raise PluginError(f"{what} is for plugin API {wanted}, this is {PLUGIN_API}", hint=f"Upgrade {entry.distribution} or doorward.")
+            raise PluginError(
+                f"{what} is for plugin API {wanted}, this is {PLUGIN_API}",
+                hint=f"Upgrade {entry.distribution} or doorward.",
+            )
         return loaded
 
 
@@ -177,21 +191,27 @@ _PROTOCOLS = {"source": Source, "auth": Auth, "cache": Cache, "executor": Execut
 def _members(kind: str) -> list[str]:
     """What a driver of a kind must have: what its protocol names."""
     protocol = _PROTOCOLS.get(kind)
-    return [name for name in (*protocol.__annotations__, *vars(protocol)) if not name.startswith("_")] if protocol else []
+    return (
+        [name for name in (*protocol.__annotations__, *vars(protocol)) if not name.startswith("_")] if protocol else []
+    )
 
 
 _NAMING = {"executor": "sandbox", "auth": "auth", "cache": "cache", "plugin": "guard"}
-"""By our naming rule, the word that stands in a distribution's name before that of its driver or hooks; sources have none."""
+"""By our naming rule, the word that stands in a distribution's name before that of its driver or hooks; sources have
+none."""
 
 
 def to_install(kind: str, name: str, installed: Sequence[str]) -> str:
-    """What to install, or which name was meant. Only distributions that core itself names as extras: a guess could name anybody's."""
+    """What to install, or which name was meant. Only distributions that core itself names as extras: a guess could name
+    anybody's."""
     packages = [re.split(r"[^\w-]", requirement)[0] for requirement in requires("doorward") or ()]
     called = f"doorward-{_NAMING[kind]}-" if kind in _NAMING else "doorward-"
     for package in (f"{called}{name.replace('_', '-')}", f"doorward-{name.replace('_', '-')}"):
         if package in packages:
             return f"`pip install {package}` brings it."
-    if any(re.search(rf"extra == [\"']{re.escape(name)}[\"']", requirement) for requirement in requires("doorward") or ()):
+    if any(
+        re.search(rf"extra == [\"']{re.escape(name)}[\"']", requirement) for requirement in requires("doorward") or ()
+    ):
         return f"`pip install doorward[{name}]` brings it."
     ours = [package.removeprefix(called) for package in packages if kind in _NAMING and package.startswith(called)]
     if near := difflib.get_close_matches(name, [*installed, *ours], n=1, cutoff=0.7):

@@ -14,12 +14,12 @@ PRINCIPAL = "doorward.principal"
 
 @dataclass(frozen=True, slots=True)
 class RawTool:
-    """An MCP tool that a plugin adds by the hook `mcp_tools`. `tool` is an `mcp_types.Tool`; `call` gets the SDK's request
-    context and the arguments, and answers an `mcp_types.CallToolResult`.
+    """An MCP tool that a plugin adds by the hook `mcp_tools`. `tool` is an `mcp_types.Tool`; `call` gets the SDK's
+    request context and the arguments, and answers an `mcp_types.CallToolResult`.
 
     `context.session` reports progress and asks clients of the older era. One of the newer era is asked by an
-    `InputRequiredResult`; its next request has `context.params["inputResponses"]`, and in `context.params["requestState"]`
-    what the result had as its state: that is sealed on the way to the client and back.
+    `InputRequiredResult`; its next request has `context.params["inputResponses"]`, and in
+    `context.params["requestState"]` what the result had as its state: that is sealed on the way to the client and back.
     """
 
     tool: Any
@@ -28,8 +28,8 @@ class RawTool:
 
 @dataclass(frozen=True, slots=True)
 class RawPrompt:
-    """An MCP prompt that a plugin adds by the hook `mcp_prompts`. `prompt` is an `mcp_types.Prompt`; `get` gets the SDK's
-    request context and the arguments, and answers an `mcp_types.GetPromptResult` (or asks, as `RawTool` does)."""
+    """An MCP prompt that a plugin adds by the hook `mcp_prompts`. `prompt` is an `mcp_types.Prompt`; `get` gets the
+    SDK's request context and the arguments, and answers an `mcp_types.GetPromptResult` (or asks, as `RawTool` does)."""
 
     prompt: Any
     get: Callable[[Any, Mapping[str, str]], Awaitable[Any]]
@@ -38,15 +38,16 @@ class RawPrompt:
 @dataclass(frozen=True, slots=True)
 class RawResource:
     """MCP resources that a plugin adds by the hook `mcp_resources`. `resource` is an `mcp_types.Resource`, or a
-    `ResourceTemplate` for all that fit its RFC 6570 template; `read` gets the SDK's request context and the URI, and answers
-    an `mcp_types.ReadResourceResult` (or asks, as `RawTool` does)."""
+    `ResourceTemplate` for all that fit its RFC 6570 template; `read` gets the SDK's request context and the URI, and
+    answers an `mcp_types.ReadResourceResult` (or asks, as `RawTool` does)."""
 
     resource: Any
     read: Callable[[Any, str], Awaitable[Any]]
 
 
 def principal_of(ctx: Any) -> str:
-    """Whose request it is, by the SDK's request context: `local` over stdio, and over HTTP where no client is authenticated.
+    """Whose request it is, by the SDK's request context: `local` over stdio, and over HTTP where no client is
+    authenticated.
 
     Raises: KeyError for a request by HTTP that did not come through the entrance.
     """

@@ -49,7 +49,13 @@ class Discovery:
     """Read-only views of the catalog, bounded however large it is."""
 
     def __init__(
-        self, catalog: Catalog, servers: Servers, broker: Broker, cards: HelperCards, executors: Callable[[], str], limits: Limits
+        self,
+        catalog: Catalog,
+        servers: Servers,
+        broker: Broker,
+        cards: HelperCards,
+        executors: Callable[[], str],
+        limits: Limits,
     ) -> None:
         """`cards` tell of `import doorward`; `executors` says what programs run in."""
         self._catalog = catalog
@@ -62,17 +68,20 @@ class Discovery:
     def capabilities(self, principal: str) -> str:
         """What can be done here, in a paragraph."""
         return (
-            f"Programs run in a sandbox without network and credentials ({self._executors() or 'no executor is installed'}). "
+            f"Programs run in a sandbox without network and credentials "
+            f"({self._executors() or 'no executor is installed'}). "
             f"What they may call are the functions of these servers: {some(self._servers.names(principal))}. "
             "`import SERVER` and call SERVER.FUNCTION(name=value); find functions with search, see one with describe. "
-            f"Limits of a run: {self._limits.timeout:g} s, {self._limits.calls} calls, {self._limits.output_bytes} bytes of output. "
+            f"Limits of a run: {self._limits.timeout:g} s, {self._limits.calls} calls, {self._limits.output_bytes} "
+            f"bytes of output. "
             "The value of a program is `result`, or its last expression. "
             'describe("doorward") lists the helpers of `import doorward`: pages, files, errors.'
         )
 
     def servers(self, principal: str, *, limit: int | None = None, cursor: str | None = None) -> dict[str, Any]:
-        """`{"servers": [{"name", "functions", "first", …}]}`: all servers of a principal, or a page of so many, then with `"total"` and
-        `"cursor"` if there are more. Of each: how many functions, some of their names, or what is wrong with it.
+        """`{"servers": [{"name", "functions", "first", …}]}`: all servers of a principal, or a page of so many, then
+        with `"total"` and `"cursor"` if there are more. Of each: how many functions, some of their names, or what is
+        wrong with it.
 
         Raises: InvalidArguments for a cursor that is none.
         """
@@ -80,7 +89,9 @@ class Discovery:
         whole: list[tuple[str, DoorwardError | None]] = [*usable, *self._servers.wrong(principal).items()]
         shown, following = page(whole, limit, cursor)
         few = len(whole) <= FEW
-        answer: dict[str, Any] = {"servers": [_broken(name, error) if error else self._server(name, few) for name, error in shown]}
+        answer: dict[str, Any] = {
+            "servers": [_broken(name, error) if error else self._server(name, few) for name, error in shown]
+        }
         return answer | ({"total": len(whole), "cursor": following} if following else {})
 
     def _server(self, module: str, few: bool) -> dict[str, Any]:
@@ -115,15 +126,16 @@ class Discovery:
         return answer
 
     def describe(self, names: Sequence[str], principal: str) -> list[dict[str, Any]]:
-        """One to five functions in full: `{"function", "import", "signature", "text"}`, or `{"function", "error"}`. With a
-        name like `github.issues_create#Issue`, one class of their types in full: `{"function", "text"}`; with that of a
-        server, what it is.
+        """One to five functions in full: `{"function", "import", "signature", "text"}`, or `{"function", "error"}`.
+        With a name like `github.issues_create#Issue`, one class of their types in full: `{"function", "text"}`; with
+        that of a server, what it is.
 
         Raises: InvalidArguments for none or more than five.
         """
         if not 1 <= len(names) <= MOST_AT_ONCE:
             raise InvalidArguments(
-                f"one to {MOST_AT_ONCE} functions at a time, got {len(names)}", hint='For example ["github.issues_create"].'
+                f"one to {MOST_AT_ONCE} functions at a time, got {len(names)}",
+                hint='For example ["github.issues_create"].',
             )
         return [self._card(name, principal) for name in names]
 
@@ -131,7 +143,11 @@ class Discovery:
         try:
             function = self._broker.find(name, principal)
         except DoorwardError as error:
-            if part := self.cards.card(str(name)) or self._part(str(name), principal) or self._about(str(name), principal):
+            if (
+                part := self.cards.card(str(name))
+                or self._part(str(name), principal)
+                or self._about(str(name), principal)
+            ):
                 return part
             return {"function": str(name)[:200], "error": in_a_line(error)}
         definitions, seen = self.definitions(function.server), self.seen(function)
@@ -148,7 +164,8 @@ class Discovery:
         return declared(function, self.definitions(function.server)) if function.returns else ()
 
     def seen(self, function: Function) -> Observation | None:
-        """What is known of the results of a function without a schema of them, or of which these say less than was seen."""
+        """What is known of the results of a function without a schema of them, or of which these say less than was
+        seen."""
         seen = self._broker.observed.of(function) if is_open(function) else None
         return seen if seen and (function.returns is None or seen.text) else None
 
@@ -177,10 +194,16 @@ class Discovery:
         except UnknownName:
             return None
         report, names = self._catalog.report(module), self._catalog.names(module)
-        listed = ", ".join(names[:_MOST_NAMES]) + (f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
+        listed = ", ".join(names[:_MOST_NAMES]) + (
+            f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        )
         lines = [f"{module}: {report.description[:1000]}" if report and report.description else module]
         lines += [f"{len(names)} functions: {listed or 'none'}"]
-        lines += [f"It works in the folder {cwd}"] if (cwd := self._servers.cwd(module, principal)) and cwd not in lines[0] else []
+        lines += (
+            [f"It works in the folder {cwd}"]
+            if (cwd := self._servers.cwd(module, principal)) and cwd not in lines[0]
+            else []
+        )
         return {"function": module, "text": "\n".join([*lines, f"Write `import {module}`."])}
 
     def definitions(self, server: str) -> Definitions:
@@ -195,7 +218,9 @@ class Discovery:
         usable = self._servers.names(principal)
         near = difflib.get_close_matches(asked, usable, n=3)
         if asked == MODULE:
-            raise UnknownName("doorward is no server, but helpers for programs", hint='get_functions(["doorward"]) lists them.')
+            raise UnknownName(
+                "doorward is no server, but helpers for programs", hint='get_functions(["doorward"]) lists them.'
+            )
         hint = f"Near: {', '.join(near)}." if near else f"Servers: {some(usable)}."
         raise UnknownName(f"Server {asked!r} is not available", hint=hint)
 

@@ -1,4 +1,5 @@
-"""What is told of `doorward` and its helpers, by `get_functions` as by `help` in a program: their signatures and docstrings.
+"""What is told of `doorward` and its helpers, by `get_functions` as by `help` in a program: their signatures and
+docstrings.
 
 Those are texts for who writes programs. A helper needs nothing else here than to be one of `HELPERS`.
 """
@@ -45,8 +46,8 @@ class HelperCards:
         self.names = list(self._about)
 
     def card(self, asked: str) -> dict[str, Any] | None:
-        """What `doorward` or `doorward.NAME` is: `{"function", "import", "signature", "text"}`, or `{"function", "error"}` with names that
-        look like it. `None` for anything else."""
+        """What `doorward` or `doorward.NAME` is: `{"function", "import", "signature", "text"}`, or `{"function",
+        "error"}` with names that look like it. `None` for anything else."""
         module, _, name = asked.partition(".")
         if module != MODULE:
             return None
@@ -54,7 +55,9 @@ class HelperCards:
             return {"function": MODULE, "text": self._listed()}
         if name not in self._about:
             near = nearest(name, self.names, 3)
-            others = f"Near: {', '.join(f'{MODULE}.{n}' for n in near)}." if near else f"There are: {', '.join(self.names)}."
+            others = (
+                f"Near: {', '.join(f'{MODULE}.{n}' for n in near)}." if near else f"There are: {', '.join(self.names)}."
+            )
             return {"function": asked[:200], "error": f"there is no {asked[:200]}. {others}"}
         about = textwrap.indent(self._about[name], "    ").strip()
         text = f'import doorward\n\n{self._heads[name]}:\n    """{about}\n    """'
@@ -63,7 +66,9 @@ class HelperCards:
     def _listed(self) -> str:
         """All of them, each with the first sentence about it."""
         lines = (f"{self._calls.get(name, name)}: {_first(about)}" for name, about in self._about.items())
-        return "\n".join(['Helpers for programs (`import doorward`). More of each: get_functions(["doorward.pages"]).', *lines])
+        return "\n".join(
+            ['Helpers for programs (`import doorward`). More of each: get_functions(["doorward.pages"]).', *lines]
+        )
 
 
 def written(helper: Helper, *, types: bool = True) -> str:
@@ -73,7 +78,9 @@ def written(helper: Helper, *, types: bool = True) -> str:
     def shown(annotation: Any) -> Any:
         return _Bare(annotation) if types else whole.empty
 
-    parameters = [p.replace(annotation=shown(p.annotation)) for name, p in whole.parameters.items() if name not in ("self", "run")]
+    parameters = [
+        p.replace(annotation=shown(p.annotation)) for name, p in whole.parameters.items() if name not in ("self", "run")
+    ]
     return str(whole.replace(parameters=parameters, return_annotation=shown(whole.return_annotation)))
 
 

@@ -31,9 +31,11 @@ class HelperContext(Protocol):
         """See `doorward.Door.call`."""
         ...
 
-    async def reply(self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, link: str = "", headers: bool = False) -> Reply:
-        """Make one call, as `call` does; with its value comes what its source says of a next page, whose `link` the call for that one gets.
-        `headers`: those of the answer, too."""
+    async def reply(
+        self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, link: str = "", headers: bool = False
+    ) -> Reply:
+        """Make one call, as `call` does; with its value comes what its source says of a next page, whose `link` the
+        call for that one gets. `headers`: those of the answer, too."""
         ...
 
     def following(self, function: str, arguments: Mapping[str, Any], value: Any) -> tuple[dict[str, Any] | None, str]:

@@ -1,7 +1,8 @@
-"""What `import doorward` offers to programs: the public methods of `Helpers`, by their names. Each gets the run that asks.
+"""What `import doorward` offers to programs: the public methods of `Helpers`, by their names. Each gets the run that
+asks.
 
-Signature and docstring of a helper are what agents are told of it (`helper_cards`): the docstring begins with a sentence that says what
-it does.
+Signature and docstring of a helper are what agents are told of it (`helper_cards`): the docstring begins with a
+sentence that says what it does.
 """
 
 from __future__ import annotations
@@ -48,50 +49,74 @@ class Helpers:
     ) -> dict[str, Any]:
         """Find functions by what they do. {"functions": [{"function", "summary"}], "total", "cursor"}, best first."""
         whose = run.program.principal
-        return self._discovery.search(str(query), principal=whose, server=server, read_only=read_only, limit=int(limit), cursor=cursor)
+        return self._discovery.search(
+            str(query), principal=whose, server=server, read_only=read_only, limit=int(limit), cursor=cursor
+        )
 
     async def describe(self, run: HelperContext, *names: str) -> str:
-        """What get_functions shows: of one to five functions ("server.function"), servers, or helpers ("doorward.pages")."""
+        """What get_functions shows: of one to five functions ("server.function"), servers, or helpers
+        ("doorward.pages")."""
         flat = [n for name in names for n in ([name] if isinstance(name, str) else name)]
         cards = self._discovery.describe(flat, run.program.principal)
         return "\n\n".join(card.get("text") or f"{card['function']}: {card['error']}" for card in cards)
 
-    async def call(self, run: HelperContext, function: str, arguments: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
-        """Call a function by its name: doorward.call("server.function", {"id": 1}). The arguments may be keywords, too."""
+    async def call(
+        self, run: HelperContext, function: str, arguments: Mapping[str, Any] | None = None, **kwargs: Any
+    ) -> Any:
+        """Call a function by its name: doorward.call("server.function", {"id": 1}). The arguments may be keywords,
+        too."""
         return await call(run, function, {**(arguments or {}), **kwargs})
 
     async def pages(
-        self, run: HelperContext, function: str, arguments: Mapping[str, Any] | None = None, *, most: int = MOST_PAGES, **kwargs: Any
+        self,
+        run: HelperContext,
+        function: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        most: int = MOST_PAGES,
+        **kwargs: Any,
     ) -> list[Any]:
         """Call a function once for each page. A list of whole answers, each as the function itself answers:
 
         [item for page in doorward.pages(server.list_items, state="open") for item in page["items"]]
 
-        `function` is the function or "server.function"; its arguments are keywords, or a dictionary. At most `most` pages are
-        asked for; a note beside the value says if there are more. To stop earlier, call the function yourself.
+        `function` is the function or "server.function"; its arguments are keywords, or a dictionary. At most `most`
+        pages are asked for; a note beside the value says if there are more. To stop earlier, call the function
+        yourself.
         """
         return await pages(run, function, {**(arguments or {}), **kwargs}, int(most))
 
     async def items(
-        self, run: HelperContext, function: str, arguments: Mapping[str, Any] | None = None, *, most: int | None = None, **kwargs: Any
+        self,
+        run: HelperContext,
+        function: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        most: int | None = None,
+        **kwargs: Any,
     ) -> Any:
         """Call a function once for each page. A list of what is in all pages:
 
         names = [item["name"] for item in doorward.items(server.list_items, state="open")]
 
-        Arguments are given as to doorward.pages. At most `most` items are got. If the answers have several lists, the error names them.
+        Arguments are given as to doorward.pages. At most `most` items are got. If the answers have several lists, the
+        error names them.
         """
         declared = self._discovery.list_in(function, run.program.principal) if isinstance(function, str) else ()
-        return await items(run, function, {**(arguments or {}), **kwargs}, None if most is None else int(most), declared)
+        return await items(
+            run, function, {**(arguments or {}), **kwargs}, None if most is None else int(most), declared
+        )
 
-    async def reply(self, run: HelperContext, function: str, arguments: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
+    async def reply(
+        self, run: HelperContext, function: str, arguments: Mapping[str, Any] | None = None, **kwargs: Any
+    ) -> Any:
         """Call a function, and get its value with the status and headers of the answer:
 
         made = doorward.reply(server.create_item, name="a")
         made.value, made.status, made.headers.get("location")
 
-        Names of headers are in small letters; credentials are left out. A function that is not of an HTTP API has no headers, and None for
-        its status.
+        Names of headers are in small letters; credentials are left out. A function that is not of an HTTP API has no
+        headers, and None for its status.
         """
         run.helper_makes_calls()
         reply = await run.reply(function, (), {**(arguments or {}), **kwargs}, headers=True)
@@ -114,15 +139,18 @@ class Helpers:
         return content
 
     async def path(self, run: HelperContext, file: Any) -> str:
-        """Fetch a file into ./in and get its path, where the sandbox has files. For libraries that open files themselves:
+        """Fetch a file into ./in and get its path, where the sandbox has files. For libraries that open files
+        themselves:
 
         image = PIL.Image.open(doorward.path(pets.get_photo(id=7)))
 
-        `file` is a handle, {"artefact": "doorward://results/…"}, or such a URI. The path, handed to a function, is that file, with
-        its name and type. What a program writes into ./out becomes a file of its answer. doorward.read needs no files.
+        `file` is a handle, {"artefact": "doorward://results/…"}, or such a URI. The path, handed to a function, is that
+        file, with its name and type. What a program writes into ./out becomes a file of its answer. doorward.read needs
+        no files.
         """
         raise InvalidArguments(
-            f"doorward.path: {_uri(file)} has no path here, for this sandbox has no files", hint="doorward.read(file) is what it holds."
+            f"doorward.path: {_uri(file)} has no path here, for this sandbox has no files",
+            hint="doorward.read(file) is what it holds.",
         )
 
     async def server(self, run: HelperContext, name: str) -> Any:
@@ -148,12 +176,15 @@ class Helpers:
         """The prompts of an MCP server."""
         return await self._offered(run, server, "prompts/list", {})
 
-    async def get_prompt(self, run: HelperContext, server: str, name: str, arguments: Mapping[str, Any] | None = None) -> Any:
+    async def get_prompt(
+        self, run: HelperContext, server: str, name: str, arguments: Mapping[str, Any] | None = None
+    ) -> Any:
         """A prompt of an MCP server, filled in."""
         return await self._offered(run, server, "prompts/get", {"name": name, "arguments": dict(arguments or {})})
 
     async def _offered(self, run: HelperContext, server: str, id: str, arguments: Mapping[str, Any]) -> Any:
-        """Call what a server's source offers besides its functions. Raises: UnknownName if this one has no such thing."""
+        """Call what a server's source offers besides its functions. Raises: UnknownName if this one has no such
+        thing."""
         module = self._discovery.module(server, run.program.principal)
         if self._servers.offered(module, id) is None:
             hint = "MCP servers have them, where `include`, `exclude` and `read_only` of the configuration leave them."

@@ -31,7 +31,9 @@ class ToolError(Exception): ...
 class Modules:
     """Modules by name. `helpers` are those that no server has: `doorward`, and others within it."""
 
-    def __init__(self, catalog: Catalog, servers: Servers, discovery: Discovery, helpers: Mapping[str, Mapping[str, Helper]]) -> None:
+    def __init__(
+        self, catalog: Catalog, servers: Servers, discovery: Discovery, helpers: Mapping[str, Mapping[str, Helper]]
+    ) -> None:
         self._catalog = catalog
         self._servers = servers
         self._discovery = discovery
@@ -47,8 +49,8 @@ class Modules:
         return name in self._catalog.names(server)
 
     def members(self, server: str, principal: str) -> Sequence[str] | None:
-        """The names that `import server` may give a principal's program: its functions, also by further names, original ones that can be
-        written so among them."""
+        """The names that `import server` may give a principal's program: its functions, also by further names, original
+        ones that can be written so among them."""
         if (helpers := self.helpers.get(server)) is not None:
             return [*helpers, *(ERRORS if server == MODULE else ())]
         if not self._servers.usable(server, principal):
@@ -73,7 +75,8 @@ class Modules:
         return signatures.stub(known, self._discovery.definitions(server), self._discovery.seen) + again
 
     async def help(self, run: HelperContext, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """What `doorward.name(…)` answers a program. Raises: UnknownName; InvalidArguments; DoorwardError of a call that it makes."""
+        """What `doorward.name(…)` answers a program. Raises: UnknownName; InvalidArguments; DoorwardError of a call
+        that it makes."""
         helper = self._helper(name)
         try:
             inspect.signature(helper).bind(run, *args, **kwargs)
@@ -93,7 +96,8 @@ class Modules:
         raise UnknownName(card.get("error") or f"{MODULE}.{name} cannot be called by its name")
 
     def absent(self, server: str, principal: str) -> tuple[str, list[str]]:
-        """Of a server that a principal asked for and cannot use: what is wrong with it, if it is theirs, and names that look like it."""
+        """Of a server that a principal asked for and cannot use: what is wrong with it, if it is theirs, and names that
+        look like it."""
         wrong = {module_name(name): error for name, error in self._servers.wrong(principal).items()}
         if error := wrong.get(server):
             return told(error), []

@@ -31,7 +31,9 @@ async def pages(run: HelperContext, function: Any, arguments: Mapping[str, Any],
     return [reply.value async for reply in _replies(run, "pages", function, arguments, most)]
 
 
-async def items(run: HelperContext, function: Any, arguments: Mapping[str, Any], most: int | None, declared: Sequence[str]) -> list[Any]:
+async def items(
+    run: HelperContext, function: Any, arguments: Mapping[str, Any], most: int | None, declared: Sequence[str]
+) -> list[Any]:
     """What is in the pages of a function, at most so many. `declared` are the keys of the list, as its schema says it.
 
     Raises: as `pages`, and InvalidArguments for an answer of which nobody knows which list it is about.
@@ -41,21 +43,29 @@ async def items(run: HelperContext, function: Any, arguments: Mapping[str, Any],
         found += await done(_listed, function, reply, declared, large=is_large(reply.value))
         if most is not None and len(found) >= most:
             if len(found) > most or reply.next is not None:
-                run.note(f"doorward.items stopped after {most} items of {function[:200]}; there are more (most={most}).")
+                run.note(
+                    f"doorward.items stopped after {most} items of {function[:200]}; there are more (most={most})."
+                )
             return found[:most]
     return found
 
 
-async def _replies(run: HelperContext, helper: str, function: Any, arguments: Mapping[str, Any], most: int) -> AsyncIterator[Reply]:
+async def _replies(
+    run: HelperContext, helper: str, function: Any, arguments: Mapping[str, Any], most: int
+) -> AsyncIterator[Reply]:
     if not isinstance(function, str):
         hint = f'doorward.{helper}(github.issues_list, …) or doorward.{helper}("github.issues_list", …).'
-        raise InvalidArguments(f"doorward.{helper} needs a function or its name, not {type(function).__name__}", hint=hint)
+        raise InvalidArguments(
+            f"doorward.{helper} needs a function or its name, not {type(function).__name__}", hint=hint
+        )
     run.helper_makes_calls()
     limits, name = run.program.limits, function[:200]
     seen: set[bytes] = set()
     following: Mapping[str, Any] | None = arguments
     link, last, count, size = "", b"", 0, 0
-    while following is not None and (asked := to_json([following, link], fallback=repr, bytes_mode="base64")) not in seen:
+    while (
+        following is not None and (asked := to_json([following, link], fallback=repr, bytes_mode="base64")) not in seen
+    ):
         if count and (count >= most or run.made >= limits.calls or size > limits.result_bytes):
             run.note(f"doorward.{helper} stopped after {_so_many(count)} of {name}; there are more (most={most}).")
             break
@@ -71,7 +81,9 @@ async def _replies(run: HelperContext, helper: str, function: Any, arguments: Ma
         count, size = count + 1, size + len(last)
         following, link = reply.next, reply.link
         if reply.left:
-            run.note(f"doorward.{helper} got {_so_many(count)} of {name}; there is another that it did not get: {reply.left}")
+            run.note(
+                f"doorward.{helper} got {_so_many(count)} of {name}; there is another that it did not get: {reply.left}"
+            )
 
 
 def _so_many(count: int) -> str:
@@ -87,7 +99,11 @@ def _listed(function: str, reply: Reply, declared: Sequence[str]) -> list[Any]:
     if (found := [] if value is None else items_of(value)) is not None:
         return found
     lists = lists_in(value) if isinstance(value, dict) else []
-    what = f"has several lists: {', '.join(lists)[:300]}" if lists else f"has no list; it is {described(value, depth=1)[:300]}"
+    what = (
+        f"has several lists: {', '.join(lists)[:300]}"
+        if lists
+        else f"has no list; it is {described(value, depth=1)[:300]}"
+    )
     hint = "doorward.pages(…) gives the answers themselves."
     if lists:
         hint = 'Take the list that you mean: [item for page in doorward.pages(…) for item in page["name"]].'

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import ast
 
-_CHANGING = {"append", "appendleft", "add", "extend", "insert", "update", "setdefault", "pop", "popitem", "remove", "discard", "clear"}
+_CHANGING = {
+    "append",
+    "appendleft",
+    "add",
+    "extend",
+    "insert",
+    "update",
+    "setdefault",
+    "pop",
+    "popitem",
+    "remove",
+    "discard",
+    "clear",
+}
 """Methods of lists, sets and dictionaries that change them."""
 
 
 def changed(tree: ast.Module) -> set[str]:
-    """Names of the top level that the program changes: in place, by an operator, or by assigning to them again in a loop or, where it
-    says `global`, in a function."""
+    """Names of the top level that the program changes: in place, by an operator, or by assigning to them again in a
+    loop or, where it says `global`, in a function."""
     found: set[str] = set()
     todo: list[tuple[ast.AST, bool, frozenset[str] | None]] = [(node, False, None) for node in tree.body]
     while todo:

@@ -86,12 +86,15 @@ class Executors:
             except PluginError as error:
                 raise ExecutorError(str(error), hint=error.hint) from None
             place = f"{self._loaded.file} [executors.{name}]"
-            self._settings[name] = validate(driver.Settings, self._options.get(name, {}), secrets=self._loaded.secrets, place=place)
+            self._settings[name] = validate(
+                driver.Settings, self._options.get(name, {}), secrets=self._loaded.secrets, place=place
+            )
             self._made[name] = driver(PluginContext(name, self._settings[name], self._state))
         return self._made[name]
 
     async def open(self, name: str, program: Program, *, session: bool = False) -> SlotSandbox:
-        """A sandbox of the executor, when it is its principal's turn to have one. Raises: Busy; what `get` and `Executor.open` raise."""
+        """A sandbox of the executor, when it is its principal's turn to have one. Raises: Busy; what `get` and
+        `Executor.open` raise."""
         executor = self.get(name)
         if (slots := self._slots.get(name)) is None:
             most = executor.slots if isinstance(executor, HasSlots) else _SLOTS
@@ -104,8 +107,8 @@ class Executors:
             raise
 
     def advice(self, name: str = "", *, session: bool = False) -> str:
-        """What to do when no executor could run a program. `name`: the one that cannot go on with it; `session`: since it is one of its
-        session."""
+        """What to do when no executor could run a program. `name`: the one that cannot go on with it; `session`: since
+        it is one of its session."""
         if name and (elsewhere := [n for n in self.names if n != name] if session else self._after(name)):
             if session:
                 return f'Open a new session (session_id="new") whose first program needs this: {" or ".join(elsewhere)} may take it.'

@@ -22,10 +22,18 @@ _NO_IMPORT = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 _NO_NAME = re.compile(r"name '(\w+)' is not defined")
 _NO_NETWORK = re.compile(
-    "Network is (?:unreachable|down)|Address family not supported|Name or service not known|Temporary failure in name resolution"
+    "Network is (?:unreachable|down)|Address family not supported|Name or service not known|Temporary failure in name "
+    "resolution"
     "|Failed to resolve|Failed to establish a new connection|Cannot connect to host"
 )
-_OF_NETWORKS = {"gaierror", "URLError", "ConnectError", "ConnectionError", "ConnectionRefusedError", "ClientConnectorError"}
+_OF_NETWORKS = {
+    "gaierror",
+    "URLError",
+    "ConnectError",
+    "ConnectionError",
+    "ConnectionRefusedError",
+    "ClientConnectorError",
+}
 """Of the standard library, requests, httpx and aiohttp."""
 _STARTS = re.compile(r"\bsubprocess\b|\bos\.(?:exec|spawn|posix_spawn)")
 _FILES = "Write files to the folder that the program starts in, those to be kept to ./out; nothing else may be changed."
@@ -73,7 +81,11 @@ def _of_the_sandbox(error: Failure, program: Program, executors: Executors, exec
     if error.type == "FileNotFoundError" and PREFIX in text:
         return "A handle is no path: doorward.read(handle) is what the file holds, doorward.path(handle) where it is."
     if error.type == "PermissionError" or "Read-only file system" in text:
-        return _FILES if can.files else "There are no files here: doorward.read(handle) is what one holds; return bytes to leave one."
+        return (
+            _FILES
+            if can.files
+            else "There are no files here: doorward.read(handle) is what one holds; return bytes to leave one."
+        )
     return None
 
 
@@ -112,7 +124,8 @@ def _hint(error: Failure, door: RunContext) -> str | None:
 
 
 def no_server(name: str, door: RunContext) -> str:
-    """What to say of a module that is not there, or of a server by an alias: whether one of that name is broken, or which there are."""
+    """What to say of a module that is not there, or of a server by an alias: whether one of that name is broken, or
+    which there are."""
     asked = server_meant(name)
     why, alike = door.absent(asked)
     if why:
@@ -128,7 +141,9 @@ def _near(door: RunContext, server: str, name: str) -> str | None:
     if members is not None and server == "doorward":
         near = nearest(name, members, 3)
         return (
-            f"Near: {', '.join(near)}." if near else f'It has {", ".join(sorted(members, key=str.lower))}: see get_functions(["doorward"]).'
+            f"Near: {', '.join(near)}."
+            if near
+            else f'It has {", ".join(sorted(members, key=str.lower))}: see get_functions(["doorward"]).'
         )
     if members is None:
         server = server_meant(server)

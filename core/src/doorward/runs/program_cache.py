@@ -73,7 +73,8 @@ class ProgramCache:
         return replace(outcome, cache_id=cache_id, next=again(cache_id, known))
 
     async def _put(self, cache: Cache, kept: CachedProgram) -> str | None:
-        """The id under which it is kept; `None` if that takes too long. While it does, nobody else waits for the same."""
+        """The id under which it is kept; `None` if that takes too long. While it does, nobody else waits for the
+        same."""
         if self._late:
             return None
         putting = asyncio.ensure_future(cache.put(kept))
@@ -94,7 +95,8 @@ class ProgramCache:
             log.error("cache_failed", error=repr(error))
 
     async def get(self, cache_id: str, principal: str) -> CachedProgram:
-        """Raises: UnknownName; InvalidProgram if a function that it uses is gone or has changed; ConfigError if the cache cannot tell."""
+        """Raises: UnknownName; InvalidProgram if a function that it uses is gone or has changed; ConfigError if the
+        cache cannot tell."""
         cache = self._made()
         try:
             kept = await cache.get(cache_id, principal) if cache and cache_id.isascii() else None
@@ -102,8 +104,13 @@ class ProgramCache:
             raise
         except Exception as error:
             log.error("cache_failed", error=repr(error))
-            raise ConfigError("the program cache failed", hint="The operator's log says why. execute_code works without it.") from None
-        if kept is None or len(kept.code.encode(errors="surrogatepass")) > self._loaded.config.limits.of_run().code_bytes:
+            raise ConfigError(
+                "the program cache failed", hint="The operator's log says why. execute_code works without it."
+            ) from None
+        if (
+            kept is None
+            or len(kept.code.encode(errors="surrogatepass")) > self._loaded.config.limits.of_run().code_bytes
+        ):
             hint = "Run it with execute_code, and use the cache_id of the answer."
             raise UnknownName(f"there is no cached program {cache_id[:80]!r} (any more)", hint=hint)
         now = {name: self._hash(name) for name in kept.uses}
@@ -140,7 +147,8 @@ class ProgramCache:
 
 
 def again(cache_id: str, params: Mapping[str, Any]) -> str:
-    """The exact call to make next time. Of large parameters, which keep their values if they are left out, there are the names."""
+    """The exact call to make next time. Of large parameters, which keep their values if they are left out, there are
+    the names."""
     shown = {k: v for k, v in list(params.items())[:10] if len(dump(v)) <= 200}
     others = [f"{k}: {program_text.json_type(v)}" for k, v in params.items() if k not in shown]
     more = f"  # and {', '.join(others[:20])}{' …' if len(others) > 20 else ''}" if others else ""

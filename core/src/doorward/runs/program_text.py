@@ -41,8 +41,9 @@ def parse(code: str) -> ast.Module:
 
 
 def parameters(code: str) -> dict[str, Any]:
-    """The parameters of a program with their defaults: top-level assignments of JSON literals, plain or annotated,
-    to a name that no other top-level literal is assigned to. What begins empty and is changed is none: the program gathers it.
+    """The parameters of a program with their defaults: top-level assignments of JSON literals, plain or annotated, to a
+    name that no other top-level literal is assigned to. What begins empty and is changed is none: the program gathers
+    it.
 
     Raises: InvalidProgram.
     """
@@ -52,9 +53,12 @@ def parameters(code: str) -> dict[str, Any]:
 
 
 def received(code: str, most: int) -> str:
-    """A program as it came, with lines and places counted alike everywhere. Raises: GuardRefused if it has more than `most` bytes."""
+    """A program as it came, with lines and places counted alike everywhere. Raises: GuardRefused if it has more than
+    `most` bytes."""
     if (size := len(code.encode(errors="surrogatepass"))) > most:
-        raise GuardRefused(f"the program has {size} bytes, more than {most}", hint="Send less code; pass data as params.")
+        raise GuardRefused(
+            f"the program has {size} bytes, more than {most}", hint="Send less code; pass data as params."
+        )
     return code.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -71,7 +75,10 @@ def _literals(tree: ast.Module) -> dict[str, tuple[ast.expr, Any]]:
     again: set[str] = set()
     for statement in tree.body:
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=node) | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as node):
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=node)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as node)
+            ):
                 pass
             case _:
                 continue
@@ -102,7 +109,8 @@ def check(given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
         expected, got = json_type(known[name]), json_type(value)
         if expected not in ("null", got) and not (expected == "number" and got == "integer"):
             raise InvalidProgram(
-                f"parameter {name!r} is of type {expected}, got {got}", hint=f"Its default is {json.dumps(known[name])[:100]}."
+                f"parameter {name!r} is of type {expected}, got {got}",
+                hint=f"Its default is {json.dumps(known[name])[:100]}.",
             )
 
 
@@ -144,7 +152,8 @@ def bind(code: str, params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     for name, value in params.items():
         if name in literals:
             node = literals[name][0]
-            spans.append((starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset, name))  # type: ignore[operator]
+            start, end = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[operator]
+            spans.append((start, end, name))
         names[PARAMETER_PREFIX + name if name in literals else name] = value
     for start, end, name in sorted(spans, reverse=True):
         lines = text[start:end].count(b"\n")
@@ -196,7 +205,9 @@ def _awaiting(node: ast.AST) -> list[ast.expr]:
             return [value]
         case ast.Call(func=ast.Attribute(value=ast.Name(id="asyncio")), args=args):
             return args
-        case ast.Call(func=ast.Name(id="gather" | "create_task" | "ensure_future" | "wait_for" | "as_completed"), args=args):
+        case ast.Call(
+            func=ast.Name(id="gather" | "create_task" | "ensure_future" | "wait_for" | "as_completed"), args=args
+        ):
             return args
         case ast.Call(func=ast.Attribute(attr="create_task"), args=args):
             return args
@@ -240,9 +251,13 @@ def _flows(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
                             yield f"{name}()", value.body
         case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
             yield name, value
-        case ast.AugAssign(target=ast.Name(id=name), value=value) | ast.NamedExpr(target=ast.Name(id=name), value=value):
+        case (
+            ast.AugAssign(target=ast.Name(id=name), value=value) | ast.NamedExpr(target=ast.Name(id=name), value=value)
+        ):
             yield name, value
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "add" | "extend" | "insert"), args=args):
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id=name), attr="append" | "add" | "extend" | "insert"), args=args
+        ):
             yield from ((name, arg) for arg in args)
         case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
             yield from ((n.id, value) for n in ast.walk(target) if isinstance(n, ast.Name))
@@ -276,7 +291,11 @@ def sets_result(code: str) -> bool:
         return False  # an executor may know more of Python than we do
     while nodes:
         match nodes.pop():
-            case ast.Name(id="result", ctx=ast.Store()) | ast.alias(name="result", asname=None) | ast.alias(asname="result"):
+            case (
+                ast.Name(id="result", ctx=ast.Store())
+                | ast.alias(name="result", asname=None)
+                | ast.alias(asname="result")
+            ):
                 return True
             case ast.FunctionDef(name="result") | ast.AsyncFunctionDef(name="result"):
                 return True

@@ -40,7 +40,8 @@ _MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}(; ?charset=[\w-]{1,40})
 
 
 class RunContext:
-    """A run, as the host knows it while it lasts, and the `Door` that its sandbox gets. What it keeps survives the sandbox.
+    """A run, as the host knows it while it lasts, and the `Door` that its sandbox gets. What it keeps survives the
+    sandbox.
 
     Whoever sees what happens to the run tells it by a method: nobody else writes what it knows.
     """
@@ -141,15 +142,19 @@ class RunContext:
     async def call(self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         return (await self.reply(function, args, kwargs)).value
 
-    async def reply(self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, link: str = "", headers: bool = False) -> Reply:
-        """Make one call, as `call` does; with its value comes what its source says of a next page, whose `link` the call for that one gets.
-        `headers`: those of the answer, too."""
+    async def reply(
+        self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, link: str = "", headers: bool = False
+    ) -> Reply:
+        """Make one call, as `call` does; with its value comes what its source says of a next page, whose `link` the
+        call for that one gets. `headers`: those of the answer, too."""
         self._made += 1
         try:
             if self._made > 10 * self._program.limits.calls:
                 raise LimitExceeded("the run makes nothing but calls that are refused")
             if not isinstance(function, str) or exceeds([args, kwargs], MOST_PARTS):
-                raise LimitExceeded(f"the arguments of a call have more than {MOST_PARTS:,} parts", hint="Send less at once.")
+                raise LimitExceeded(
+                    f"the arguments of a call have more than {MOST_PARTS:,} parts", hint="Send less at once."
+                )
             server, _, name = function.partition(".")
             if server == "doorward":
                 return Reply(await self._modules.help(self, name, args, kwargs))
@@ -194,7 +199,9 @@ class RunContext:
 
     def calls(self) -> tuple[CallCount, ...]:
         """The calls made: by function and result, how many, and the milliseconds they took together."""
-        return tuple({"function": f, "ok": ok, "count": int(n), "ms": round(ms, 1)} for (f, ok), (n, ms) in self._counts.items())
+        return tuple(
+            {"function": f, "ok": ok, "count": int(n), "ms": round(ms, 1)} for (f, ok), (n, ms) in self._counts.items()
+        )
 
     # What its calls were answered
 
@@ -236,7 +243,9 @@ class RunContext:
         self._printed.append(beginning(text, self._room))
         self._room -= size(text)
         if self._room <= 0:
-            self._printed.append(f"\n… more than {self._program.limits.output_bytes} bytes of output; the rest was dropped")
+            self._printed.append(
+                f"\n… more than {self._program.limits.output_bytes} bytes of output; the rest was dropped"
+            )
         return self._room > 0
 
     def print_anew(self) -> None:
@@ -254,10 +263,13 @@ class RunContext:
         return tuple(self._notes)
 
     def note(self, text: str, *, about: str = "") -> None:
-        """Tell the reader of the run's answer something beside its value, once, as long as there are few such notes; `about` what."""
+        """Tell the reader of the run's answer something beside its value, once, as long as there are few such notes;
+        `about` what."""
         self._noted.add(about)
         if text not in self._notes and len(self._notes) < MOST_NOTES:
-            self._notes.append(text if len(self._notes) + 1 < MOST_NOTES else "there is more to note, which is left out")
+            self._notes.append(
+                text if len(self._notes) + 1 < MOST_NOTES else "there is more to note, which is left out"
+            )
 
     def noted(self, about: str) -> bool:
         """Whether something was told about this."""
@@ -267,20 +279,26 @@ class RunContext:
         self._files += 1
         self._file_bytes += len(content)
         if self._files > MOST_FILES:
-            raise LimitExceeded(f"the run left more than {MOST_FILES} files", hint="Put them into one, an archive for example.")
+            raise LimitExceeded(
+                f"the run left more than {MOST_FILES} files", hint="Put them into one, an archive for example."
+            )
         if self._file_bytes > self._program.limits.result_bytes:
             hint = "Leave what is needed, and compress it."
             raise LimitExceeded(f"the run left files of more than {self._program.limits.result_bytes} bytes", hint=hint)
-        artefact = self.hold(content, type if _MEDIA_TYPE.fullmatch(type) else "application/octet-stream", base_name(name))
+        artefact = self.hold(
+            content, type if _MEDIA_TYPE.fullmatch(type) else "application/octet-stream", base_name(name)
+        )
         self._artefacts.append(artefact)
         return artefact
 
     def hold(self, content: str | bytes, type: str, name: str = "", *, is_text: bool = False) -> Artefact:
-        """Keep for its principal what the host itself made of this run: the rest of a large value, an answer that is bytes."""
+        """Keep for its principal what the host itself made of this run: the rest of a large value, an answer that is
+        bytes."""
         return self._store.keep(content, type, self._program.principal, name, is_text=is_text)
 
     def left(self, named: Sequence[str] = ()) -> tuple[Artefact, ...]:
-        """What the answer of this run lists: the files that it left, and those that its value names, not what only passed by."""
+        """What the answer of this run lists: the files that it left, and those that its value names, not what only
+        passed by."""
         own = {artefact.uri: artefact for artefact in self._artefacts}
         found = (self._store.about(uri, self._program.principal) for uri in named if uri not in own)
         return (*own.values(), *filter(None, found))
@@ -293,9 +311,7 @@ class RunContext:
         try:
             return self._store.open(uri, self._program.principal)
         except UnknownName as error:
-            hint = (
-                "Pass the handle of a file or result that this program, or an earlier one of yours, was answered; each is kept for a while."
-            )
+            hint = "Pass the handle of a file or result that this program, or an earlier one of yours, was answered; each is kept for a while."
             raise InvalidArguments(error.message, hint=hint) from None
 
     # Its session
@@ -303,5 +319,7 @@ class RunContext:
     def close_session(self) -> None:
         """End the session of this run, once its answer is there. Raises: InvalidArguments if it has none."""
         if self._session is None:
-            raise InvalidArguments("this run has no session", hint="Only a run with a session_id can close its session.")
+            raise InvalidArguments(
+                "this run has no session", hint="Only a run with a session_id can close its session."
+            )
         self._session.end_after_run()

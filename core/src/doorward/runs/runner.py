@@ -110,7 +110,9 @@ class Runs:
         for finding in findings:
             if finding.refuse:
                 kind: Kind = "program" if finding.error else "guard"
-                return Failure(kind, finding.error or "GuardRefused", finding.message, finding.line, hint=finding.instead or None)
+                return Failure(
+                    kind, finding.error or "GuardRefused", finding.message, finding.line, hint=finding.instead or None
+                )
             notes.append(
                 f"line {finding.line}: {finding.message}. {finding.instead}".strip()
                 if finding.line
@@ -149,12 +151,16 @@ class Runs:
                 declined.append((name, error))
                 if door.made or len(self._executors.names) == 1:
                     raise
-        hints_given = [hints.no_server(e.module, door) for _, e in declined[:1] if isinstance(e, Unsupported) and e.module]
+        hints_given = [
+            hints.no_server(e.module, door) for _, e in declined[:1] if isinstance(e, Unsupported) and e.module
+        ]
         hints_given += [e.hint for _, e in declined if e.hint]
         lines = [e.line for _, e in declined if isinstance(e, Unsupported) and e.line]
         message = "; ".join(f"{name}: {error}" for name, error in declined) or "no executor is configured"
         bound = session.executor if session else ""
-        advice = self._executors.advice(bound or (declined[-1][0] if door.made and declined else ""), session=bool(bound))
+        advice = self._executors.advice(
+            bound or (declined[-1][0] if door.made and declined else ""), session=bool(bound)
+        )
         raise Unsupported(message, hint=" ".join([*hints_given, advice]), line=lines[0] if lines else None)
 
     async def _finish(
@@ -181,7 +187,10 @@ class Runs:
             whole = door.hold(printed, "text/plain")
             end = f"… all of it ({len(printed)} characters), in a program: {outcome_text.reading(whole.uri)}"
             printed = f"{values.beginning(short, program.limits.inline_bytes)}\n{end}"
-        common |= {"printed": printed, "notes": (*notes, *door.notes, *filter(None, [read.note, door.note_on(read.value)]))}
+        common |= {
+            "printed": printed,
+            "notes": (*notes, *door.notes, *filter(None, [read.note, door.note_on(read.value)])),
+        }
         if error is None:
             try:
                 if read.files:
@@ -197,21 +206,23 @@ class Runs:
         return Outcome(False, error=error, artefacts=left, ms=_ms_since(started), **common)
 
     def _withheld(self, program: Program, door: RunContext, found: set[int]) -> DoorwardError | None:
-        """Why nothing is shown of a run: it holds a credential, or was answered one that it had written, or too many of the principal's
-        did so, also meanwhile."""
+        """Why nothing is shown of a run: it holds a credential, or was answered one that it had written, or too many of
+        the principal's did so, also meanwhile."""
         try:
             door.withholding.admit(program.principal)
         except LimitExceeded as refused:
             return door.withheld or refused
         if door.withheld is None and found:
-            return door.withholding.withheld(program.principal, "what the program made", ", ".join(sorted(door.reached)[:5]))
+            return door.withholding.withheld(
+                program.principal, "what the program made", ", ".join(sorted(door.reached)[:5])
+            )
         return door.withheld
 
 
 @dataclass(slots=True)
 class _Value:
-    """A program's value made plain, as it is written; the bytes in it, each with the empty dictionary that stands for them; and the
-    credentials in all of it, by their numbers. `note`: what is to be said of it."""
+    """A program's value made plain, as it is written; the bytes in it, each with the empty dictionary that stands for
+    them; and the credentials in all of it, by their numbers. `note`: what is to be said of it."""
 
     value: Any = None
     note: str = ""
@@ -253,7 +264,10 @@ def _kept(content: bytes, number: int, door: RunContext) -> dict[str, Any]:
 
 
 def _late(program: Program) -> LimitExceeded:
-    return LimitExceeded(f"the run took more than {program.limits.timeout:g} s", hint="Do less in one run, or ask for a longer `timeout`.")
+    return LimitExceeded(
+        f"the run took more than {program.limits.timeout:g} s",
+        hint="Do less in one run, or ask for a longer `timeout`.",
+    )
 
 
 def _ms_since(started: float) -> float:
@@ -271,8 +285,17 @@ def succeeded(value: Any, written: Written, door: RunContext, **more: Any) -> Ou
     truncated: Truncated | None = None
     dumped, named = written
     if len(dumped) > door.program.limits.inline_bytes:
-        whole = door.hold(value, "text/plain") if isinstance(value, str) else door.hold(dumped, "application/json", is_text=True)
-        truncated = {"shape": values.shape(value), "bytes": whole.bytes, "rest": whole.uri, "read": outcome_text.reading(whole.uri)}
+        whole = (
+            door.hold(value, "text/plain")
+            if isinstance(value, str)
+            else door.hold(dumped, "application/json", is_text=True)
+        )
+        truncated = {
+            "shape": values.shape(value),
+            "bytes": whole.bytes,
+            "rest": whole.uri,
+            "read": outcome_text.reading(whole.uri),
+        }
         value = values.cut(value, door.program.limits.inline_bytes)
     return Outcome(True, value=value, truncated=truncated, artefacts=door.left(named), **more)
 

@@ -77,7 +77,11 @@ class Session:
             except InvalidArguments:  # a file that is none: nothing has run
                 raise
             except ExecutorError as error:
-                died = "the session was closed while the program ran" if self.dead else f"{error}; the session and its variables are gone"
+                died = (
+                    "the session was closed while the program ran"
+                    if self.dead
+                    else f"{error}; the session and its variables are gone"
+                )
                 self.dead = True
                 raise SandboxDied(died, hint=ANEW) from None
             except BaseException as error:
@@ -92,7 +96,8 @@ class Session:
 
     @contextlib.asynccontextmanager
     async def _turn(self, program: Program) -> AsyncIterator[None]:
-        """A block that no other run of this session is in. Raises: Busy if one is still there shortly before the end of this run's time."""
+        """A block that no other run of this session is in. Raises: Busy if one is still there shortly before the end of
+        this run's time."""
         try:
             self._lock.acquire_nowait()
         except anyio.WouldBlock:
@@ -148,11 +153,14 @@ class Sessions:
         """An open session. Raises: UnknownName."""
         session = self._open.get(session_id)
         if session is None or session.principal != principal:
-            raise UnknownName(f"there is no session {session_id[:80]!r} (any more)", hint='Open one with session_id="new".')
+            raise UnknownName(
+                f"there is no session {session_id[:80]!r} (any more)", hint='Open one with session_id="new".'
+            )
         return session
 
     async def sweep(self) -> None:
-        """End sessions that are dead or unused for too long; all at once, for whoever opens one waits for those of others."""
+        """End sessions that are dead or unused for too long; all at once, for whoever opens one waits for those of
+        others."""
         over = [s for s in self._open.values() if not s.busy and (s.dead or self._clock() - s.used > self._idle)]
         await asyncio.gather(*map(self.end, over))
 

@@ -1,4 +1,5 @@
-"""Secrets in the texts of a configuration: found by what they are called, by what they look like, and by where they stand.
+"""Secrets in the texts of a configuration: found by what they are called, by what they look like, and by where they
+stand.
 
 What is taken for a secret and is none costs a line in `.env`. So in doubt it is one.
 """
@@ -29,7 +30,9 @@ _NOT_NAMED = re.compile(
 )
 """About a secret, and none: `TOKEN_URL`, `AUTH_TYPE`."""
 
-_HARMLESS = re.compile(r"(?i)|true|false|yes|no|on|off|none|null|\d{1,3}|(~|\.{1,2})?[/\\].*\.\w{1,5}|[a-z]:[\\/].*|https?://[^@?]*")
+_HARMLESS = re.compile(
+    r"(?i)|true|false|yes|no|on|off|none|null|\d{1,3}|(~|\.{1,2})?[/\\].*\.\w{1,5}|[a-z]:[\\/].*|https?://[^@?]*"
+)
 """Values that are no secrets whatever their name: switches, small numbers, names of files, plain URLs."""
 
 _KNOWN = (
@@ -43,7 +46,9 @@ _KNOWN = (
 _WORDS = re.compile(r"([A-Za-z]+([-_. /]|\Z))+|\d{0,11}|https?://[^@?]*")
 """What is no secret where only a vague name speaks for it: `X-Keyspace: production`."""
 _WORD = r"[\w.-]*"
-_USERINFO = re.compile(r"(?<=://)(?P<user>[^/@:\s?#]*):(?P<secret>[^/@\s]+)(?=@)|(?<=://)(?P<only>[^/@:\s?#$]{16,})(?=@)")
+_USERINFO = re.compile(
+    r"(?<=://)(?P<user>[^/@:\s?#]*):(?P<secret>[^/@\s]+)(?=@)|(?<=://)(?P<only>[^/@:\s?#$]{16,})(?=@)"
+)
 _PAIR = re.compile(
     rf"(?:(?<=[?&;,\s])|^)-{{0,2}}(?P<name>{_WORD})(?P<between>=|:(?!//)\s*|%3D)(?P<scheme>(?:Bearer|Basic|Token)\s+)?(?P<secret>[^\s&;,#]+)",
     re.IGNORECASE,
@@ -77,13 +82,17 @@ def is_random(text: str) -> bool:
 
 
 def is_drawn(text: str) -> bool:
-    """Whether a value that was fetched looks drawn by a machine, also in pieces: of a UUID or base64url the runs are short, too."""
+    """Whether a value that was fetched looks drawn by a machine, also in pieces: of a UUID or base64url the runs are
+    short, too."""
     runs = _RUN.findall(_BETWEEN.sub("", text))
-    return is_random(text) or (text.isascii() and len(text) >= 20 and 0 < sum(map(len, runs)) <= _LONGEST_RUNS * len(runs))
+    return is_random(text) or (
+        text.isascii() and len(text) >= 20 and 0 < sum(map(len, runs)) <= _LONGEST_RUNS * len(runs)
+    )
 
 
 def hide_whole(text: str, keep: Keep, *, name: str) -> str:
-    """A value that is a secret, but for a word before it (`Bearer`), as a reference. One that has references, or nothing in it, stays."""
+    """A value that is a secret, but for a word before it (`Bearer`), as a reference. One that has references, or
+    nothing in it, stays."""
     if not references.is_plain(text) or not text:
         return text
     scheme = _SCHEME.fullmatch(text)
@@ -91,8 +100,8 @@ def hide_whole(text: str, keep: Keep, *, name: str) -> str:
 
 
 def hide(text: str, keep: Keep, *, name: str = "", guess: bool = True) -> str:
-    """The text of a value with references in place of secrets. `name` is what the value is called, if it is called anything. `guess`:
-    what only looks random is one, too."""
+    """The text of a value with references in place of secrets. `name` is what the value is called, if it is called
+    anything. `guess`: what only looks random is one, too."""
     if references.is_plain(text) and "://" not in text and is_named_secret(name) and not _HARMLESS.fullmatch(text):
         return hide_whole(text, keep, name=name)
 
@@ -108,8 +117,8 @@ def hide(text: str, keep: Keep, *, name: str = "", guess: bool = True) -> str:
 
 
 def literals(text: str, name: str) -> set[str]:
-    """The secrets that a text itself holds, which is called `name`: a header, a variable. Also what they are made of: the words of
-    basic credentials, the values of cookies."""
+    """The secrets that a text itself holds, which is called `name`: a header, a variable. Also what they are made of:
+    the words of basic credentials, the values of cookies."""
     found: set[str] = set()
 
     def keep(_: str, secret: str) -> str:
@@ -136,7 +145,13 @@ def hide_arguments(words: Sequence[str], keep: Keep) -> Iterator[str]:
     """The words of a command line, one for one; `--token VALUE` is two of them."""
     option = ""
     for word in words:
-        if option and not word.startswith("-") and references.is_plain(word) and not _HARMLESS.fullmatch(word) and "://" not in word:
+        if (
+            option
+            and not word.startswith("-")
+            and references.is_plain(word)
+            and not _HARMLESS.fullmatch(word)
+            and "://" not in word
+        ):
             yield _kept(keep, option, word)
         else:
             yield hide(word, keep)
@@ -146,14 +161,25 @@ def hide_arguments(words: Sequence[str], keep: Keep) -> Iterator[str]:
 
 def _userinfo(found: re.Match[str], keep: Keep) -> str:
     if found["only"]:
-        return keep("token", found["only"]) if is_random(found["only"]) or _TOKEN.fullmatch(found["only"]) else found["only"]
-    return found[0] if not references.is_plain(found["secret"]) else f"{found['user']}:{keep('password', found['secret'])}"
+        return (
+            keep("token", found["only"])
+            if is_random(found["only"]) or _TOKEN.fullmatch(found["only"])
+            else found["only"]
+        )
+    return (
+        found[0] if not references.is_plain(found["secret"]) else f"{found['user']}:{keep('password', found['secret'])}"
+    )
 
 
 def _pair(found: re.Match[str], keep: Keep) -> str:
     """`--api-key=…`, `TOKEN=…`, `?key=…`, `Authorization: Bearer …`, `Password=…;`."""
     secret = found["secret"]
-    if not is_named_secret(found["name"]) or not references.is_plain(secret) or _HARMLESS.fullmatch(secret) or "://" in secret:
+    if (
+        not is_named_secret(found["name"])
+        or not references.is_plain(secret)
+        or _HARMLESS.fullmatch(secret)
+        or "://" in secret
+    ):
         return found[0]
     return found[0].removesuffix(secret) + keep(found["name"], secret)
 
@@ -161,7 +187,8 @@ def _pair(found: re.Match[str], keep: Keep) -> str:
 def _outside(pattern: re.Pattern[str], text: str, replace: Callable[[str], str]) -> str:
     """The text with what matches replaced, but within references."""
     return "".join(
-        piece if is_reference else pattern.sub(lambda found: replace(found[0]), piece) for piece, is_reference in references.split(text)
+        piece if is_reference else pattern.sub(lambda found: replace(found[0]), piece)
+        for piece, is_reference in references.split(text)
     )
 
 

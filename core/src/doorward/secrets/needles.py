@@ -1,9 +1,9 @@
 """Finds secrets, in all their forms, in one pass over a text whose time does not depend on them.
 
-A search that compares letters is fast where the text differs early and slow where it nearly fits: its time tells the secret. Here each
-window of the text is hashed with keys of this process, and a form counts only if its last and its first window are there, which cover
-all of it. Nobody without the keys can tell a text that nearly fits from any other. The work is numpy's, which lets other threads run
-meanwhile.
+A search that compares letters is fast where the text differs early and slow where it nearly fits: its time tells the
+secret. Here each window of the text is hashed with keys of this process, and a form counts only if its last and its
+first window are there, which cover all of it. Nobody without the keys can tell a text that nearly fits from any other.
+The work is numpy's, which lets other threads run meanwhile.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
 
 WINDOWS = (128, 64, 32, 16, 8, 6)
-"""Bytes of a form that are looked up, its last and its first: the largest that it has, which is more than half of it."""
+"""Bytes of a form that are looked up, its last and its first: the largest that it has, which is more than half of
+it."""
 SHORTEST = WINDOWS[-1]
 
 _DRAWN, _DIGEST_KEY = os.urandom(4 * (256 + 8)), os.urandom(32)
@@ -34,7 +35,8 @@ _OVERLAP = 2 * WINDOWS[0] - 1
 _PIECE_BYTES = 2**16
 """Of the text at once: its hashes stay in the processor's cache."""
 _FEWEST_BITS = 16
-"""Of a hash, by which windows that are surely none of a form's are passed over; more of them where there are many forms."""
+"""Of a hash, by which windows that are surely none of a form's are passed over; more of them where there are many
+forms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,8 @@ class Match:
 
 
 class Marks(NamedTuple):
-    """Some forms as they are remembered: the hashes of their last and first windows, their lengths, digests of them, and the numbers of
-    their secrets. The forms themselves are not kept."""
+    """Some forms as they are remembered: the hashes of their last and first windows, their lengths, digests of them,
+    and the numbers of their secrets. The forms themselves are not kept."""
 
     tails: Hashes
     heads: Hashes
@@ -139,7 +141,8 @@ class _Table:
         marks = self._marks
         skip = begin - start - self.window + 1 if begin else 0
         places = np.flatnonzero(self._may_be[hashes[skip:] >> self._shift]) + skip
-        # As many as a text can hold side by side are looked at in any case, so that it takes no longer where there are some.
+        # As many as a text can hold side by side are looked at in any case, so that it takes no longer where there are
+        # some.
         room = len(hashes) // self.window + 1
         if len(places) < room:
             found, places = places, np.zeros(room, np.int64)

@@ -12,10 +12,12 @@ from doorward.secrets.store import Secrets, Template
 
 
 class OwnedSecrets(Secrets):
-    """The secrets that settings of one server may name, or those of one principal there. What is revealed is remembered by the
-    scrubber of all, as theirs."""
+    """The secrets that settings of one server may name, or those of one principal there. What is revealed is remembered
+    by the scrubber of all, as theirs."""
 
-    def __init__(self, shared: Secrets, whose: Owner, own: Callable[[str], Template | str | None] | None = None) -> None:
+    def __init__(
+        self, shared: Secrets, whose: Owner, own: Callable[[str], Template | str | None] | None = None
+    ) -> None:
         """`own`: what the principal's own secrets are, by their keys; they are there as `${principal:KEY}`."""
         self._shared, self._whose, self._own = shared, whose, own
 
@@ -59,14 +61,18 @@ class OwnedSecrets(Secrets):
         principal = self._whose.principal
         if (found := self._own(reference.name)) is None:
             place = f"[principals.{principal}.secrets]"
-            raise MissingSecret(f"the principal {principal!r} has no {reference.name!r}", hint=f"Set {reference.name} in {place}.")
+            raise MissingSecret(
+                f"the principal {principal!r} has no {reference.name!r}", hint=f"Set {reference.name} in {place}."
+            )
         return found
 
     def remember(self, value: str, *, of: str = "", most: int = MOST_FETCHED, whose: Owner = NOBODYS) -> None:
         whose = self._whose._replace(is_credential=whose.is_credential)
         if not whose.principal:
             self._shared.remember(value, of=of, most=most, whose=whose)
-        elif value.strip() != whose.principal:  # who may choose their name could take any word out of the answers of all
+        elif (
+            value.strip() != whose.principal
+        ):  # who may choose their name could take any word out of the answers of all
             self._shared.remember(value, of=of and f"of principals: {of}", most=MOST_OF_ALL, whose=whose)
 
     def redactor(self, scope: Scope | None = None) -> Redactor:

@@ -60,8 +60,8 @@ class Redactor:
         return None if len(matches) == _MOST_MATCHES else _merged(matches)
 
     def value(self, value: Any, dumped: bytes | None = None) -> Any:
-        """A JSON value (or bytes) without secrets in keys, strings and numbers; the same object if there are none. `dumped`, its
-        JSON, saves the walk when it is clean."""
+        """A JSON value (or bytes) without secrets in keys, strings and numbers; the same object if there are none.
+        `dumped`, its JSON, saves the walk when it is clean."""
         if not self._needles:
             return value
         if isinstance(value, bytes):
@@ -99,7 +99,9 @@ def _merged(matches: Sequence[Match]) -> list[tuple[int, int]]:
 
 
 def _replaced(content: bytes, spans: Collection[tuple[int, int]]) -> bytes:
-    return REDACTED.encode().join(content[end:start] for (_, end), (start, _) in pairwise([(0, 0), *spans, (len(content), 0)]))
+    return REDACTED.encode().join(
+        content[end:start] for (_, end), (start, _) in pairwise([(0, 0), *spans, (len(content), 0)])
+    )
 
 
 def _texts(value: Any) -> Iterator[str]:

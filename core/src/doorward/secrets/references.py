@@ -1,7 +1,8 @@
-"""How `${…}` is written: `${NAME}`, `${NAME:-default}`, `${scheme:name}`; `$${` is a plain `${`, also within a reference.
+"""How `${…}` is written: `${NAME}`, `${NAME:-default}`, `${scheme:name}`; `$${` is a plain `${`, also within a
+reference.
 
-A scheme's name ends at the brace that closes the reference: blanks, quotes, colons and `:-` are parts of it, and so are braces in pairs
-(two levels deep). It has no default, and references are not nested.
+A scheme's name ends at the brace that closes the reference: blanks, quotes, colons and `:-` are parts of it, and so are
+braces in pairs (two levels deep). It has no default, and references are not nested.
 
 Text of strangers gets into a configuration by `escaped` or `joined`, and by nothing else.
 """
@@ -32,7 +33,8 @@ class Reference:
 
 
 def is_credential(variable: str) -> bool:
-    """Whether the value of a variable of this name is scrubbed wherever it is used, be it in a setting that is no credential."""
+    """Whether the value of a variable of this name is scrubbed wherever it is used, be it in a setting that is no
+    credential."""
     return bool(_CREDENTIAL.search(variable))
 
 
@@ -52,7 +54,8 @@ def replace(text: str, value: Callable[[Reference], str]) -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text, as it is written, has no reference and nothing that looks like a broken one: `$${` may be in it."""
+    """Whether a text, as it is written, has no reference and nothing that looks like a broken one: `$${` may be in
+    it."""
     return all(match[0] == "$${" for match in _REFERENCE.finditer(text))
 
 
@@ -79,8 +82,8 @@ def to_variable(name: str, default: str | None = None) -> Reference:
 
 
 def joined(parts: Iterable[str | Reference]) -> str:
-    """Texts that stand for themselves, and references between them, as one text. Raises: ValueError for what cannot be written: a `$`
-    right before a reference would escape it."""
+    """Texts that stand for themselves, and references between them, as one text. Raises: ValueError for what cannot be
+    written: a `$` right before a reference would escape it."""
     made = plain = ""
     for part in parts:
         if isinstance(part, str):
@@ -108,6 +111,9 @@ def _read(match: re.Match[str]) -> Reference:
     if match["odd"] or "${" in f"{name} {default}".replace("$${", ""):  # the text itself may be a password
         raise MissingSecret(
             "a ${…} in it is no reference",
-            hint="Write ${NAME}, ${NAME:-default} or ${scheme:name}, none within another, braces in pairs; $${ is a plain ${.",
+            hint="Write ${NAME}, ${NAME:-default} or ${scheme:name}, none within another, braces in pairs; $${ is a "
+            "plain ${.",
         )
-    return Reference(match[0], match["scheme"] or "", name.replace("$${", "${"), default and default.replace("$${", "${"))
+    return Reference(
+        match[0], match["scheme"] or "", name.replace("$${", "${"), default and default.replace("$${", "${")
+    )

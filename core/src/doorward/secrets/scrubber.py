@@ -1,4 +1,5 @@
-"""The scrubber: what keeps secrets and fetched tokens out of every output, also where an API echoes them in another encoding."""
+"""The scrubber: what keeps secrets and fetched tokens out of every output, also where an API echoes them in another
+encoding."""
 
 from __future__ import annotations
 
@@ -22,21 +23,22 @@ MOST_OF_BODY = 200_000
 SHORTEST = 6
 """Revealed values of fewer characters are not scrubbed: removing `test` would ruin ordinary answers."""
 _ORDINARY = re.compile(r"(?=.{0,11}\Z)(([A-Z]?[a-z]+|[A-Z]+)([-_. /]|\Z))+|\d{0,11}")
-"""Fetched values that are not scrubbed: an API that sets a cookie to `description`, or to a person's number, would take that out of
-the answers of all. No token is like that."""
+"""Fetched values that are not scrubbed: an API that sets a cookie to `description`, or to a person's number, would take
+that out of the answers of all. No token is like that."""
 MOST_FETCHED = 32
-"""Values of one reference, or fetched ones (tokens) of one auth, that are scrubbed: the latest. Those that went before have long ended."""
+"""Values of one reference, or fetched ones (tokens) of one auth, that are scrubbed: the latest. Those that went before
+have long ended."""
 MOST_OF_ALL = 1000
 """The same of all principals together: each has a few, and adds them again with each request."""
 LEAST_BITS = 50
-"""Of a secret that is searched for in what programs make themselves. One that can be guessed would be found there by guessing: a
-program may write a million passwords, and see which is taken out."""
+"""Of a secret that is searched for in what programs make themselves. One that can be guessed would be found there by
+guessing: a program may write a million passwords, and see which is taken out."""
 _MOST_REDACTORS = 256
 
 
 class Owner(NamedTuple):
-    """Whose a secret is: of a server (its module's name), of a principal there, or of a principal alone. What is no credential, such
-    as a user's name, is taken out of answers like one; but programs may know it, and write it."""
+    """Whose a secret is: of a server (its module's name), of a principal there, or of a principal alone. What is no
+    credential, such as a user's name, is taken out of answers like one; but programs may know it, and write it."""
 
     server: str = ""
     principal: str = ""
@@ -58,11 +60,12 @@ class Scope(NamedTuple):
     servers: frozenset[str]
     principal: str
     made_by_program: bool = False
-    """Whether a program wrote the text: then no secret of other principals has reached it, and none that can be guessed is searched for."""
+    """Whether a program wrote the text: then no secret of other principals has reached it, and none that can be guessed
+    is searched for."""
 
     def covers(self, known: _Known) -> bool:
-        """Whether it is one of them. A server may read what was sent to another, in a file perhaps: credentials of all that cannot be
-        guessed are among those of its answers."""
+        """Whether it is one of them. A server may read what was sent to another, in a file perhaps: credentials of all
+        that cannot be guessed are among those of its answers."""
         if known.bits < LEAST_BITS:
             return not self.made_by_program and any(self._has(owner) for owner in known.owners)
         return any((owner.is_credential and not self.made_by_program) or self._has(owner) for owner in known.owners)
@@ -76,12 +79,14 @@ class Scope(NamedTuple):
 
 
 def answers_of(server: str, principal: str = "") -> Scope:
-    """What may stand in what a server says to a principal: all secrets that it was sent, whoever's, and what others were sent."""
+    """What may stand in what a server says to a principal: all secrets that it was sent, whoever's, and what others
+    were sent."""
     return Scope(frozenset({server}), principal)
 
 
 def made_by(principal: str, servers: frozenset[str]) -> Scope:
-    """What may stand in what a principal's programs make themselves: what these servers, which they have called, were sent for them."""
+    """What may stand in what a principal's programs make themselves: what these servers, which they have called, were
+    sent for them."""
     return Scope(servers, principal, made_by_program=True)
 
 
@@ -104,8 +109,8 @@ class Scrubber:
         self._redactors: dict[Scope | None, Redactor] = {}
 
     def remember(self, value: str, *, of: str = "", most: int = MOST_FETCHED, whose: Owner = NOBODYS) -> None:
-        """Scrub this value from now on, in every encoding that `variants` lists. `of`: what it is a value of, if that may change:
-        its `most` latest values are scrubbed."""
+        """Scrub this value from now on, in every encoding that `variants` lists. `of`: what it is a value of, if that
+        may change: its `most` latest values are scrubbed."""
         for text in {value, value.strip()}:
             if of:
                 if (of, whose.server) not in self._latest:  # one for all principals there
@@ -116,9 +121,9 @@ class Scrubber:
                 self._add(text, whose)
 
     def redaction(self, most: int = MOST_FETCHED) -> Conceal:
-        """A `remember` for what is fetched again and again: the `most` values that it was told last are scrubbed, but for ordinary words.
-        What does not look drawn by a machine (`application/json` in a cookie) programs may know. For as long as there is the scrubber:
-        make few of them."""
+        """A `remember` for what is fetched again and again: the `most` values that it was told last are scrubbed, but
+        for ordinary words. What does not look drawn by a machine (`application/json` in a cookie) programs may know.
+        For as long as there is the scrubber: make few of them."""
         latest = self._window(most)
 
         def redact(value: str, whose: Owner = NOBODYS) -> None:
@@ -167,7 +172,9 @@ class Scrubber:
             if len(self._redactors) >= _MOST_REDACTORS:
                 self._redactors.clear()
             known = [known for known in self._known.values() if scope is None or scope.covers(known)]
-            credentials = frozenset(n for n, each in enumerate(known) if any(owner.is_credential for owner in each.owners))
+            credentials = frozenset(
+                n for n, each in enumerate(known) if any(owner.is_credential for owner in each.owners)
+            )
             found = self._redactors[scope] = Redactor(Needles([each.forms for each in known]), credentials)
         return found
 
@@ -185,7 +192,8 @@ class Scrubber:
 
 
 def redact_error(error: DoorwardError, redactor: Redactor) -> None:
-    """Take secrets out of an error's message, hint and body, and only then cut them: half of a credential would not be found."""
+    """Take secrets out of an error's message, hint and body, and only then cut them: half of a credential would not be
+    found."""
     text = redactor.text(error.message)
     error.message = text if len(text) <= MOST_OF_MESSAGE else f"{text[:MOST_OF_MESSAGE]} …"
     error.hint = redactor.text(error.hint) if error.hint else None
@@ -195,5 +203,6 @@ def redact_error(error: DoorwardError, redactor: Redactor) -> None:
 
 
 def bits(value: str) -> float:
-    """At most how hard a value is to guess, as bits: what its length, and the number of its different characters, allow."""
+    """At most how hard a value is to guess, as bits: what its length, and the number of its different characters,
+    allow."""
     return len(value) * math.log2(len(set(value))) if value else 0.0

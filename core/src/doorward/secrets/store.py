@@ -1,7 +1,7 @@
 """Where `${…}` values come from.
 
-A value is resolved when it is first needed, never while compiling. What was revealed is remembered by the scrubber, which removes
-it from results, errors, logs and audit.
+A value is resolved when it is first needed, never while compiling. What was revealed is remembered by the scrubber,
+which removes it from results, errors, logs and audit.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ THREADS = 8
 
 
 class Secrets(Scrubber):
-    """The values of `${VAR}`, `${VAR:-default}`: the environment, then `.env`; of `${file:path}`; of other schemes by plugins' hooks."""
+    """The values of `${VAR}`, `${VAR:-default}`: the environment, then `.env`; of `${file:path}`; of other schemes by
+    plugins' hooks."""
 
     def __init__(
         self,
@@ -55,11 +56,16 @@ class Secrets(Scrubber):
         self.resolve = resolve
 
     def expand(
-        self, template: str, *, remember: bool = False, credential: bool = False, fetched: Mapping[str, str | None] | None = None
+        self,
+        template: str,
+        *,
+        remember: bool = False,
+        credential: bool = False,
+        fetched: Mapping[str, str | None] | None = None,
     ) -> str:
-        """`template` with its references replaced. `remember` makes the scrubber know each value. `credential`: the whole is one, not
-        only what is called so. `fetched`: values that are there already, by the text of their reference. A plugin that takes its
-        time keeps the caller waiting: see `get`.
+        """`template` with its references replaced. `remember` makes the scrubber know each value. `credential`: the
+        whole is one, not only what is called so. `fetched`: values that are there already, by the text of their
+        reference. A plugin that takes its time keeps the caller waiting: see `get`.
 
         Raises: MissingSecret, naming the reference and where to set it; ConfigError for a file that cannot be read.
         """
@@ -79,7 +85,8 @@ class Secrets(Scrubber):
         return references.replace(template, value)
 
     async def get(self, template: str, *, credential: bool = False) -> str:
-        """`expand`, with `remember`. What a plugin fetches is fetched once for all who ask at the same time, in a thread.
+        """`expand`, with `remember`. What a plugin fetches is fetched once for all who ask at the same time, in a
+        thread.
 
         Raises: MissingSecret, ConfigError.
         """
@@ -102,7 +109,9 @@ class Secrets(Scrubber):
             work = anyio.to_thread.run_sync(self._value, reference, abandon_on_cancel=True, limiter=self._threads)
             # A task of its own: who asked first may be gone before the answer.
             self._fetching[key] = asyncio.ensure_future(work)
-            self._fetching[key].add_done_callback(lambda done: (self._fetching.pop(key), done.cancelled() or done.exception()))
+            self._fetching[key].add_done_callback(
+                lambda done: (self._fetching.pop(key), done.cancelled() or done.exception())
+            )
         try:
             return await asyncio.shield(self._fetching[key])
         except ConfigError as error:  # a new one for each: the trace of one that was raised grows
@@ -120,11 +129,15 @@ class Secrets(Scrubber):
 
     def _file_value(self, reference: Reference) -> str:
         path = self._folder / Path(reference.name).expanduser()
-        file = self._files.setdefault(reference.name, CachedFile(path, lambda content: content.decode().rstrip("\r\n"), MOST_BYTES))
+        file = self._files.setdefault(
+            reference.name, CachedFile(path, lambda content: content.decode().rstrip("\r\n"), MOST_BYTES)
+        )
         try:
             return file.get()
         except OSError as error:
-            raise MissingSecret(f"{reference.text} cannot be read: {error.strerror}", hint=f"Put the value into {path}.") from None
+            raise MissingSecret(
+                f"{reference.text} cannot be read: {error.strerror}", hint=f"Put the value into {path}."
+            ) from None
         except ValueError:
             raise MissingSecret(f"{reference.text} is no text in UTF-8", hint=f"Put the value into {path}.") from None
 
@@ -155,7 +168,9 @@ def _variables(content: bytes) -> dict[str, str]:
 def _advice(reference: Reference) -> str:
     if not reference.scheme:
         return "Set it in .env or the environment."
-    return f"Put it where {reference.scheme!r} looks for it." + (" Only variables have defaults." if ":-" in reference.name else "")
+    return f"Put it where {reference.scheme!r} looks for it." + (
+        " Only variables have defaults." if ":-" in reference.name else ""
+    )
 
 
 class Template(ResolvedLater):
@@ -172,8 +187,8 @@ class Template(ResolvedLater):
         self._secrets = secrets or Secrets()
 
     def reveal(self) -> str:
-        """The value now, for where nobody can wait: see `get`. What its references stand for is scrubbed from every output from
-        here on.
+        """The value now, for where nobody can wait: see `get`. What its references stand for is scrubbed from every
+        output from here on.
 
         Raises: MissingSecret, ConfigError.
         """
@@ -251,7 +266,9 @@ class Secret(Template):
 
     def __repr__(self) -> str:
         try:  # A default may be a credential too.
-            shown = references.replace(self.raw, lambda r: f"${{{r.scheme}:{r.name}}}" if r.scheme else f"${{{r.name}}}")
+            shown = references.replace(
+                self.raw, lambda r: f"${{{r.scheme}:{r.name}}}" if r.scheme else f"${{{r.name}}}"
+            )
         except MissingSecret:
             return f"Secret({REDACTED})"
         return f"Secret({REDACTED if self.literal else repr(shown)})"

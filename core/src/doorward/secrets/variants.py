@@ -30,7 +30,14 @@ def variants(value: str) -> Iterator[str]:
     yield value
     twice = quote(quote(raw, safe=""), safe="")
     lenient = quote(raw, safe="%:/?#[]@!$&'()*+,;=")  # as whole URLs are encoded
-    for encoded in (quote(raw, safe=""), quote(raw), quote_plus(raw), lenient, twice, "".join(f"%{b:02X}" for b in raw)):
+    for encoded in (
+        quote(raw, safe=""),
+        quote(raw),
+        quote_plus(raw),
+        lenient,
+        twice,
+        "".join(f"%{b:02X}" for b in raw),
+    ):
         yield encoded
         yield re.sub(r"%[0-9A-F]{2}", lambda m: m[0].lower(), encoded)
     escaped = json.dumps(value)[1:-1]

@@ -1,4 +1,5 @@
-"""The `auth` that a server seems to want: what its source suggests, as far as it can be used here, and as the file would hold it."""
+"""The `auth` that a server seems to want: what its source suggests, as far as it can be used here, and as the file
+would hold it."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from doorward.secrets import references
 from doorward.secrets.store import Secrets, Template
 
 _OF_ONE_KIND = ("api_key", "basic")
-"""Types of auth that put one thing in one place, and so fit or do not; any other may end in a token of whatever kind."""
+"""Types of auth that put one thing in one place, and so fit or do not; any other may end in a token of whatever
+kind."""
 
 
 class _Set(dict[str, str]):
@@ -26,7 +28,8 @@ class _Set(dict[str, str]):
 
 
 def usable(found: Report | Sequence[Suggestion], plugins: Plugins) -> list[Suggestion]:
-    """The suggestions of a compile, the best first, without those whose type of auth is not installed, or would refuse them."""
+    """The suggestions of a compile, the best first, without those whose type of auth is not installed, or would refuse
+    them."""
     suggestions = [Suggestion(**each) for each in found.auth] if isinstance(found, Report) else found
     return [suggestion for suggestion in suggestions if _fits(suggestion, plugins)]
 
@@ -80,18 +83,20 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def hint(server: Server, report: Report | None) -> str:
-    """What a call is told whose credentials were missing: which types of auth the server may want. Nothing more of it, for agents read
-    this. Empty if there is an `auth`."""
+    """What a call is told whose credentials were missing: which types of auth the server may want. Nothing more of it,
+    for agents read this. Empty if there is an `auth`."""
     if server.settings.auth:
         return ""
-    kinds = dict.fromkeys(" and ".join(str(table.get("type")) for table in each["auth"]) for each in (report.auth if report else ()))
+    kinds = dict.fromkeys(
+        " and ".join(str(table.get("type")) for table in each["auth"]) for each in (report.auth if report else ())
+    )
     of = f" of the type {' or '.join(kinds)}; `doorward doctor` shows what to write" if kinds else ""
     return f"[servers.{server.name}] has no credentials: the operator gives it an `auth`{of}."
 
 
 def mismatches(auth: Any, suggestions: Sequence[Suggestion]) -> Iterator[str]:
-    """What of a configured `auth` does not fit what the document says: a place for credentials that it does not know, scopes that are
-    missing."""
+    """What of a configured `auth` does not fit what the document says: a place for credentials that it does not know,
+    scopes that are missing."""
     known = [table for suggestion in suggestions for table in suggestion.auth]
     types = list(dict.fromkeys(str(table["type"]) for table in known))
     for table in auth if isinstance(auth, list) else [auth]:

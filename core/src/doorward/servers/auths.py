@@ -46,7 +46,9 @@ class Auths:
             place = f"{server.place} auth" + (f" {number}" if len(tables) > 1 else "")
             kind = options.pop("type", None)
             if not isinstance(kind, str):
-                raise ConfigError("has no type", place=place, hint='For example: auth = { type = "jwt", token = "${TOKEN}" }')
+                raise ConfigError(
+                    "has no type", place=place, hint='For example: auth = { type = "jwt", token = "${TOKEN}" }'
+                )
             driver = self._plugins.driver("auth", kind)
             secrets = self._principals.secrets_of(server, principal)
             found.append((driver, validate(driver.Settings, options, secrets=secrets, place=place)))
@@ -55,8 +57,12 @@ class Auths:
     def make(self, server: Server, source: Any, principal: str = LOCAL) -> list[Auth]:
         """New auths of a server, whose source has the validated settings `source`. Raises: ConfigError, PluginError."""
         key = self._loaded.config.vault_key
-        if server.name not in self._redactions:  # one for all who come and go: what it was told is kept as long as there is the scrubber
-            self._redactions[server.name] = self._loaded.secrets.redaction(MOST_OF_ALL if server.settings.per_principal else MOST_FETCHED)
+        if (
+            server.name not in self._redactions
+        ):  # one for all who come and go: what it was told is kept as long as there is the scrubber
+            self._redactions[server.name] = self._loaded.secrets.redaction(
+                MOST_OF_ALL if server.settings.per_principal else MOST_FETCHED
+            )
         whose = principal if server.settings.per_principal else ""
         context = PluginContext(
             server.name,
@@ -74,7 +80,8 @@ class Auths:
         return [driver(context.with_settings(settings)) for driver, settings in self.drivers(server, principal)]
 
     def open(self, server: Server, source: Any, principal: str = LOCAL) -> httpx2.Auth | None:
-        """What adds the credentials of a server to its requests; `None` for a public one. Raises: ConfigError, PluginError."""
+        """What adds the credentials of a server to its requests; `None` for a public one. Raises: ConfigError,
+        PluginError."""
         auths = self.make(server, source, principal)
         if not auths:
             return None
@@ -85,7 +92,8 @@ class Auths:
         return made[0] if len(made) == 1 else _all(made)
 
     def close(self, name: str, principal: str) -> Awaitable[None]:
-        """Close what was opened of one server for one principal, up to now: what is opened before that is awaited stays open."""
+        """Close what was opened of one server for one principal, up to now: what is opened before that is awaited stays
+        open."""
         return self._close(name, self._opened.pop((name, principal), []))
 
     async def _close(self, name: str, auths: list[Auth]) -> None:
@@ -115,8 +123,8 @@ def _all(auths: list[httpx2.Auth]) -> httpx2.Auth:
 
 
 async def _around(auths: list[httpx2.Auth], request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-    """The requests of the first auth, each passed through the others. Those that it makes on its own account (for a token) are not:
-    they go elsewhere."""
+    """The requests of the first auth, each passed through the others. Those that it makes on its own account (for a
+    token) are not: they go elsewhere."""
     first, *others = auths
     flow = first.async_auth_flow(request)
     response: httpx2.Response | None = None

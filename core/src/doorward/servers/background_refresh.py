@@ -32,13 +32,17 @@ SWEEP = 30.0
 """Seconds between two rounds of what is done now and then."""
 
 AT_ONCE = 32
-"""Servers that are compiled at once, each of which may be a process: more than `doorward compile` takes, for one that does not answer
-must not keep those behind it."""
+"""Servers that are compiled at once, each of which may be a process: more than `doorward compile` takes, for one that
+does not answer must not keep those behind it."""
 
 
 def given_up(servers: Servers) -> list[str]:
     """Servers that failed by themselves: what only the operator can mend is not among them."""
-    return [name for name, error in servers.broken.items() if name in servers.configured and not isinstance(error, ConfigError)]
+    return [
+        name
+        for name, error in servers.broken.items()
+        if name in servers.configured and not isinstance(error, ConfigError)
+    ]
 
 
 def unstored(servers: Servers) -> list[str]:
@@ -47,7 +51,8 @@ def unstored(servers: Servers) -> list[str]:
 
 
 def recover(servers: Servers, catalog: Catalog) -> None:
-    """Use those that were given up here and that another process (`doorward compile`, after a login) has compiled since."""
+    """Use those that were given up here and that another process (`doorward compile`, after a login) has compiled
+    since."""
     with suppress(StateError):
         for name in given_up(servers):
             if (report := catalog.report(module_name(name))) and report.settings == servers.fingerprint(name):
@@ -55,7 +60,8 @@ def recover(servers: Servers, catalog: Catalog) -> None:
 
 
 async def steadily(work: Callable[[], Awaitable[None]]) -> None:
-    """Do it now and then. What fails, for want of a file that can be opened perhaps, ends nobody's server, and is done the next time."""
+    """Do it now and then. What fails, for want of a file that can be opened perhaps, ends nobody's server, and is done
+    the next time."""
     while True:
         try:
             await work()
@@ -81,8 +87,9 @@ class BackgroundRefresh:
         self._told.set()
 
     async def run(self, done: Callable[[], None]) -> None:
-        """Compile what has no compile under this configuration, which callers wait for until `done` is called; then what may
-        have changed; then what a source says has changed, what failed, and everything again every `refresh` seconds (0: never)."""
+        """Compile what has no compile under this configuration, which callers wait for until `done` is called; then
+        what may have changed; then what a source says has changed, what failed, and everything again every `refresh`
+        seconds (0: never)."""
         stale = self._servers.stale()
         try:
             await self._compile(stale)
@@ -93,7 +100,8 @@ class BackgroundRefresh:
                 group.start_soon(self._go_on, work)
 
     async def _go_on(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do what has no end. What fails, for want of a file that can be opened perhaps, ends nobody's server, and is begun again."""
+        """Do what has no end. What fails, for want of a file that can be opened perhaps, ends nobody's server, and is
+        begun again."""
         while True:
             try:
                 return await work()
@@ -118,7 +126,8 @@ class BackgroundRefresh:
                 self._has_changed(name)
 
     async def _restore(self) -> None:
-        """A catalog that was removed, replaced or broken is made again without anybody's asking, and served as it was meanwhile."""
+        """A catalog that was removed, replaced or broken is made again without anybody's asking, and served as it was
+        meanwhile."""
         pause = ROUND
         while True:
             await anyio.sleep(pause)
@@ -130,11 +139,16 @@ class BackgroundRefresh:
                     continue
                 await self._compile_lost(patient=pause < PAUSE)
             except (StateError, ConfigError, OSError) as error:
-                log.warning("catalog_not_made_anew", why=str(error), hint=error.hint if isinstance(error, DoorwardError) else None)
+                log.warning(
+                    "catalog_not_made_anew",
+                    why=str(error),
+                    hint=error.hint if isinstance(error, DoorwardError) else None,
+                )
             pause = min(2 * pause, MOST_PAUSE)
 
     async def _compile_lost(self, *, patient: bool) -> None:
-        """Compile what the file lacks that is there now. `patient`: what cannot be compiled now is served as it was for a while yet."""
+        """Compile what the file lacks that is there now. `patient`: what cannot be compiled now is served as it was for
+        a while yet."""
         there = await anyio.to_thread.run_sync(self._catalog.there)
         there.reader.close()
         lacking = self._servers.due({module: report.settings for module, report in there.reports.items()})

@@ -1,4 +1,5 @@
-"""What an operator knows better than a document: by `extra` programs give what it does not name, by `optional` leave out what it wants."""
+"""What an operator knows better than a document: by `extra` programs give what it does not name, by `optional` leave
+out what it wants."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ _DEEPEST = 30
 """Schemas within schemas in which a field is looked for: references may lead in a circle."""
 
 _FUEL = 300
-"""Schemas in which one is looked for altogether: a few lines can refer to billions, and each that is changed is a copy."""
+"""Schemas in which one is looked for altogether: a few lines can refer to billions, and each that is changed is a
+copy."""
 
 _SHOWN = 3
 """Fields that an error tells the operator to correct."""
@@ -25,16 +27,25 @@ _PARTS = ("allOf", "anyOf", "oneOf")
 
 
 def corrected(compiled: Compiled, settings: ServerSettings) -> Compiled:
-    """The compile with what its server's configuration corrects, and a warning about each correction that fits nothing."""
+    """The compile with what its server's configuration corrects, and a warning about each correction that fits
+    nothing."""
     functions, warnings = list(compiled.functions), list(compiled.warnings)
     if settings.extra == "allow":
-        functions = [replace(f, parameters={**f.parameters, "additionalProperties": True}) if f.open else f for f in functions]
+        functions = [
+            replace(f, parameters={**f.parameters, "additionalProperties": True}) if f.open else f for f in functions
+        ]
     for entry in settings.optional:
         places, path = _meant(entry, functions)
         lifted = {place: _Lift(path, compiled.definitions).of(functions[place]) for place in places}
         for place, result in lifted.items():
-            functions[place] = functions[place] if isinstance(result, str) else replace(functions[place], parameters=result)
-        if wrong := [result for result in lifted.values() if isinstance(result, str)] if lifted else [_unknown(entry, functions)]:
+            functions[place] = (
+                functions[place] if isinstance(result, str) else replace(functions[place], parameters=result)
+            )
+        if (
+            wrong := [result for result in lifted.values() if isinstance(result, str)]
+            if lifted
+            else [_unknown(entry, functions)]
+        ):
             warnings += [f"optional: {entry!r}: {wrong[0]}"] if len(wrong) >= len(lifted) else []
     return replace(compiled, functions=functions, warnings=warnings)
 
@@ -52,11 +63,16 @@ def advice(function: Function, errors: Iterable[Any]) -> list[str]:
     told = ['extra = "allow"'] if more else []
     if required:
         told.append(f"optional = {json.dumps(list(required)[:_SHOWN])}")
-    return [f"if the document of {function.server} is wrong in this, its operator can set {' and '.join(told)}"] if told else []
+    return (
+        [f"if the document of {function.server} is wrong in this, its operator can set {' and '.join(told)}"]
+        if told
+        else []
+    )
 
 
 def _meant(entry: str, functions: Sequence[Function]) -> tuple[list[int], list[str]]:
-    """The functions that an entry means, by their places, and the path to the field behind. An id may have dots, too."""
+    """The functions that an entry means, by their places, and the path to the field behind. An id may have dots,
+    too."""
     for at in (at for at, sign in enumerate(entry) if sign == "."):
         if found := [place for place, f in enumerate(functions) if selected(f, [entry[:at]])]:
             return found, entry[at + 1 :].split(".")
@@ -66,7 +82,9 @@ def _meant(entry: str, functions: Sequence[Function]) -> tuple[list[int], list[s
 def _unknown(entry: str, functions: Sequence[Function]) -> str:
     name, dot, path = entry.partition(".")
     near = nearest(name, [f.name for f in functions], 1)
-    return "fits no function" + (f"; did you mean {near[0] + (dot + path or '.ARGUMENT')!r}?" if near else "; write FUNCTION.ARGUMENT")
+    return "fits no function" + (
+        f"; did you mean {near[0] + (dot + path or '.ARGUMENT')!r}?" if near else "; write FUNCTION.ARGUMENT"
+    )
 
 
 class _Lift:
@@ -81,7 +99,9 @@ class _Lift:
     def of(self, function: Function) -> Schema | str:
         """The function's parameters, or what is wrong."""
         properties, path = function.parameters.get("properties", {}), self._path
-        if path[0] == "body" and "body" not in properties and len(path) > 1:  # as documents have it; here its fields are arguments
+        if (
+            path[0] == "body" and "body" not in properties and len(path) > 1
+        ):  # as documents have it; here its fields are arguments
             path = path[1:]
         path = [next((ours for ours, theirs in function.names.items() if theirs == path[0]), path[0]), *path[1:]]
         if len(path) == 1 and f"{{{function.names.get(path[0], path[0])}}}" in function.route:
@@ -100,7 +120,9 @@ class _Lift:
             return schema
         if isinstance(ref := schema.get("$ref"), str):
             target = self._definitions.get(ref.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~"))
-            return self._instead(schema, {**(target or {}), **{k: v for k, v in schema.items() if k != "$ref"}}, path, depth)
+            return self._instead(
+                schema, {**(target or {}), **{k: v for k, v in schema.items() if k != "$ref"}}, path, depth
+            )
         out = dict(schema)
         properties = schema.get("properties")
         name, *inner = path

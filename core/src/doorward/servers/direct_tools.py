@@ -40,10 +40,12 @@ class DirectTools:
         self._seen = None
 
     def tools(self, principal: str) -> Mapping[str, Function]:
-        """The functions that a principal has as tools, by the name of the tool, `server_function`, in the order of the configuration.
-        A tool has the same name for all who have it."""
+        """The functions that a principal has as tools, by the name of the tool, `server_function`, in the order of the
+        configuration. A tool has the same name for all who have it."""
         tools = self._all()
-        theirs = frozenset(module for module in {f.server for f in tools.values()} if self._servers.usable(module, principal))
+        theirs = frozenset(
+            module for module in {f.server for f in tools.values()} if self._servers.usable(module, principal)
+        )
         if theirs not in self._views:
             self._views[theirs] = {tool: function for tool, function in tools.items() if function.server in theirs}
         return self._views[theirs]

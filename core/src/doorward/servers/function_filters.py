@@ -1,4 +1,5 @@
-"""What the configuration of a server leaves of a compile, and what its functions are called: nothing is stored that may not be used."""
+"""What the configuration of a server leaves of a compile, and what its functions are called: nothing is stored that may
+not be used."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ ADVISED = 3
 
 
 def narrowed(compiled: Compiled, settings: ServerSettings) -> Compiled:
-    """The compile as corrected, without what `include`, `exclude` and `read_only` leave out; with warnings about what fits nothing."""
+    """The compile as corrected, without what `include`, `exclude` and `read_only` leave out; with warnings about what
+    fits nothing."""
     compiled = corrected(compiled, settings)
     warnings = list(compiled.warnings)
     kept = [f for f in compiled.functions if wanted(f, settings)]
@@ -27,7 +29,9 @@ def narrowed(compiled: Compiled, settings: ServerSettings) -> Compiled:
     ):
         warnings += [f"{key}: {p!r} fits no function" for p in patterns if not any(selected(f, [p]) for f in among)]
     if (count := sum(selected(f, settings.expose) for f in kept)) > ADVISED:
-        warnings.append(f"expose: {count} functions become tools; each costs every client tokens, and one is often enough")
+        warnings.append(
+            f"expose: {count} functions become tools; each costs every client tokens, and one is often enough"
+        )
     unique: dict[str, Function] = {}
     for function in kept:
         unique.setdefault(function.name, function)
@@ -36,7 +40,8 @@ def narrowed(compiled: Compiled, settings: ServerSettings) -> Compiled:
 
 
 def renamed(functions: Sequence[Function], before: Iterable[Named]) -> list[Function]:
-    """The functions without what their names repeat. What was in the catalog `before` keeps its name, whatever an upstream adds."""
+    """The functions without what their names repeat. What was in the catalog `before` keeps its name, whatever an
+    upstream adds."""
     made = _named(functions)
     names = kept_names([f._replace(name=brief) for f, brief in zip(made, brief_names(made), strict=True)], before)
     return [f if f.name == name else replace(f, name=name) for f, name in zip(functions, names, strict=True)]

@@ -26,7 +26,8 @@ class Reconfiguration:
         self._stamp = loaded.stamp
 
     async def look(self) -> list[str]:
-        """Serve what the file has now, if it has changed. What cannot be used as a whole changes nothing, and is logged once.
+        """Serve what the file has now, if it has changed. What cannot be used as a whole changes nothing, and is logged
+        once.
 
         Returns: the servers that are to be compiled.
         """
@@ -41,7 +42,9 @@ class Reconfiguration:
         except (DoorwardError, OSError) as error:
             self._refuse(str(error), error.hint if isinstance(error, DoorwardError) else None)
             return []
-        if keys := sorted(key for key in {*loaded.rest, *self._loaded.rest} if loaded.rest.get(key) != self._loaded.rest.get(key)):
+        if keys := sorted(
+            key for key in {*loaded.rest, *self._loaded.rest} if loaded.rest.get(key) != self._loaded.rest.get(key)
+        ):
             self._refuse(f"{', '.join(keys)}: read at the start only", "Restart to use what has changed.")
             return []
         if broken := next((name for name in loaded.broken if name in self._servers.configured), None):
@@ -66,7 +69,12 @@ class Reconfiguration:
         return changed
 
     def _refuse(self, why: str, hint: str | None) -> None:
-        log.warning("configuration_not_used", file=str(self._loaded.path), why=why, hint=hint or "What it said before still holds.")
+        log.warning(
+            "configuration_not_used",
+            file=str(self._loaded.path),
+            why=why,
+            hint=hint or "What it said before still holds.",
+        )
 
     def _found(self) -> tuple[int, ...]:
         try:

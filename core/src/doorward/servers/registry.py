@@ -42,9 +42,12 @@ AT_ONCE = 8
 
 class Servers:
     """Everything that is configured under `[servers]` and can be used; `broken` says what is wrong with the rest,
-    `outdated` why a server goes on with its last compile. `changed` is called with a server whose source says that it has changed."""
+    `outdated` why a server goes on with its last compile. `changed` is called with a server whose source says that it
+    has changed."""
 
-    def __init__(self, loaded: Loaded, plugins: Plugins, catalog: Catalog, skills: Skills, principals: Principals, state: Path) -> None:
+    def __init__(
+        self, loaded: Loaded, plugins: Plugins, catalog: Catalog, skills: Skills, principals: Principals, state: Path
+    ) -> None:
         self._loaded = loaded
         self._plugins = plugins
         self._principals = principals
@@ -71,13 +74,15 @@ class Servers:
         self.revision += 1
 
     async def renew(self, name: str) -> None:
-        """Forget what was made of a server's configuration, which is another now or gone. Calls that are made end before."""
+        """Forget what was made of a server's configuration, which is another now or gone. Calls that are made end
+        before."""
         self._makers.forget(name)
         self.outdated.pop(name, None)
         await self._sources.retire(name)
 
     def usable_by(self, principal: str) -> Mapping[str, str]:
-        """The servers that a principal can use: their configured names by their module names, in the order of the configuration."""
+        """The servers that a principal can use: their configured names by their module names, in the order of the
+        configuration."""
         theirs = self._principals.rights(principal).modules
         return {module: name for module, name in theirs.items() if name not in self.broken} if self.broken else theirs
 
@@ -100,10 +105,13 @@ class Servers:
 
     def exposing(self) -> Iterator[tuple[str, ServerSettings]]:
         """The module name and the settings of each server that somebody can use and that exposes functions."""
-        return ((module, settings) for module, settings in self._exposing.items() if self.modules[module] not in self.broken)
+        return (
+            (module, settings) for module, settings in self._exposing.items() if self.modules[module] not in self.broken
+        )
 
     def per_principal(self, module: str) -> bool:
-        """Whether each principal has credentials of their own at a server; so it is taken for one that is not configured any more."""
+        """Whether each principal has credentials of their own at a server; so it is taken for one that is not
+        configured any more."""
         return (name := self.modules.get(module)) is None or self.configured[name].settings.per_principal
 
     def drop(self, name: str, error: DoorwardError) -> None:
@@ -120,7 +128,8 @@ class Servers:
         return self._sources.get(self.modules[module], LOCAL)
 
     def using(self, module: str, principal: str) -> AbstractAsyncContextManager[Source]:
-        """The source of a server for one call: one for all, or one of each principal where they have credentials of their own.
+        """The source of a server for one call: one for all, or one of each principal where they have credentials of
+        their own.
 
         Raises: UnknownName for one that is not configured any more; LimitExceeded, PluginError, ConfigError.
         """
@@ -136,7 +145,8 @@ class Servers:
         await self._sources.sweep()
 
     def offered(self, module: str, name: str) -> Function | None:
-        """The function of this name or id that every server of the source has, if this server's configuration leaves it."""
+        """The function of this name or id that every server of the source has, if this server's configuration leaves
+        it."""
         server = self.configured[self.modules[module]]
         for function in self._makers.offers(server):
             if name in (function.name, function.id) and wanted(function, server.settings):
@@ -149,9 +159,13 @@ class Servers:
         return self._makers.cwd(server, principal if server.settings.per_principal else LOCAL)
 
     def settings(self, name: str, principal: str = LOCAL) -> list[Any]:
-        """The validated settings that a server has (its source's, its auth's), for `doctor`. Raises: ConfigError, PluginError."""
+        """The validated settings that a server has (its source's, its auth's), for `doctor`. Raises: ConfigError,
+        PluginError."""
         server = self.configured[name]
-        return [self._makers.settings(server, principal), *(settings for _, settings in self._auths.drivers(server, principal))]
+        return [
+            self._makers.settings(server, principal),
+            *(settings for _, settings in self._auths.drivers(server, principal)),
+        ]
 
     def auths_of(self, name: str, principal: str = LOCAL) -> list[Auth]:
         """New auths of a server, by its name or its module's, for its logins. Never empty.
@@ -168,7 +182,11 @@ class Servers:
         server = self.configured[name]
         made = self._auths.make(server, self._makers.settings(server, principal), principal)
         if not made:
-            raise ConfigError("has no auth", place=server.place, hint='A server with a login has, for example: auth = { type = "oauth2" }')
+            raise ConfigError(
+                "has no auth",
+                place=server.place,
+                hint='A server with a login has, for example: auth = { type = "oauth2" }',
+            )
         return made
 
     async def compile(
@@ -218,14 +236,23 @@ class Servers:
             try:
                 source = self.source(module)
                 with suppress(MissingSecret):  # it is wanted by calls
-                    self._auths.drivers(self.configured[name])  # one that cannot be had takes its server out of use, before any call
+                    self._auths.drivers(
+                        self.configured[name]
+                    )  # one that cannot be had takes its server out of use, before any call
                 reading = True
                 fingerprint = await source.fingerprint()
-                if before and not force and not self._catalog.lost and (before.fingerprint, before.settings) == (fingerprint, settings):
+                if (
+                    before
+                    and not force
+                    and not self._catalog.lost
+                    and (before.fingerprint, before.settings) == (fingerprint, settings)
+                ):
                     self.broken.pop(name, None)
                     return before
                 started = time.perf_counter()
-                compiled = await self._narrowed(name, await anyio.to_thread.run_sync(clean_compile, await source.compile()))
+                compiled = await self._narrowed(
+                    name, await anyio.to_thread.run_sync(clean_compile, await source.compile())
+                )
                 ms = (time.perf_counter() - started) * 1000
                 if dry_run:
                     return Report(
@@ -234,7 +261,13 @@ class Servers:
                     )  # fmt: skip
                 scrub = partial(self._loaded.secrets.scrub, scope=answers_of(module))
                 store = partial(
-                    self._catalog.store, module, compiled, fingerprint=fingerprint, settings=settings, ms=round(ms, 1), scrub=scrub
+                    self._catalog.store,
+                    module,
+                    compiled,
+                    fingerprint=fingerprint,
+                    settings=settings,
+                    ms=round(ms, 1),
+                    scrub=scrub,
                 )
                 report = await anyio.to_thread.run_sync(store, limiter=self._writer)
                 self.broken.pop(name, None)
@@ -253,7 +286,10 @@ class Servers:
                 log.error("compile_crashed", server=name, trace=self._loaded.secrets.scrub(traceback.format_exc()))
                 self.drop(
                     name,
-                    ServerError(f"{name}: the source {self.configured[name].settings.source!r} failed: {type(error).__name__}: {error}"),
+                    ServerError(
+                        f"{name}: the source {self.configured[name].settings.source!r} failed: "
+                        f"{type(error).__name__}: {error}"
+                    ),
                 )
             return None
 
@@ -265,7 +301,8 @@ class Servers:
         return [name for name in self.due(compiled) if name not in self.broken]
 
     def due(self, compiled: Mapping[str, str]) -> list[str]:
-        """Servers of which there is no compile under the present configuration among these: the `settings` of compiles by module."""
+        """Servers of which there is no compile under the present configuration among these: the `settings` of compiles
+        by module."""
         return [name for module, name in self.modules.items() if compiled.get(module) != self.fingerprint(name)]
 
     def _last(self, module: str) -> Report | None:

@@ -60,7 +60,8 @@ class Skills:
         return self.page(principal)[0]
 
     def page(self, principal: str, limit: int | None = None, cursor: str | None = None) -> tuple[list[str], str]:
-        """Some of them, and the cursor of the next page, if there is one. Raises: InvalidArguments for a cursor that is none."""
+        """Some of them, and the cursor of the next page, if there is one. Raises: InvalidArguments for a cursor that is
+        none."""
         shown, following = page(self._theirs(principal), limit, cursor)
         return [server for server in shown if self._file(server).is_file()], following
 
@@ -75,7 +76,9 @@ class Skills:
         """
         if server not in self._places or server not in self._principals.rights(principal).modules:
             guides, more = self.page(principal, 20)
-            raise UnknownName(f"there is no guide to {server[:100]!r}", hint=f"Guides: {some(guides)}{', …' * bool(more)}.")
+            raise UnknownName(
+                f"there is no guide to {server[:100]!r}", hint=f"Guides: {some(guides)}{', …' * bool(more)}."
+            )
         return self._read(server)
 
     def _read(self, server: str) -> str:
@@ -117,13 +120,15 @@ class Skills:
 
     def _wrong(self, server: str, why: str) -> ConfigError:
         name, place = self._places[server]
-        return ConfigError(why, place=f"{self._loaded.file} [servers.{name}] skills = {place!r}", hint="It is a path, or a URL.")
+        return ConfigError(
+            why, place=f"{self._loaded.file} [servers.{name}] skills = {place!r}", hint="It is a path, or a URL."
+        )
 
 
 @contextlib.asynccontextmanager
 async def _answer(client: httpx2.AsyncClient, url: str) -> AsyncIterator[httpx2.Response]:
-    """The answer, redirects of the same host followed: agents read what it says, and whoever keeps a guide must not be able
-    to show them what only this host can reach.
+    """The answer, redirects of the same host followed: agents read what it says, and whoever keeps a guide must not be
+    able to show them what only this host can reach.
 
     Raises: ServerError, httpx2.HTTPError.
     """

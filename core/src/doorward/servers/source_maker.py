@@ -25,9 +25,12 @@ from doorward.servers.auths import Auths
 
 
 class SourceMaker:
-    """One for all servers; the settings that are `local`'s, which everybody uses but where each has their own, are validated once."""
+    """One for all servers; the settings that are `local`'s, which everybody uses but where each has their own, are
+    validated once."""
 
-    def __init__(self, loaded: Loaded, plugins: Plugins, principals: Principals, auths: Auths, catalog: Catalog, state: Path) -> None:
+    def __init__(
+        self, loaded: Loaded, plugins: Plugins, principals: Principals, auths: Auths, catalog: Catalog, state: Path
+    ) -> None:
         self._loaded, self._plugins, self._principals = loaded, plugins, principals
         self._auths, self._catalog, self._state = auths, catalog, state
         self._options: dict[str, Any] = {}
@@ -47,7 +50,9 @@ class SourceMaker:
             return self._options[server.name]
         secrets = self._principals.secrets_of(server, principal)
         model = self.driver(server).Settings
-        found = validate(model, dict(server.options), secrets=secrets, place=server.place, also=ServerSettings.model_fields)
+        found = validate(
+            model, dict(server.options), secrets=secrets, place=server.place, also=ServerSettings.model_fields
+        )
         if principal == LOCAL:
             self._options[server.name] = found
         return found
@@ -75,7 +80,9 @@ class SourceMaker:
             module,
             settings,
             self._loaded.folder,
-            state if whose == LOCAL else state / "principals" / sha256(whose.encode(errors="surrogatepass")).hexdigest()[:16],
+            state
+            if whose == LOCAL
+            else state / "principals" / sha256(whose.encode(errors="surrogatepass")).hexdigest()[:16],
             cache(lambda: self._auths.open(server, settings, whose)),
             changed,
             partial(self._loaded.secrets.scrub, scope=answers_of(module)),

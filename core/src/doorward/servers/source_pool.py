@@ -1,4 +1,5 @@
-"""The sources at work: one of a server, or one of each principal who uses it, which ends when they have not used it for a while."""
+"""The sources at work: one of a server, or one of each principal who uses it, which ends when they have not used it for
+a while."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ IDLE = 600.0
 """Seconds after which a principal's own source that is not used is closed."""
 
 Key = tuple[str, str]
-"""The name of a server, and whose source it is: `local`'s is everyone's, unless the server is `per_principal`. That one stays open:
-it compiles the server, and is told of changes."""
+"""The name of a server, and whose source it is: `local`'s is everyone's, unless the server is `per_principal`. That one
+stays open: it compiles the server, and is told of changes."""
 
 
 @dataclass(slots=True)
@@ -33,11 +34,14 @@ class _Open:
 
 
 class SourcePool:
-    """Makes each source when it is first asked for (`make`), and tells whoever else has to close something with it (`closed`, whose
-    answer is awaited when the source is closed)."""
+    """Makes each source when it is first asked for (`make`), and tells whoever else has to close something with it
+    (`closed`, whose answer is awaited when the source is closed)."""
 
     def __init__(
-        self, make: Callable[[str, str], Source], closed: Callable[[str, str], Awaitable[None]], clock: Callable[[], float] = time.monotonic
+        self,
+        make: Callable[[str, str], Source],
+        closed: Callable[[str, str], Awaitable[None]],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._make = make
         self._closed = closed
@@ -79,7 +83,11 @@ class SourcePool:
                 await self._close(key)
                 continue
             entry = self._open.pop(key)
-            self._retired[id(entry)] = name, entry, self._closed(*key)  # now: the next source of that name has an auth of its own
+            self._retired[id(entry)] = (
+                name,
+                entry,
+                self._closed(*key),
+            )  # now: the next source of that name has an auth of its own
 
     async def close(self) -> None:
         """Close everything."""

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 def demo(as_json: bool) -> None:
     """Watch an MCP client use an API through the door, and a thief fail.
 
-    Starts a small HTTP API on loopback, compiles it, serves it with `doorward serve`, and plays an agent that searches, runs a
-    program and runs it again. Needs no network and leaves nothing behind. Exit code 1 if any step does not do what it should.
+    Starts a small HTTP API on loopback, compiles it, serves it with `doorward serve`, and plays an agent that searches,
+    runs a program and runs it again. Needs no network and leaves nothing behind. Exit code 1 if any step does not do
+    what it should.
     """
     import asyncio
     import contextlib

@@ -1,4 +1,5 @@
-"""What the library lends: the same books, members and loans in every process, so that the demo knows each right answer."""
+"""What the library lends: the same books, members and loans in every process, so that the demo knows each right
+answer."""
 
 from __future__ import annotations
 
@@ -68,4 +69,9 @@ def missing(branch: str) -> dict[str, Any]:
     found = [every_book[n["book_id"]] for n in late]
     genres = sorted(book["genre"] for book in found)
     cost = round(sum(book["price"] for book in found), 2)
-    return {"branch": branch, "overdue": len(late), "cost": cost, "by_genre": {genre: genres.count(genre) for genre in genres}}
+    return {
+        "branch": branch,
+        "overdue": len(late),
+        "cost": cost,
+        "by_genre": {genre: genres.count(genre) for genre in genres},
+    }

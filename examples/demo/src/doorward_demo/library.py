@@ -62,7 +62,9 @@ class Library:
 
     def free(self, book: Record) -> int:
         """Copies that are in the house; the seed may have lent more than there are."""
-        out = sum(1 for loan in self.records["loans"].values() if loan["book_id"] == book["id"] and not loan["returned"])
+        out = sum(
+            1 for loan in self.records["loans"].values() if loan["book_id"] == book["id"] and not loan["returned"]
+        )
         return int(book["copies"]) - out
 
     def get(self, kind: str, id: int) -> Record:

@@ -68,4 +68,5 @@ result = {
     "the API's echo": attempt(lambda: library.echo()),
 }
 """
-"""What passes the guard and meets the wall, every way; only the echo is answered, by an API that tells what it received."""
+"""What passes the guard and meets the wall, every way; only the echo is answered, by an API that tells what it
+received."""

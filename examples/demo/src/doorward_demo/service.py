@@ -44,7 +44,9 @@ def routes(library: Library, guarded: Callable[[Handler], Handler]) -> list[Rout
     """Every path of `openapi.json`."""
 
     async def document(request: Request) -> Response:
-        return Response(resources.files("doorward_demo").joinpath("openapi.json").read_bytes(), media_type="application/json")
+        return Response(
+            resources.files("doorward_demo").joinpath("openapi.json").read_bytes(), media_type="application/json"
+        )
 
     async def echo(request: Request) -> Response:
         return JSONResponse({"headers": dict(request.headers)})
@@ -95,7 +97,9 @@ def application(key: str) -> Starlette:
 def main() -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio does so only for sockets that name TCP
-    server = uvicorn.Server(uvicorn.Config(application(os.environ["DEMO_API_KEY"]), log_level="warning", timeout_graceful_shutdown=1))
+    server = uvicorn.Server(
+        uvicorn.Config(application(os.environ["DEMO_API_KEY"]), log_level="warning", timeout_graceful_shutdown=1)
+    )
 
     def end_with_stdin() -> None:
         sys.stdin.read()

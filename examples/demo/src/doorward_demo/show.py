@@ -26,7 +26,9 @@ class Screen:
 
     def step(self, step: Step) -> None:
         self._number += 1
-        self._console.print(Rule(f"[bold]{self._number}  {escape(step.title)}[/]  [dim]{step.ms:,.0f} ms", align="left", style="cyan"))
+        self._console.print(
+            Rule(f"[bold]{self._number}  {escape(step.title)}[/]  [dim]{step.ms:,.0f} ms", align="left", style="cyan")
+        )
         if isinstance(step.sent, dict) and "tool" in step.sent:
             self._sent(step.sent["tool"], dict(step.sent["arguments"]))
         if step.seen:
@@ -40,7 +42,9 @@ class Screen:
         given = ", ".join(f"{name}=…" if name == "code" else f"{name}={value!r}" for name, value in arguments.items())
         self._console.print(Padding(f"[yellow]→ {tool}[/]({escape(given)})", (0, 0, 0, 2)))
         if code:
-            self._console.print(Padding(Syntax(code.rstrip(), "python", background_color="default", word_wrap=True), (0, 0, 0, 4)))
+            self._console.print(
+                Padding(Syntax(code.rstrip(), "python", background_color="default", word_wrap=True), (0, 0, 0, 4))
+            )
         self._console.print("  [yellow]←[/]")
 
     def end(self, told: Told) -> None:
@@ -54,13 +58,15 @@ class Screen:
             table.columns[1].justify = "right"
             self._console.print(table)
             self._console.print(
-                "  [dim]Doorward's tools and instructions stay as they are with 10,000 functions; definitions grow with each.[/]\n"
+                "  [dim]Doorward's tools and instructions stay as they are with 10,000 functions; definitions grow "
+                "with each.[/]\n"
             )
         for failed in told.failed:
             self._console.print(f"[bold red]✗ {escape(failed)}[/]")
         times = ", ".join(f"{name.replace('_', ' ')} {seconds:g} s" for name, seconds in told.seconds.items())
         self._console.print(
-            f"{'[bold green]The demo did what it should.[/]' if told.ok else '[bold red]The demo failed.[/]'} [dim]{times}[/]"
+            f"{'[bold green]The demo did what it should.[/]' if told.ok else '[bold red]The demo failed.[/]'} "
+            f"[dim]{times}[/]"
         )
 
 

@@ -1,4 +1,5 @@
-"""What the demo plays on: the API as a process of its own, a configuration in a folder that goes away, `doorward serve` with a client."""
+"""What the demo plays on: the API as a process of its own, a configuration in a folder that goes away, `doorward serve`
+with a client."""
 
 from __future__ import annotations
 
@@ -110,7 +111,9 @@ class Stage:
             while isinstance(error, ExceptionGroup):
                 error = error.exceptions[0]
             said = self.stderr.read_text(errors="replace").strip()[-1000:]
-            raise Failed(f"{type(error).__name__}: {error}" + (f"; doorward serve said: {said}" if said else "")) from error
+            raise Failed(
+                f"{type(error).__name__}: {error}" + (f"; doorward serve said: {said}" if said else "")
+            ) from error
 
 
 @contextlib.contextmanager
@@ -121,7 +124,8 @@ def stage() -> Iterator[Stage]:
 
 
 async def compile(stage: Stage) -> tuple[Any, list[dict[str, Any]]]:
-    """Compile the API into the catalog, in this process: the report, and each function as the MCP tool that it would be."""
+    """Compile the API into the catalog, in this process: the report, and each function as the MCP tool that it would
+    be."""
     from doorward import Gateway
 
     async with Gateway.open(stage.configuration, environ={"DEMO_API_KEY": stage.key}, compile=False) as gate:
@@ -131,7 +135,10 @@ async def compile(stage: Stage) -> tuple[Any, list[dict[str, Any]]]:
         tools = []
         for function in gate.catalog.functions("library"):
             text = "\n".join(filter(None, (function.summary, function.description)))
-            schema = {**function.parameters, **({"$defs": found} if (found := _definitions(gate.catalog, function.parameters)) else {})}
+            schema = {
+                **function.parameters,
+                **({"$defs": found} if (found := _definitions(gate.catalog, function.parameters)) else {}),
+            }
             tools.append({"name": function.name, "description": text, "input_schema": schema})
         return report, tools
 

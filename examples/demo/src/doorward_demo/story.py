@@ -56,7 +56,10 @@ class Agent:
         with self.told.step("connect", "An MCP client connects to `doorward serve` over stdio") as step:
             listed = await self._client.list_tools()
             names = [tool.name for tool in listed.tools]
-            tools, instructions = listed.model_dump_json(by_alias=True, exclude_none=True), self._client.instructions or ""
+            tools, instructions = (
+                listed.model_dump_json(by_alias=True, exclude_none=True),
+                self._client.instructions or "",
+            )
             self.received += [tools, instructions]
             self.account.add("tools and instructions", tools, instructions)
             step.seen = f"{', '.join(names)}\n{instructions}"
@@ -79,12 +82,16 @@ class Agent:
 
         with self.told.step("search", "The agent looks for what it needs") as step:
             found = await ask(step, "search_functions", query="list overdue loans")
-            step.checks["library.list_loans is the first that it finds"] = found["functions"][0]["function"] == "library.list_loans"
+            step.checks["library.list_loans is the first that it finds"] = (
+                found["functions"][0]["function"] == "library.list_loans"
+            )
 
         with self.told.step("get", "It reads how these functions are called") as step:
             wanted = ["library.list_loans", "library.get_member", "library.get_book"]
             cards = await ask(step, "get_functions", functions=wanted)
-            step.checks["all three are described"] = [c["function"] for c in cards["functions"] if "text" in c] == wanted
+            step.checks["all three are described"] = [
+                c["function"] for c in cards["functions"] if "text" in c
+            ] == wanted
 
         with self.told.step("execute", "It writes one program: what does a branch miss?") as step:
             run = await ask(step, "execute_code", code=programs.OVERDUE, description="overdue loans of a branch")
@@ -118,21 +125,32 @@ class Agent:
             sly = programs.SLY.replace("CONFIGURATION", str(place.configuration))
             ways = dict((await self._ask(step, "execute_code", code=sly)).get("value") or {})
             echo = ways.pop("the API's echo", "")
-            step.checks[f"{len(ways)} ways, nothing found"] = len(ways) == 8 and all(re.match(r"\w+Error: ", got) for got in ways.values())
+            step.checks[f"{len(ways)} ways, nothing found"] = len(ways) == 8 and all(
+                re.match(r"\w+Error: ", got) for got in ways.values()
+            )
             step.checks["the echo comes back with [secret] in the key's place"] = "'x-api-key': '[secret]'" in echo
             async with httpx2.AsyncClient() as direct:
                 plain = await direct.get(f"{url}/debug/echo", headers={"X-Api-Key": place.key})
-            step.checks["asked without Doorward, the echo does tell the key"] = holds(place.key, plain.json()["headers"]["x-api-key"])
+            step.checks["asked without Doorward, the echo does tell the key"] = holds(
+                place.key, plain.json()["headers"]["x-api-key"]
+            )
 
 
 def _search(told: Told, place: Stage, received: list[str]) -> None:
     """The key, looked for in all that came out; `serve` has ended, so that everything is written."""
     with told.step("key", "Did the key get out?") as step:
         state = place.state_files()
-        places = {f"{len(received)} answers to the client": "\n".join(received).encode(), "stderr of serve": place.stderr.read_bytes()}
+        places = {
+            f"{len(received)} answers to the client": "\n".join(received).encode(),
+            "stderr of serve": place.stderr.read_bytes(),
+        }
         places |= {str(file.relative_to(place.folder)): file.read_bytes() for file in [place.configuration, *state]}
         step.seen = "looked for plain, backwards, in hex, percent-encoded and in base64"
         for name, content in places.items():
             step.checks[f"not in {name} ({len(content):,} bytes)"] = not holds(place.key, content)
         written = {file.name for file in state}
-        step.checks["catalog, kept programs and audit log were among them"] = {"catalog.db", "programs.db", AUDIT} <= written
+        step.checks["catalog, kept programs and audit log were among them"] = {
+            "catalog.db",
+            "programs.db",
+            AUDIT,
+        } <= written

@@ -19,9 +19,11 @@ class Account:
         """What the agent wrote and read in a step."""
         self._bytes[name] = sum(len(text.encode()) for text in texts)
 
-    def tokens(self, tools: Sequence[Mapping[str, Any]], audit: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
-        """Tokens so far, `all` last; and the same work with each operation as a tool, where the answer of each call, whose
-        size the audit log knows, comes back to the model."""
+    def tokens(
+        self, tools: Sequence[Mapping[str, Any]], audit: Sequence[Mapping[str, Any]]
+    ) -> dict[str, dict[str, int]]:
+        """Tokens so far, `all` last; and the same work with each operation as a tool, where the answer of each call,
+        whose size the audit log knows, comes back to the model."""
         calls = [line["bytes_out"] for line in audit if line["event"] == "call_finished"]
         loaded = sum(len(json.dumps(tool, ensure_ascii=False).encode()) for tool in tools)
         without = {f"definitions of {len(tools)} tools": loaded, f"answers of {len(calls)} calls": sum(calls)}

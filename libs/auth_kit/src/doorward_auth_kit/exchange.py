@@ -18,11 +18,13 @@ MOST = 256 * 2**10
 ADVICE = "Is it up, and is its address right?"
 """About what cannot be reached."""
 _TEXT = re.compile(r"(?i)utf-?(8|16|32)|(us-)?ascii|iso-8859-\d+|windows-\d+|shift_jis|euc-(jp|kr)|gb\w+|big5|koi8-\w")
-"""Charsets that are heeded. Of the other codecs of Python some take the square of the time, and some are none for text."""
+"""Charsets that are heeded. Of the other codecs of Python some take the square of the time, and some are none for
+text."""
 
 
 async def exchange(client: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Response:
-    """The answer, read to its end, whose `text` can be had; a redirect is an answer too, its `next_request` the one that it asks for.
+    """The answer, read to its end, whose `text` can be had; a redirect is an answer too, its `next_request` the one
+    that it asks for.
 
     Raises: ServerError, naming the place; LoginRefused if the answer is too long.
     """
@@ -40,8 +42,14 @@ async def exchange(client: httpx2.AsyncClient, request: httpx2.Request) -> httpx
     except TimeoutError:
         raise ServerError(f"{where} cannot be reached: no answer within {PATIENCE:.0f} seconds", hint=ADVICE) from None
     except httpx2.HTTPError as error:
-        raise ServerError(f"{where} cannot be reached: {str(error) or 'the connection was lost'}", hint=ADVICE) from None
-    headers = [(name, value) for name, value in response.headers.multi_items() if name not in ("content-encoding", "content-length")]
+        raise ServerError(
+            f"{where} cannot be reached: {str(error) or 'the connection was lost'}", hint=ADVICE
+        ) from None
+    headers = [
+        (name, value)
+        for name, value in response.headers.multi_items()
+        if name not in ("content-encoding", "content-length")
+    ]
     whole = httpx2.Response(response.status_code, headers=headers, content=body, request=request)
     if not _TEXT.fullmatch(whole.charset_encoding or "utf-8"):
         whole.encoding = "utf-8"

@@ -17,15 +17,22 @@ AGAIN_USELESS = 5.0
 """Seconds for which no other credential is fetched for a server that has refused a new one as well."""
 
 MOST_REFUSED, WHILE = 10, 30.0
-"""Credentials that a server may refuse in so many seconds: then no other is fetched. One that refuses each after its first use would have
-us log in with every call, at a provider that locks those who do."""
+"""Credentials that a server may refuse in so many seconds: then no other is fetched. One that refuses each after its
+first use would have us log in with every call, at a provider that locks those who do."""
 
 
 class FetchedAuth(httpx2.Auth, Generic[C]):
-    """Puts the credential into each request to its home (`put`), and another one if the server refuses it with 401, once."""
+    """Puts the credential into each request to its home (`put`), and another one if the server refuses it with 401,
+    once."""
 
     def __init__(
-        self, server: str, home: CredentialHome, renewal: Renewal[C], put: Callable[[httpx2.Request, C], None], *, advice: str = ""
+        self,
+        server: str,
+        home: CredentialHome,
+        renewal: Renewal[C],
+        put: Callable[[httpx2.Request, C], None],
+        *,
+        advice: str = "",
     ) -> None:
         self._server, self._home, self._renewal, self._put, self._advice = server, home, renewal, put, advice
         self._useless: tuple[C, float] | None = None
@@ -52,7 +59,8 @@ class FetchedAuth(httpx2.Auth, Generic[C]):
         return await self.renew(credential)
 
     async def renew(self, refused: C) -> C:
-        """Another credential than the one that was refused. Raises: ServerError if too many were; what fetching it raises."""
+        """Another credential than the one that was refused. Raises: ServerError if too many were; what fetching it
+        raises."""
         now = time.monotonic()
         self._refused = [(each, at) for each, at in self._refused if now - at < WHILE]
         if all(each != refused for each, _ in self._refused):

@@ -9,8 +9,8 @@ from doorward import ConfigError, ServerError, is_loopback
 
 
 class CredentialHome:
-    """The origin of a server (RFC 6454), and those that its configuration says are its own as well (`origins`): its credentials go
-    there, privately, and nowhere else.
+    """The origin of a server (RFC 6454), and those that its configuration says are its own as well (`origins`): its
+    credentials go there, privately, and nowhere else.
 
     Raises: ConfigError if `url` is none, or one of them is neither https nor on loopback.
     """
@@ -18,7 +18,9 @@ class CredentialHome:
     def __init__(self, server: str, url: str, origins: Sequence[str] = ()) -> None:
         at = parsed(url)
         if not url or not at.host:
-            raise ConfigError(f"{server}: it is not known where its credentials may go", hint="Set `url` or `base_url` of the server.")
+            raise ConfigError(
+                f"{server}: it is not known where its credentials may go", hint="Set `url` or `base_url` of the server."
+            )
         every = [at, *map(parsed, origins)]
         for one in every:
             if one.scheme != "https" and not (one.scheme == "http" and is_loopback(one.host)):
@@ -33,7 +35,8 @@ class CredentialHome:
         """Raises: ServerError for a request to another origin."""
         if request.url.origin not in self._origins:
             raise ServerError(
-                f"the credentials of {self._server!r} are for {self._at} and were not sent to {place(str(request.url.join('/')))}",
+                f"the credentials of {self._server!r} are for {self._at} and were not sent to "
+                f"{place(str(request.url.join('/')))}",
                 hint="Configure the other origin as a server of its own.",
             )
 

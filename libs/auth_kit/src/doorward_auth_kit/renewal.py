@@ -12,7 +12,8 @@ from doorward import DoorwardError, LoginRefused, ServerError, log
 MARGIN = 30.0
 """Seconds before its end from which on a credential is renewed; half of its life, if that is less."""
 AGAIN = 1.0
-"""Seconds for which a provider is not asked again after it could not be reached. Doubled each time, up to `MOST_AGAIN`."""
+"""Seconds for which a provider is not asked again after it could not be reached. Doubled each time, up to
+`MOST_AGAIN`."""
 MOST_AGAIN = 10.0
 AGAIN_REFUSED = 30.0
 """The same after it refused, up to `MOST_REFUSED`: an account that is tried over and over gets locked."""
@@ -20,7 +21,8 @@ MOST_REFUSED = 900.0
 
 
 class Credential(Protocol):
-    """What is fetched: when it was got and when it ends, in seconds since the epoch by this machine's clock (`inf`: nobody said)."""
+    """What is fetched: when it was got and when it ends, in seconds since the epoch by this machine's clock (`inf`:
+    nobody said)."""
 
     @property
     def got(self) -> float: ...
@@ -40,7 +42,8 @@ def due(credential: Credential) -> float:
 
 
 class Renewal(Generic[C]):
-    """Hands out one credential. `fetch(refused)` gets it: another one than that which the server has refused, if it has."""
+    """Hands out one credential. `fetch(refused)` gets it: another one than that which the server has refused, if it
+    has."""
 
     def __init__(self, fetch: Callable[[C | None], Awaitable[C]]) -> None:
         self._fetch = fetch
@@ -79,7 +82,8 @@ class Renewal(Generic[C]):
 
 
 class Backoff:
-    """Stands between us and a provider that fails: it is asked again only after a while, and meanwhile the same error is told."""
+    """Stands between us and a provider that fails: it is asked again only after a while, and meanwhile the same error
+    is told."""
 
     def __init__(self, server: str) -> None:
         self._server = server
@@ -87,7 +91,8 @@ class Backoff:
         self._times = 0
 
     async def ask(self, what: str, work: Callable[[], Awaitable[C]]) -> C:
-        """What `work` comes to. `what` it asks with (a digest of the secrets, for example): with others it is asked at once.
+        """What `work` comes to. `what` it asks with (a digest of the secrets, for example): with others it is asked at
+        once.
 
         Raises: LoginRefused, ServerError.
         """

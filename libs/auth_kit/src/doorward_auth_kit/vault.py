@@ -23,14 +23,15 @@ PATIENCE = 60.0
 
 
 def entry(context: PluginContext, *about: str) -> str:
-    """The name of what is kept for this server, URL, principal and configuration, and for what else it is `about` (the provider, the
-    client): nobody else's has it."""
+    """The name of what is kept for this server, URL, principal and configuration, and for what else it is `about` (the
+    provider, the client): nobody else's has it."""
     what = [context.principal, context.url, str(context.state.resolve()), *about]
     return f"{context.name}-{hashlib.sha256(json.dumps(what).encode()).hexdigest()[:32]}"
 
 
 class Vault:
-    """A folder of entries by name. `key` reveals what encrypts them; without it they are as private as the file system makes them."""
+    """A folder of entries by name. `key` reveals what encrypts them; without it they are as private as the file system
+    makes them."""
 
     def __init__(self, folder: Path, key: Callable[[], str] | None = None) -> None:
         self._folder, self._key = folder, key
@@ -96,7 +97,8 @@ class Vault:
 
     @contextlib.asynccontextmanager
     async def lock(self, name: str) -> AsyncIterator[None]:
-        """Alone with an entry, of all processes: a refresh token may be used once only. Raises: ConfigError, ServerError."""
+        """Alone with an entry, of all processes: a refresh token may be used once only. Raises: ConfigError,
+        ServerError."""
         from filelock import FileLock, Timeout
 
         at = self._folder / f"{name}.lock"
@@ -111,7 +113,9 @@ class Vault:
                 break
             except Timeout:
                 if anyio.current_time() > patience:
-                    raise ServerError("another process has been renewing the token for a minute", hint="Is one of them stuck?") from None
+                    raise ServerError(
+                        "another process has been renewing the token for a minute", hint="Is one of them stuck?"
+                    ) from None
                 await anyio.sleep(0.05)
             except OSError as error:
                 raise ConfigError(f"cannot be written: {error.strerror}", place=str(self._folder)) from None
@@ -126,10 +130,13 @@ class Vault:
         from cryptography.fernet import Fernet
 
         salt = os.urandom(16)
-        return json.dumps({"salt": salt.hex(), "box": Fernet(_derived(self._key(), name, salt)).encrypt(text.encode()).decode()})
+        return json.dumps(
+            {"salt": salt.hex(), "box": Fernet(_derived(self._key(), name, salt)).encrypt(text.encode()).decode()}
+        )
 
     def _opened(self, name: str, text: str) -> str | None:
-        """What is kept. Nothing where it is encrypted, and not with this key or not for this entry: it has to be fetched anew."""
+        """What is kept. Nothing where it is encrypted, and not with this key or not for this entry: it has to be
+        fetched anew."""
         try:
             kept = json.loads(text)
             box, salt = kept["box"].encode(), bytes.fromhex(kept["salt"])
@@ -140,7 +147,11 @@ class Vault:
         with contextlib.suppress(InvalidToken):
             if self._key is not None:
                 return Fernet(_derived(self._key(), name, salt)).decrypt(box).decode()
-        log.warning("vault_of_another_key", folder=str(self._folder), hint="Set vault_key to the key with which it was encrypted.")
+        log.warning(
+            "vault_of_another_key",
+            folder=str(self._folder),
+            hint="Set vault_key to the key with which it was encrypted.",
+        )
         return None
 
     def _file(self, name: str) -> Path:
@@ -162,5 +173,8 @@ class Vault:
 
 
 def _derived(key: str, name: str, salt: bytes) -> bytes:
-    """A key for Fernet from any text (RFC 7914), for one entry: what is moved to the place of another cannot be read there."""
-    return base64.urlsafe_b64encode(hashlib.scrypt(key.encode(), salt=salt + name.encode(), n=2**14, r=8, p=1, dklen=32))
+    """A key for Fernet from any text (RFC 7914), for one entry: what is moved to the place of another cannot be read
+    there."""
+    return base64.urlsafe_b64encode(
+        hashlib.scrypt(key.encode(), salt=salt + name.encode(), n=2**14, r=8, p=1, dklen=32)
+    )

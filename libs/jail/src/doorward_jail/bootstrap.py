@@ -1,5 +1,6 @@
-"""How a Python in isolation becomes a jail's zygote: it reads `inside/` from its standard input. Nothing of the host is installed or
-mounted there, so that any Python from 3.9 on serves, and always with the host's own version of these files."""
+"""How a Python in isolation becomes a jail's zygote: it reads `inside/` from its standard input. Nothing of the host is
+installed or mounted there, so that any Python from 3.9 on serves, and always with the host's own version of these
+files."""
 
 from __future__ import annotations
 

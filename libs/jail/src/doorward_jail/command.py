@@ -1,4 +1,5 @@
-"""`doorward sandbox`: the executors: what they are, what they need built, and whether their isolation holds on this machine."""
+"""`doorward sandbox`: the executors: what they are, what they need built, and whether their isolation holds on this
+machine."""
 
 from __future__ import annotations
 
@@ -46,8 +47,8 @@ class Sandbox(click.Command):
 @click.argument("action", type=click.Choice(["list", "build", "probe"]))
 @click.argument("name", required=False)
 def sandbox(project: Project, action: str, name: str | None) -> int:
-    """Executors: `list` what they can do, `build` what one needs (an image, an environment with packages), `probe` whether their
-    isolation holds on this machine. NAME is an executor; all that the configuration names if not given.
+    """Executors: `list` what they can do, `build` what one needs (an image, an environment with packages), `probe`
+    whether their isolation holds on this machine. NAME is an executor; all that the configuration names if not given.
 
     `probe` runs small programs that try to get out, and ends with 1 if one did, or if an executor does not work.
     """
@@ -62,7 +63,12 @@ async def _list(project: Project, name: str | None) -> int:
             row: dict[str, Any] = {"executor": each, "used": each in gate.executors.names}
             try:
                 can = _get(gate, each).capabilities()
-                row |= {"language": can.language, "isolation": can.isolation, "packages": list(can.packages), "limits": dict(can.limits)}
+                row |= {
+                    "language": can.language,
+                    "isolation": can.isolation,
+                    "packages": list(can.packages),
+                    "limits": dict(can.limits),
+                }
             except DoorwardError as error:
                 row["broken"] = described(error)
             rows.append(row)
@@ -125,7 +131,11 @@ def _show(about: dict[str, Any]) -> None:
         text = f"{probed['probe']}: {probed['says']} ({probed['ms']:.0f} ms)"
         say(f"{marks[probed['held']]} {plain(text)}", clean=False)
     if broken := about.get("broken"):
-        say(f"{marks[False]} {plain(broken['message'])}" + (f"\n    {plain(broken['hint'])}" if "hint" in broken else ""), clean=False)
+        say(
+            f"{marks[False]} {plain(broken['message'])}"
+            + (f"\n    {plain(broken['hint'])}" if "hint" in broken else ""),
+            clean=False,
+        )
 
 
 async def uses(executor: Executor) -> list[str]:

@@ -1,4 +1,5 @@
-"""The host's line to one sandbox: its frames and its output, on file descriptors of their own or relayed by the zygote."""
+"""The host's line to one sandbox: its frames and its output, on file descriptors of their own or relayed by the
+zygote."""
 
 from __future__ import annotations
 
@@ -62,7 +63,8 @@ class Carrier(Protocol):
 
 
 class SandboxConnection:
-    """One sandbox, as its host sees it. What comes is handed to `heard` and `print`; what is no frame ends the sandbox."""
+    """One sandbox, as its host sees it. What comes is handed to `heard` and `print`; what is no frame ends the
+    sandbox."""
 
     def __init__(self, jail: Carrier, number: int) -> None:
         self.jail = jail
@@ -89,7 +91,8 @@ class SandboxConnection:
         raise NotImplementedError
 
     def send(self, message: dict[str, Any], blob: bytes = b"") -> None:
-        """Send the sandbox a message, unless it has left too many unread: then it is ended, and what comes after that is dropped."""
+        """Send the sandbox a message, unless it has left too many unread: then it is ended, and what comes after that
+        is dropped."""
         self._send(encode(message, blob))
 
     def _send(self, frame: bytes) -> None:

@@ -1,4 +1,5 @@
-"""Errors on their way between a sandbox and its host: what a program is told of a call, and what is believed of its own end."""
+"""Errors on their way between a sandbox and its host: what a program is told of a call, and what is believed of its own
+end."""
 
 from __future__ import annotations
 
@@ -17,7 +18,13 @@ def told(error: DoorwardError) -> dict[str, Any]:
     if not isinstance(error, ApiError):
         kinds = [kind.__name__ for kind in (InvalidArguments, ToolError) if isinstance(error, kind)]
         return {"type": kinds[0] if kinds else "DoorwardError", "message": error.message}
-    return {"type": "ApiError", "message": error.message, "status": error.status, "body": error.body, "retry_after": error.retry_after}
+    return {
+        "type": "ApiError",
+        "message": error.message,
+        "status": error.status,
+        "body": error.body,
+        "retry_after": error.retry_after,
+    }
 
 
 def failure(error: Mapping[str, Any]) -> Failure:
@@ -43,5 +50,6 @@ def _line(value: Any) -> int | None:
 
 
 def text_in(value: Any, most: int) -> str:
-    """At most so much of a text that is one, of its end if that is negative: that of anything else could take long to make."""
+    """At most so much of a text that is one, of its end if that is negative: that of anything else could take long to
+    make."""
     return (value[:most] if most > 0 else value[most:]) if isinstance(value, str) else ""

@@ -19,9 +19,13 @@ class JailSettings(Settings):
     """What every such executor lets the operator choose."""
 
     pool: NonNegativeInt = Field(2, description="Sandboxes kept ready ahead; 0: each run starts its own")
-    most: PositiveInt = Field(16, description="Runs and open sessions at once; principals share them, and more wait, in turn")
+    most: PositiveInt = Field(
+        16, description="Runs and open sessions at once; principals share them, and more wait, in turn"
+    )
     wait: PositiveFloat = Field(30.0, description="Seconds that a program waits for a sandbox")
-    idle: NonNegativeFloat = Field(300.0, description="Seconds without a run after which what is ready is ended; 0: never")
+    idle: NonNegativeFloat = Field(
+        300.0, description="Seconds without a run after which what is ready is ended; 0: never"
+    )
     start_timeout: PositiveFloat = Field(60.0, description="Seconds that a jail may take to start, its packages loaded")
     scratch: ByteSize = Field(ByteSize(256 * 2**20), description="Files of one sandbox, all together")
     inodes: PositiveInt = Field(20_000, description="Files and folders of one sandbox")
@@ -34,9 +38,9 @@ SettingsT = TypeVar("SettingsT", bound=JailSettings)
 class JailExecutor(Generic[SettingsT]):
     """An executor that says how a Python is started in isolation (`start`), and has the rest from here.
 
-    A jail is one such Python. Its first process, the zygote, runs no code of an agent's: it starts one process for each run
-    or session, with walls of its own around it (see `doorward_jail.inside.walls`), and ends it afterwards. One with settings of its
-    own is a `JailExecutor[MySettings]`.
+    A jail is one such Python. Its first process, the zygote, runs no code of an agent's: it starts one process for each
+    run or session, with walls of its own around it (see `doorward_jail.inside.walls`), and ends it afterwards. One with
+    settings of its own is a `JailExecutor[MySettings]`.
     """
 
     Settings: ClassVar[type[Settings]] = JailSettings
@@ -62,7 +66,9 @@ class JailExecutor(Generic[SettingsT]):
         """See `doorward.Executor.open`."""
         if self._pool is None:
             settings = self.settings
-            self._pool = Pool(self._jail, ready=settings.pool, most=settings.most, wait=settings.wait, idle=settings.idle)
+            self._pool = Pool(
+                self._jail, ready=settings.pool, most=settings.most, wait=settings.wait, idle=settings.idle
+            )
         return JailSandbox(await self._pool.take(program.limits), program.limits, self._pool)
 
     async def close(self) -> None:

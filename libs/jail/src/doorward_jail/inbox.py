@@ -38,7 +38,9 @@ class TooMuch(BadFrame):
 class Inbox:
     """Takes the bytes of a sandbox's channel. Messages are handed to `heard`; what is no frame is told to `broken`."""
 
-    def __init__(self, most_bytes: int, heard: Callable[[dict[str, Any], bytes], None], broken: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, most_bytes: int, heard: Callable[[dict[str, Any], bytes], None], broken: Callable[[str, str], None]
+    ) -> None:
         """`broken` is told why, and what to do about it if a limit is."""
         self._frames = Frames(most_bytes)
         self._heard = heard
@@ -158,4 +160,6 @@ def _with_bytes(value: Any) -> Any:
 
 def _decoded(text: str) -> bytes:
     """The bytes of a base64 text, in pieces: the decoder lets no other thread work. Raises: ValueError."""
-    return b"".join(base64.b64decode(text[at : at + _PIECE_CHARACTERS]) for at in range(0, len(text), _PIECE_CHARACTERS))
+    return b"".join(
+        base64.b64decode(text[at : at + _PIECE_CHARACTERS]) for at in range(0, len(text), _PIECE_CHARACTERS)
+    )

@@ -24,11 +24,12 @@ class Account(Protocol):
 class Isolated:
     """A Python that an executor has started in isolation.
 
-    `socket` is connected to its standard input and output; `unwrap` takes off what its carrier puts around the bytes that
-    come. `passes_fds`: it is a Unix socket of this machine, and file descriptors can be passed. `kill` ends everything in it,
-    and returns when that is gone. `said` is the last of its standard error. `room` is how many sandboxes it may hold at once.
-    `account` is called for each new sandbox, with its process id on this machine (0 where that is not known). `loaded` is
-    called once the packages are, before the first sandbox. `config` are keys of the zygote's configuration: see `zygote_config`.
+    `socket` is connected to its standard input and output; `unwrap` takes off what its carrier puts around the bytes
+    that come. `passes_fds`: it is a Unix socket of this machine, and file descriptors can be passed. `kill` ends
+    everything in it, and returns when that is gone. `said` is the last of its standard error. `room` is how many
+    sandboxes it may hold at once. `account` is called for each new sandbox, with its process id on this machine (0
+    where that is not known). `loaded` is called once the packages are, before the first sandbox. `config` are keys of
+    the zygote's configuration: see `zygote_config`.
     """
 
     socket: socket.socket

@@ -36,23 +36,34 @@ _PATIENCE = 1.0
 def zygote_config(config: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
     """The configuration of a zygote.
 
-    `uid`, `gid`: whom to become, if it is somebody else. `path`: folders of packages. `preload`: modules to load ahead. `env`:
-    the whole environment. `fresh`: whether to give each sandbox namespaces of its own (else a jail serves one sandbox).
-    `network`: leave sandboxes the jail's network. `scratch` (bytes), `inodes`, `files` (open at once), `processes`: limits of
-    a sandbox. `memory`: bytes of address space beside what is preloaded, 0 for no such limit. `one_process`: a sandbox
-    may start no process, for where nothing else counts memory. `relayed`: the host can pass no file descriptors.
+    `uid`, `gid`: whom to become, if it is somebody else. `path`: folders of packages. `preload`: modules to load ahead.
+    `env`: the whole environment. `fresh`: whether to give each sandbox namespaces of its own (else a jail serves one
+    sandbox). `network`: leave sandboxes the jail's network. `scratch` (bytes), `inodes`, `files` (open at once),
+    `processes`: limits of a sandbox. `memory`: bytes of address space beside what is preloaded, 0 for no such limit.
+    `one_process`: a sandbox may start no process, for where nothing else counts memory. `relayed`: the host can pass no
+    file descriptors.
     """
-    given: dict[str, Any] = {"path": [], "preload": [], "env": {}, "fresh": True, "network": False, "files": 1024, "memory": 0}
+    given: dict[str, Any] = {
+        "path": [],
+        "preload": [],
+        "env": {},
+        "fresh": True,
+        "network": False,
+        "files": 1024,
+        "memory": 0,
+    }
     given |= {"one_process": False, "relayed": True, **defaults, **config}
     given["env"] = ENVIRONMENT | given["env"]
-    filters = {m: seccomp.bpf(m, one_process=given["one_process"], network=given["network"]) for m in seccomp.ARCHITECTURES}
+    filters = {
+        m: seccomp.bpf(m, one_process=given["one_process"], network=given["network"]) for m in seccomp.ARCHITECTURES
+    }
     return given | {"bpf": {machine: base64.b64encode(program).decode() for machine, program in filters.items()}}
 
 
 @contextlib.contextmanager
 def _more_in_flight() -> Iterator[None]:
-    """Descriptors in flight are counted for a user, sandboxes included, and bounded for who sends by its limit of open files: for this
-    moment by the hard one, so that no program can send so many that none is left for us."""
+    """Descriptors in flight are counted for a user, sandboxes included, and bounded for who sends by its limit of open
+    files: for this moment by the hard one, so that no program can send so many that none is left for us."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -118,7 +129,12 @@ class Jail(asyncio.Protocol):
     @property
     def has_room(self) -> bool:
         """Whether it can start another sandbox."""
-        return not self.dead.is_set() and self._ending is None and len(self.lines) < self.room and (self.fresh or not self.used)
+        return (
+            not self.dead.is_set()
+            and self._ending is None
+            and len(self.lines) < self.room
+            and (self.fresh or not self.used)
+        )
 
     def holds(self, limits: Limits) -> bool:
         """Whether it was made for these limits, as far as they are its walls'."""
@@ -141,7 +157,9 @@ class Jail(asyncio.Protocol):
         self.used = True
         number = self._last
         try:
-            line = self.lines[number] = (LocalConnection if self._isolated.passes_fds else RelayedConnection)(self, number)
+            line = self.lines[number] = (LocalConnection if self._isolated.passes_fds else RelayedConnection)(
+                self, number
+            )
         except OSError as error:
             raise ExecutorError(f"a sandbox did not start: {error}") from None
         try:

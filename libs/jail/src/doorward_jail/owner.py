@@ -9,7 +9,8 @@ UNKNOWN = "unknown"
 
 
 def start_time(pid: int) -> str:
-    """When a process started, in ticks since boot on Linux, "unknown" where nobody can tell; empty if there is none that runs.
+    """When a process started, in ticks since boot on Linux, "unknown" where nobody can tell; empty if there is none
+    that runs.
 
     With the process id it names a process until the next boot. Source: proc_pid_stat(5), field 22.
     """

@@ -31,7 +31,9 @@ class Pool:
     `start` makes a jail. After `idle` seconds in which nobody came, what is ready is ended (0: never).
     """
 
-    def __init__(self, start: Callable[[Limits], Awaitable[Jail]], *, ready: int, most: int, wait: float, idle: float) -> None:
+    def __init__(
+        self, start: Callable[[Limits], Awaitable[Jail]], *, ready: int, most: int, wait: float, idle: float
+    ) -> None:
         self._start = start
         self._most, self._wait, self._idle = most, wait, idle
         self._aim = ready
@@ -50,7 +52,8 @@ class Pool:
         self._closed = False
 
     async def take(self, limits: Limits) -> SandboxConnection:
-        """A sandbox that nobody has used. Raises: Busy if none gets free in time; ExecutorError if none can be started."""
+        """A sandbox that nobody has used. Raises: Busy if none gets free in time; ExecutorError if none can be
+        started."""
         try:
             await asyncio.wait_for(self._slots.acquire(), self._wait)
         except TimeoutError:
@@ -178,7 +181,8 @@ class Pool:
         await self._end_unused(0)
 
     async def _end_unused(self, seconds: float) -> None:
-        """End jails that have had no sandbox for so long, one at a time: meanwhile another may get a sandbox, or be ended elsewhere."""
+        """End jails that have had no sandbox for so long, one at a time: meanwhile another may get a sandbox, or be
+        ended elsewhere."""
         while (jail := next((jail for jail in self._jails if jail.unused() >= seconds), None)) is not None:
             self._jails.remove(jail)
             await jail.end()

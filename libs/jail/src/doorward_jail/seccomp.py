@@ -1,4 +1,5 @@
-"""Which system calls a sandbox may make: one list (`syscalls.txt`), as a BPF program, as kafel text, as a container's profile.
+"""Which system calls a sandbox may make: one list (`syscalls.txt`), as a BPF program, as kafel text, as a container's
+profile.
 
 The zygote, which is ours, may make a few more than the programs that it starts: it makes their namespaces.
 Source: seccomp(2), Documentation/userspace-api/seccomp_filter.rst of Linux.
@@ -29,8 +30,9 @@ _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _SO_SNDBUF = 7
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
 _FCNTL = (*range(12), 15, 16, 36, 37, 38, 1030, 1031, 1032, 1033, 1034)
-"""Commands of fcntl: descriptors, flags, locks (POSIX and open file description), owners of signals, sizes of pipes, seals. No lease and no
-notice of what others do to a file: both hold up or tell of the whole machine. Source: include/uapi/linux/fcntl.h."""
+"""Commands of fcntl: descriptors, flags, locks (POSIX and open file description), owners of signals, sizes of pipes,
+seals. No lease and no notice of what others do to a file: both hold up or tell of the whole machine. Source:
+include/uapi/linux/fcntl.h."""
 
 Instruction = tuple[int, int, int, int]
 
@@ -70,11 +72,15 @@ def bpf(machine: str, *, one_process: bool = False, network: bool = False) -> by
         "socket": _only(_ARG0, _families(network), _EAFNOSUPPORT),
         "socketpair": _only(_ARG0, _families(False), _EAFNOSUPPORT),
         "fcntl": _only(_ARG1, _FCNTL, _EINVAL),
-        "flock": [(_RET, 0, 0, _ERRNO | _ENOSYS)],  # it needs no right but to read, and files are read by others too; as on some NFS
+        "flock": [
+            (_RET, 0, 0, _ERRNO | _ENOSYS)
+        ],  # it needs no right but to read, and files are read by others too; as on some NFS
         "ioctl": _unless(_ARG1, _JEQ, [_TIOCSTI, _TIOCLINUX], _EPERM),
     }
     if one_process:
-        narrowed["setsockopt"] = _unless(_ARG2, _JEQ, [_SO_SNDBUF], _EPERM)  # memory of the kernel, which nothing counts then
+        narrowed["setsockopt"] = _unless(
+            _ARG2, _JEQ, [_SO_SNDBUF], _EPERM
+        )  # memory of the kernel, which nothing counts then
         for name in ("fork", "vfork", "memfd_create"):
             numbers.pop(name, None)
     program: list[Instruction] = [
@@ -106,7 +112,8 @@ def kafel_policy() -> str:
 
 
 def docker_profile() -> str:
-    """What a container may do, its zygote included: a seccomp profile of the Open Container Initiative's engines, as JSON."""
+    """What a container may do, its zygote included: a seccomp profile of the Open Container Initiative's engines, as
+    JSON."""
     profile: dict[str, Any] = {
         "defaultAction": "SCMP_ACT_ERRNO",
         "defaultErrnoRet": _EPERM,
@@ -120,8 +127,8 @@ def docker_profile() -> str:
 
 
 def _unless(argument: int, test: int, values: Iterable[int], errno: int) -> list[Instruction]:
-    """Refuse if an argument passes a test with one of the values. The call's number is in the accumulator afterwards only
-    if nothing follows that needs it: each narrowed call ends with a verdict."""
+    """Refuse if an argument passes a test with one of the values. The call's number is in the accumulator afterwards
+    only if nothing follows that needs it: each narrowed call ends with a verdict."""
     return [(_LOAD, 0, 0, argument), *(i for v in values for i in ((test, 0, 1, v), (_RET, 0, 0, _ERRNO | errno)))]
 
 

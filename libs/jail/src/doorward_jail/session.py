@@ -1,4 +1,5 @@
-"""The host's end of a sandbox that runs programs: what it asks is answered through the door, what it says is not trusted."""
+"""The host's end of a sandbox that runs programs: what it asks is answered through the door, what it says is not
+trusted."""
 
 from __future__ import annotations
 
@@ -85,14 +86,15 @@ class JailSandbox:
                 task.cancel()
 
     async def _in_another(self, program: Program, door: Door) -> ProgramResult:
-        """The sandbox was dead before it did anything, as one that waits may be when its engine restarts: run it in a new one."""
+        """The sandbox was dead before it did anything, as one that waits may be when its engine restarts: run it in a
+        new one."""
         self._untouched = False
         self._line = await self._pool.instead_of(self._line)
         return await self.run(program, door)
 
     async def close(self) -> None:
-        """End it and everything in it. Idempotent: who is cancelled while it waits here may wait again. After a run that came to
-        its end nobody waits."""
+        """End it and everything in it. Idempotent: who is cancelled while it waits here may wait again. After a run
+        that came to its end nobody waits."""
         if self._ending is None:
             self._ending = self._pool.left(self._line, at_once=not self._clean)
         if not self._clean:
@@ -116,7 +118,8 @@ class JailSandbox:
             elif self._left_to_ask <= 0:
                 asked, calls = self._limits.questions, self._limits.calls
                 self._line.break_off(
-                    f"the program turned to its host more than {asked} times, far beyond its limit of {calls} calls", _FEWER
+                    f"the program turned to its host more than {asked} times, far beyond its limit of {calls} calls",
+                    _FEWER,
                 )
             else:
                 self._left_to_ask -= 1
@@ -158,7 +161,8 @@ class JailSandbox:
         self._room -= len(data)
         if self._room < 0:
             self._line.break_off(
-                f"the program printed more than {_FLOOD} times the limit of {self._limits.output_bytes} bytes", "Print less."
+                f"the program printed more than {_FLOOD} times the limit of {self._limits.output_bytes} bytes",
+                "Print less.",
             )
         else:
             self._door.print(self._decoder.decode(data))
@@ -173,7 +177,9 @@ class JailSandbox:
                 if failed.type == "MemoryError" or "memory" in reached:
                     raise _too_much_memory(self._limits)
                 if "processes" in reached:
-                    failed = replace(failed, hint=f"The limit of {self._limits.processes} processes and threads was reached.")
+                    failed = replace(
+                        failed, hint=f"The limit of {self._limits.processes} processes and threads was reached."
+                    )
                 return ProgramResult(error=failed)
             case {"bytes": int(size)}:
                 hint = "Filter or aggregate in the program, or write a file into ./out."
@@ -192,8 +198,12 @@ class JailSandbox:
             return SandboxDied(f"the sandbox was ended: {self._line.why}")
         if code < 0:
             with contextlib.suppress(ValueError):
-                return SandboxDied(f"the sandbox died of {signal.Signals(-code).name}", hint="The program crashed its interpreter.")
-        return SandboxDied(f"the program ended its process with code {code}", hint="Set `result` and let the program come to its end.")
+                return SandboxDied(
+                    f"the sandbox died of {signal.Signals(-code).name}", hint="The program crashed its interpreter."
+                )
+        return SandboxDied(
+            f"the program ended its process with code {code}", hint="Set `result` and let the program come to its end."
+        )
 
     async def _reached(self) -> list[str]:
         return await self._line.account.reached() if self._line.account else []
@@ -244,7 +254,9 @@ def _awaited(code: str) -> set[tuple[int, int]]:
 def _file_name(file: File, uri: str) -> str:
     """A plain name for a file in ./in."""
     name = re.sub(r"[^\w.-]+", "_", file.name.rpartition("/")[2]).strip("._")
-    return name or uri.removeprefix(ARTEFACT_URI)[:12].strip("-_") + (mimetypes.guess_extension(file.type.partition(";")[0]) or "")
+    return name or uri.removeprefix(ARTEFACT_URI)[:12].strip("-_") + (
+        mimetypes.guess_extension(file.type.partition(";")[0]) or ""
+    )
 
 
 def _other_than(taken: Collection[str], name: str) -> str:
@@ -258,7 +270,8 @@ def _other_than(taken: Collection[str], name: str) -> str:
 
 def _too_much_memory(limits: Limits) -> LimitExceeded:
     return LimitExceeded(
-        f"the program needed more memory than its limit of {limits.memory_bytes // 2**20} MiB", hint="Work on smaller pieces."
+        f"the program needed more memory than its limit of {limits.memory_bytes // 2**20} MiB",
+        hint="Work on smaller pieces.",
     )
 
 

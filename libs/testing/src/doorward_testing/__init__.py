@@ -1,7 +1,8 @@
 """For plugin authors: an empty host to install a plugin into, one conformance class per kind, and import checks.
 
-The pytest plugin that comes with it offers the fixtures `host` (see `Host`), `doorward_host` (with a sample source and executor in it)
-and `cli` (command lines run in it). Names are loaded when first used: pytest imports this package before coverage begins.
+The pytest plugin that comes with it offers the fixtures `host` (see `Host`), `doorward_host` (with a sample source and
+executor in it) and `cli` (command lines run in it). Names are loaded when first used: pytest imports this package
+before coverage begins.
 """
 
 from __future__ import annotations

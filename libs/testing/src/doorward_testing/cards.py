@@ -17,20 +17,34 @@ def faults(card: str) -> list[str]:
     asked = [name for line in lines if line.startswith("# In full: ") for name in re.findall(r"#(\w+)", line)]
     classes = [name for node in tree.body if (name := _class(node))]
     told = _NAMED.findall(card)
-    named = {n.id for node in tree.body for part in _annotations(node) for n in ast.walk(part) if isinstance(n, ast.Name)} - _TYPING
+    named = {
+        n.id for node in tree.body for part in _annotations(node) for n in ast.walk(part) if isinstance(n, ast.Name)
+    } - _TYPING
     named = {name for name in named if name[:1].isupper()} | set(told)
     found = [f"{name} is named, but not shown" for name in sorted(named - {*classes, *asked})]
     found += [f"{name} is cut, but cannot be asked for" for name in _cut(lines) if name not in asked]
-    again = [name for line in lines if line.endswith("as received") for name in classes if re.match(rf"(class )?{name}\b", line)]
+    again = [
+        name
+        for line in lines
+        if line.endswith("as received")
+        for name in classes
+        if re.match(rf"(class )?{name}\b", line)
+    ]
     once = Counter(classes) - Counter(again)
     return found + [
-        f"{name} is told twice" for names in (asked, once.elements(), told) for name, times in Counter(names).items() if times > 1
+        f"{name} is told twice"
+        for names in (asked, once.elements(), told)
+        for name, times in Counter(names).items()
+        if times > 1
     ]
 
 
 def _class(node: ast.stmt) -> str:
     match node:
-        case ast.ClassDef(name=name) | ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="TypedDict"))):
+        case (
+            ast.ClassDef(name=name)
+            | ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="TypedDict")))
+        ):
             return name
     return ""
 

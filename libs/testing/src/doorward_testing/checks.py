@@ -6,7 +6,18 @@ import subprocess
 import sys
 from typing import Any
 
-HEAVY = ("mcp", "httpx2", "docker", "rich", "pandas", "numpy", "pydantic_monty", "starlette", "uvicorn", "jsonschema_rs")
+HEAVY = (
+    "mcp",
+    "httpx2",
+    "docker",
+    "rich",
+    "pandas",
+    "numpy",
+    "pydantic_monty",
+    "starlette",
+    "uvicorn",
+    "jsonschema_rs",
+)
 """What no plugin may import at its top: configuration is read, and plugins are listed, without paying for it."""
 
 
@@ -18,7 +29,8 @@ def check_light_import(module: str, *, forbidden: tuple[str, ...] = HEAVY) -> No
 
 
 def check_driver(kind: str, name: str) -> Any:
-    """Assert that a driver is installed once under its name, loads, and has all that its protocol asks for; returns it."""
+    """Assert that a driver is installed once under its name, loads, and has all that its protocol asks for; returns
+    it."""
     from doorward import Index, Plugins, installed
 
     return Plugins(Index(installed())).driver(kind, name)

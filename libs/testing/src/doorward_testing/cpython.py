@@ -20,14 +20,18 @@ class FullPythonConformance(ExecutorConformance):
         """What Python can, it can here."""
         all_ended = await self.each(host, [code for code, _ in VALUES.values()])
         told = zip(VALUES.items(), all_ended, strict=True)
-        assert {what: ended for (what, (_, value)), (ended, _) in told if (ended.error, ended.value) != (None, value)} == {}
+        assert {
+            what: ended for (what, (_, value)), (ended, _) in told if (ended.error, ended.value) != (None, value)
+        } == {}
 
     @pytest.mark.anyio
     async def test_errors_of_full_python(self, host: Any) -> None:
         """An error has its own type, and its line in the agent's code."""
         all_ended = await self.each(host, [code for code, *_ in ERRORS.values()])
         told = zip(ERRORS.items(), all_ended, strict=True)
-        assert {what: ended for (what, (_, *error)), (ended, _) in told if [ended.error.type, ended.error.line] != error} == {}
+        assert {
+            what: ended for (what, (_, *error)), (ended, _) in told if [ended.error.type, ended.error.line] != error
+        } == {}
 
     @pytest.mark.anyio
     @pytest.mark.parametrize("what", STUBBORN)
@@ -47,8 +51,12 @@ class FullPythonConformance(ExecutorConformance):
     async def test_files_that_a_program_is_given(self, host: Any) -> None:
         """A parameter that is the URI of an artefact is the path of that file; `doorward.path` fetches any other."""
         door = Door()
-        door.files = {f"doorward://results/{n}": File(f"{n},2".encode(), "text/csv", "report.csv") for n in ("one", "two")}
-        code = "import doorward\ndata = ''\nresult = [data, open(data).read(), open(doorward.path(other['uri'])).read()]"
+        door.files = {
+            f"doorward://results/{n}": File(f"{n},2".encode(), "text/csv", "report.csv") for n in ("one", "two")
+        }
+        code = (
+            "import doorward\ndata = ''\nresult = [data, open(data).read(), open(doorward.path(other['uri'])).read()]"
+        )
         params = {"data": "doorward://results/one", "other": {"uri": {"artefact": "doorward://results/two"}}}
         ended, _ = await self.run(host, code, door=door, params=params)
         assert ended.error is None, ended.error

@@ -24,10 +24,12 @@ TOGETHER = 60.0
 
 
 class Door:
-    """A `Door` to the server `calc`, which adds (`add`), answers what it is given (`echo`), fails with an `ApiError` (`fail`), a
-    `ToolError` (`complain`) or a limit (`refuse`), waits for `ms` (`wait`) or until `n` calls of its own are there (`meet`).
+    """A `Door` to the server `calc`, which adds (`add`), answers what it is given (`echo`), fails with an `ApiError`
+    (`fail`), a `ToolError` (`complain`) or a limit (`refuse`), waits for `ms` (`wait`) or until `n` calls of its own
+    are there (`meet`).
 
-    What went through it: `printed`, `made` (calls), `kept` (files: name, type, content). `files` can be opened by their URI.
+    What went through it: `printed`, `made` (calls), `kept` (files: name, type, content). `files` can be opened by their
+    URI.
     """
 
     def __init__(self) -> None:
@@ -42,17 +44,33 @@ class Door:
     def members(self, server: str) -> Any:
         """See `doorward.Door.members`."""
         calc = ["add", "echo", "fail", "complain", "refuse", "wait", "meet"]
-        ours = ["call", "pages", "items", "reply", "read", "path", "server", "describe", "close_session", "ApiError", "ToolError"]
+        ours = [
+            "call",
+            "pages",
+            "items",
+            "reply",
+            "read",
+            "path",
+            "server",
+            "describe",
+            "close_session",
+            "ApiError",
+            "ToolError",
+        ]
         return {"calc": calc, "doorward": ours, "doorward.runtime": ["call_mcp_tool", "discovered_servers"]}.get(server)
 
     def aliases(self, code: str, *, everything: bool = False) -> Aliases:
         """See `doorward.Door.aliases`."""
-        return aliases(code, {"calc": "calc-1"}, lambda server, name: name in self.members(server), everything=everything)
+        return aliases(
+            code, {"calc": "calc-1"}, lambda server, name: name in self.members(server), everything=everything
+        )
 
     def stub(self, server: str, names: Any) -> str:
         """See `doorward.Door.stub`."""
         errors = "class ApiError(Exception): ...\nclass ToolError(Exception): ...\n" if server == "doorward" else ""
-        return f"from typing import Any\n{errors}" + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in names)
+        return f"from typing import Any\n{errors}" + "".join(
+            f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in names
+        )
 
     async def call(self, function: str, args: Any, kwargs: Any) -> Any:
         """See `doorward.Door.call`."""
@@ -64,7 +82,12 @@ class Door:
                 return json.loads(json.dumps(args[0] if args else kwargs))
             case "calc.fail":
                 status = kwargs.get("status", 404)
-                raise ApiError(f"calc.fail answered {status}", status=status, body={"why": ["gone"], "args": list(args)}, retry_after=1.5)
+                raise ApiError(
+                    f"calc.fail answered {status}",
+                    status=status,
+                    body={"why": ["gone"], "args": list(args)},
+                    retry_after=1.5,
+                )
             case "calc.complain":
                 raise ToolError(" ".join(["the tool says no", *args]))
             case "calc.refuse":

@@ -40,7 +40,8 @@ class ExecutorConformance:
             await executor.close()
 
     async def each(self, host: Any, codes: Sequence[str], **program: Any) -> list[tuple[Any, Door]]:
-        """The same for many programs, a few at a time, in sandboxes of one executor: most of a test would be its start."""
+        """The same for many programs, a few at a time, in sandboxes of one executor: most of a test would be its
+        start."""
         executor, slots = self.executor(host), asyncio.Semaphore(4)
 
         async def one(code: str) -> tuple[Any, Door]:
@@ -85,7 +86,8 @@ class ExecutorConformance:
 
     @pytest.mark.anyio
     async def test_the_error_of_an_api_can_be_caught(self, host: Any) -> None:
-        """As `doorward.ApiError`, however it is named, with its status, body and retry_after; no other error is caught by it."""
+        """As `doorward.ApiError`, however it is named, with its status, body and retry_after; no other error is caught
+        by it."""
         for code, (ended, _) in zip(programs.CATCHING, await self.each(host, programs.CATCHING), strict=True):
             assert (ended.error, ended.value) == (None, [429, 1.5]), code
 
@@ -117,13 +119,17 @@ class ExecutorConformance:
     @pytest.mark.anyio
     async def test_a_function_can_be_handed_to_pages(self, host: Any) -> None:
         """As itself or by its name."""
-        ended, _ = await self.run(host, "import calc, doorward\n[doorward.pages(f, x=1)[0] for f in (calc.add, calc.add, 'calc.add')]")
+        ended, _ = await self.run(
+            host, "import calc, doorward\n[doorward.pages(f, x=1)[0] for f in (calc.add, calc.add, 'calc.add')]"
+        )
         assert ended.value == ["calc.add"] * 3
 
     @pytest.mark.anyio
     async def test_a_program_can_ask_what_there_is(self, host: Any) -> None:
         """By `__doc__`, `dir` and `help`: of a server, its functions, `doorward` and what is in it."""
-        for (code, value), (ended, _) in zip(programs.ASKING.items(), await self.each(host, list(programs.ASKING)), strict=True):
+        for (code, value), (ended, _) in zip(
+            programs.ASKING.items(), await self.each(host, list(programs.ASKING)), strict=True
+        ):
             assert (ended.error, ended.value) == (None, value), code
         ended, door = await self.run(host, programs.HELP)
         told = [f"what {name} is" for name in ("doorward.pages", "doorward.path", "calc.add", "doorward")]
@@ -192,14 +198,28 @@ class ExecutorConformance:
     @pytest.mark.anyio
     async def test_arguments_and_answers_are_what_they_are(self, host: Any) -> None:
         """JSON of every kind passes the door unchanged, both ways."""
-        sent = [None, True, 0, -1.5, 2**53, "äöü😀 \x00\n\"'\\", [], {}, {"a b": [1, {"": None}]}, "x" * 300_000, list(range(10_000))]
+        sent = [
+            None,
+            True,
+            0,
+            -1.5,
+            2**53,
+            "äöü😀 \x00\n\"'\\",
+            [],
+            {},
+            {"a b": [1, {"": None}]},
+            "x" * 300_000,
+            list(range(10_000)),
+        ]
         came = await self.value_of(host, "import calc\nx = 0\n[calc.echo(one) for one in x]", params={"x": sent})
         assert [(type(value), value) for value in came] == [(type(value), value) for value in sent]
 
     @pytest.mark.anyio
     async def test_whole_numbers_are_numbers_of_any_size(self, host: Any) -> None:
         """One beyond 64 bits is a number to a program, and goes there and back as it is."""
-        code = "import calc\nn = calc.echo(-12 * 10**40)\n[n == -12 * 10**40, calc.echo([n]) == [n], calc.add(n, 1) - n]"
+        code = (
+            "import calc\nn = calc.echo(-12 * 10**40)\n[n == -12 * 10**40, calc.echo([n]) == [n], calc.add(n, 1) - n]"
+        )
         assert await self.value_of(host, code) == [True, True, 1]
 
     @pytest.mark.anyio
@@ -216,7 +236,9 @@ class ExecutorConformance:
         """What goes beyond the limit is dropped, not what stood before it; the program ends as it would have."""
         door = Door()
         door.room = 1000
-        ended, _ = await self.run(host, "for i in range(3000): print(i)\n5", door=door, limits=Limits(output_bytes=1000))
+        ended, _ = await self.run(
+            host, "for i in range(3000): print(i)\n5", door=door, limits=Limits(output_bytes=1000)
+        )
         assert ended.value == 5
         assert door.printed.startswith("".join(f"{i}\n" for i in range(250)))
 
@@ -227,7 +249,9 @@ class ExecutorConformance:
         assert (ended.error.type, ended.error.line, door.printed) == ("SyntaxError", 2, "")
 
     @pytest.mark.anyio
-    @pytest.mark.parametrize("code", ["while True: pass", "import time\ntime.sleep(1000)", "import calc\ncalc.wait(ms=100000)"])
+    @pytest.mark.parametrize(
+        "code", ["while True: pass", "import time\ntime.sleep(1000)", "import calc\ncalc.wait(ms=100000)"]
+    )
     async def test_a_cancelled_run_is_over(self, host: Any, code: str) -> None:
         """Soon, whatever it does; what it printed has come, and the next sandbox works."""
         await self.cancelled(host, code)
@@ -259,13 +283,16 @@ class ExecutorConformance:
 
     @pytest.mark.anyio
     async def test_sessions(self, host: Any) -> None:
-        """Variables, functions and imports are there for the next run of a session, also after an error; not for another one."""
+        """Variables, functions and imports are there for the next run of a session, also after an error; not for
+        another one."""
         executor = self.executor(host)
         if not executor.capabilities().sessions:
             pytest.skip("it keeps no sessions")
         try:
             one, other = [await executor.open(program_of("1"), session=True) for _ in range(2)]
-            first = await one.run(program_of("import calc, json\nx = 40\ndef f(y): return calc.add(x, y)\nresult = 1"), Door())
+            first = await one.run(
+                program_of("import calc, json\nx = 40\ndef f(y): return calc.add(x, y)\nresult = 1"), Door()
+            )
             assert first.value == 1
             assert (await one.run(program_of("1 / 0"), Door())).error.type == "ZeroDivisionError"
             assert (await one.run(program_of("x = x + 1\njson.dumps(f(1))"), Door())).value == "42"

@@ -8,25 +8,31 @@ VALUES: dict[str, tuple[str, Any]] = {
     "generators": ("def f(n):\n    yield from range(n)\nsum(f(5)) + sum(x for x in f(3))", 13),
     "classes": (
         "class Base:\n    def __init__(self, x): self.x = x\n    @property\n    def twice(self): return 2 * self.x\n"
-        "class Mine(Base):\n    @classmethod\n    def of(cls, x): return cls(x)\n    @staticmethod\n    def one(): return 1\n"
+        "class Mine(Base):\n    @classmethod\n    def of(cls, x): return cls(x)\n    @staticmethod\n    def one(): "
+        "return 1\n"
         "Mine.of(4).twice + Mine.one()",
         9,
     ),
     "exceptions with attributes": (
         "class Odd(ValueError):\n    def __init__(self, n):\n        super().__init__(f'odd {n}')\n        self.n = n\n"
-        "try:\n    raise Odd(3) from KeyError('k')\nexcept Odd as e:\n    result = [e.n, str(e), type(e.__cause__).__name__]",
+        "try:\n    raise Odd(3) from KeyError('k')\nexcept Odd as e:\n    result = [e.n, str(e), "
+        "type(e.__cause__).__name__]",
         [3, "odd 3", "KeyError"],
     ),
     "del, global, nonlocal, walrus, match": (
-        "n = 1\ndef f():\n    global n\n    n += 1\n    k = 1\n    def g():\n        nonlocal k\n        k += 1\n    g()\n    return k\n"
-        "x = f()\ndel f\nmatch {'a': [1, 2]}:\n    case {'a': [first, *rest]} if (y := first):\n        result = [n, x, y, rest]",
+        "n = 1\ndef f():\n    global n\n    n += 1\n    k = 1\n    def g():\n        nonlocal k\n        k += 1\n    "
+        "g()\n    return k\n"
+        "x = f()\ndel f\nmatch {'a': [1, 2]}:\n    case {'a': [first, *rest]} if (y := first):\n        result = [n, "
+        "x, y, rest]",
         [2, 2, 1, [2]],
     ),
     "the standard library": (
-        "import collections, csv, datetime, decimal, enum, io, itertools, re, statistics, string, textwrap, uuid, urllib.parse, zlib\n"
+        "import collections, csv, datetime, decimal, enum, io, itertools, re, statistics, string, textwrap, uuid, "
+        "urllib.parse, zlib\n"
         "class Colour(enum.Enum):\n    RED = 'red'\n"
         "rows = list(csv.DictReader(io.StringIO('a,b\\n1,2')))\n"
-        "result = [rows[0]['b'], statistics.mean([1, 2, 3]), urllib.parse.quote('a b'), Colour('red').name, uuid.UUID(int=5).int,\n"
+        "result = [rows[0]['b'], statistics.mean([1, 2, 3]), urllib.parse.quote('a b'), Colour('red').name, "
+        "uuid.UUID(int=5).int,\n"
         "  str(decimal.Decimal('0.1') * 3), len(zlib.compress(b'x' * 1000)) < 100]",
         ["2", 2, "a%20b", "RED", 5, "0.3", True],
     ),
@@ -37,7 +43,8 @@ VALUES: dict[str, tuple[str, Any]] = {
         [{"x": 1, "tags": []}, True, True],
     ),
     "from __future__ import annotations": (
-        '"""What it does."""\nfrom __future__ import annotations\ndef f(x: Nothing) -> None: ...\nf.__annotations__["x"]',
+        '"""What it does."""\nfrom __future__ import annotations\ndef f(x: Nothing) -> None: '
+        '...\nf.__annotations__["x"]',
         "Nothing",
     ),
     "a docstring alone": ('"""Only words."""', "Only words."),
@@ -49,12 +56,15 @@ VALUES: dict[str, tuple[str, Any]] = {
     "the last expression behind a semicolon": ("x = 1; x + 1", 2),
     "__name__ is __main__": ("result = 'no'\nif __name__ == '__main__':\n    result = 'yes'", "yes"),
     "pickling": (
-        "import copy, pickle\nclass Row:\n    def __init__(self, n): self.n = n\n    def __eq__(self, other): return self.n == other.n\n"
+        "import copy, pickle\nclass Row:\n    def __init__(self, n): self.n = n\n    def __eq__(self, other): return "
+        "self.n == other.n\n"
         "import calc\nanswer = calc.echo({'a': [1]})\n"
-        "result = [pickle.loads(pickle.dumps(Row(3))) == Row(3), pickle.loads(pickle.dumps(answer)), copy.deepcopy(answer)]",
+        "result = [pickle.loads(pickle.dumps(Row(3))) == Row(3), pickle.loads(pickle.dumps(answer)), "
+        "copy.deepcopy(answer)]",
         [True, {"a": [1]}, {"a": [1]}],
     ),
-    "the program's own text": ("import inspect\ndef f():\n    return 1\ninspect.getsource(f)", "def f():\n    return 1\n"),
+    "the program's own text": ("import inspect\ndef f():\n    return 1\ninspect.getsource(f)", "def f():\n    return "
+                                                                                               "1\n"),
     "import *": ("from calc import *\nadd(1, 2)", 3),
     "answers by attribute": (
         "import calc\nx = calc.echo({'items': [{'id': 7, 'keys': 1}], 'none': None})\n"
@@ -107,26 +117,38 @@ VALUES: dict[str, tuple[str, Any]] = {
         "result = [open('a/b/c.txt').read(), sorted(os.listdir('a')), os.path.basename(os.getcwd()) != '']",
         ["hello", ["b"], True],
     ),
-    "sqlite": ("import sqlite3\ndb = sqlite3.connect('x.db')\ndb.execute('create table t (n)')\ndb.execute('insert into t values (3)')\n"
+    "sqlite": ("import sqlite3\ndb = sqlite3.connect('x.db')\ndb.execute('create table t (n)')\ndb.execute('insert "
+               "into t values (3)')\n"
                "db.commit()\ndb.execute('select n from t').fetchone()[0]", 3),
     "locks of files of its own": (
-        "import fcntl\nfile = open('lock', 'w')\nfcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\nfcntl.lockf(file, fcntl.LOCK_UN)\n7",
+        "import fcntl\nfile = open('lock', 'w')\nfcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\nfcntl.lockf(file, "
+        "fcntl.LOCK_UN)\n7",
         7,
     ),
     "what is in memory as a file": ("import io\n[io.StringIO('abc'), io.BytesIO(b'abc')]", ["abc", b"abc"]),
-    "warnings and logging are printed": ("import logging, warnings\nwarnings.warn('careful')\nlogging.warning('beware')\n5", 5),
+    "warnings and logging are printed": ("import logging, "
+                                         "warnings\nwarnings.warn('careful')\nlogging.warning('beware')\n5", 5),
 }  # fmt: skip
 """What it is about: the program, and its value."""
 ERRORS: dict[str, tuple[str, str, int | None]] = {
     "in a comprehension": ("def f(n):\n    return 1 / n\n\n[f(n) for n in\n    (1, 0)]", "ZeroDivisionError", 2),
     "in a generator": ("def f():\n    yield 1\n    raise KeyError('x')\nlist(f())", "KeyError", 3),
-    "in an async function": ("import calc\nasync def f():\n    await calc.add(1)\n    return {}['x']\nawait f()", "KeyError", 4),
+    "in an async function": (
+        "import calc\nasync def f():\n    await calc.add(1)\n    return {}['x']\nawait f()",
+        "KeyError",
+        4,
+    ),
     "in a thread's result": (
-        "from concurrent.futures import ThreadPoolExecutor\ndef f():\n    raise ValueError('x')\nThreadPoolExecutor().submit(f).result()",
+        "from concurrent.futures import ThreadPoolExecutor\ndef f():\n    raise "
+        "ValueError('x')\nThreadPoolExecutor().submit(f).result()",
         "ValueError",
         3,
     ),
-    "in a lambda, of a library": ("import functools\nfunctools.reduce(\n    lambda a, b: a + b,\n    [1, 'x'])", "TypeError", 3),
+    "in a lambda, of a library": (
+        "import functools\nfunctools.reduce(\n    lambda a, b: a + b,\n    [1, 'x'])",
+        "TypeError",
+        3,
+    ),
     "of a class of its own": ("class Odd(Exception):\n    pass\nraise Odd('x')", "Odd", 3),
     "syntax": ("x = 1\ndef f(:\n    pass", "SyntaxError", 2),
     "indentation": ("if True:\nx = 1", "IndentationError", 2),
@@ -140,13 +162,17 @@ ERRORS: dict[str, tuple[str, str, int | None]] = {
 """What it is about: the program, the type of its error, and its line."""
 
 STUBBORN: dict[str, str] = {
-    "swallows everything": "import time\nwhile True:\n    try:\n        time.sleep(100)\n    except BaseException:\n        pass",
+    "swallows everything": "import time\nwhile True:\n    try:\n        time.sleep(100)\n    except BaseException:\n  "
+    "      pass",
     "masks signals": (
         "import signal\n"
-        "for s in set(signal.Signals) - {9, 19}:\n    try: signal.signal(s, signal.SIG_IGN)\n    except Exception: pass\nwhile True: pass"
+        "for s in set(signal.Signals) - {9, 19}:\n    try: signal.signal(s, signal.SIG_IGN)\n    except Exception: "
+        "pass\nwhile True: pass"
     ),
-    "threads": "import threading\ndef f():\n    while True: pass\nfor _ in range(4): threading.Thread(target=f).start()\nf()",
-    "children": "import os, time\nfor _ in range(4):\n    try: os.fork()\n    except OSError: break\nwhile True: time.sleep(1)",
+    "threads": "import threading\ndef f():\n    while True: pass\nfor _ in range(4): "
+    "threading.Thread(target=f).start()\nf()",
+    "children": "import os, time\nfor _ in range(4):\n    try: os.fork()\n    except OSError: break\nwhile True: "
+    "time.sleep(1)",
     "children in sessions of their own": (
         "import os, time\ntry:\n    if os.fork() == 0: os.setsid()\nexcept OSError: pass\nwhile True: time.sleep(1)"
     ),

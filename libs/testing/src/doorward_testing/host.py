@@ -36,7 +36,9 @@ class Host:
         self.folder = folder
         self.entries: list[Entry] = []
 
-    def install(self, kind: str, name: str, thing: Any, *, distribution: str = "test-plugin", version: str = "1.0") -> None:
+    def install(
+        self, kind: str, name: str, thing: Any, *, distribution: str = "test-plugin", version: str = "1.0"
+    ) -> None:
         """Install a driver class, a hook module or class; an exception is what its import raises."""
         value = f"given:{kind}_{name}_{id(thing)}"
         _THINGS[value] = thing
@@ -57,7 +59,12 @@ class Host:
         return Gateway.open(self.write(config), index=Index(self.entries), **options)
 
     def context(
-        self, model: Any, settings: dict[str, Any] | None = None, *, environ: dict[str, str] | None = None, name: str = "test"
+        self,
+        model: Any,
+        settings: dict[str, Any] | None = None,
+        *,
+        environ: dict[str, str] | None = None,
+        name: str = "test",
     ) -> Any:
         """A `PluginContext` with validated settings, to make a driver by hand."""
         checked = validate(model, settings or {}, secrets=Secrets(environ=environ or {}), place="test")

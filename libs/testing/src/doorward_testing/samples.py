@@ -147,7 +147,9 @@ class _Running:
                 await pending
         except DoorwardError as error:
             line = _line(sys.exc_info()[2])
-            return ProgramResult(error=Failure("program", "RuntimeError", error.message, line, (Frame(line or 0, "<module>"),)))
+            return ProgramResult(
+                error=Failure("program", "RuntimeError", error.message, line, (Frame(line or 0, "<module>"),))
+            )
         except Exception as error:
             return ProgramResult(error=Failure("program", type(error).__name__, str(error), _line(sys.exc_info()[2])))
         return ProgramResult(names["result"] if "result" in names else names.get("_last"))

@@ -12,4 +12,8 @@ def closed(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     inner = {key: closed(part) for key, part in schema.items()}
-    return {**inner, "additionalProperties": False} if isinstance(schema.get("properties"), dict) and "type" in schema else inner
+    return (
+        {**inner, "additionalProperties": False}
+        if isinstance(schema.get("properties"), dict) and "type" in schema
+        else inner
+    )

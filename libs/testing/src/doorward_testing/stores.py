@@ -24,21 +24,29 @@ _NAMES = ("get_cat", "list_dogs", "über'\"; --")
 
 
 def _contents(server: str, names: Sequence[str] = _NAMES, **more: Any) -> Contents:
-    """A server whose functions are found by the words of their names, and have those of all others in their descriptions."""
+    """A server whose functions are found by the words of their names, and have those of all others in their
+    descriptions."""
 
     def texts(name: str) -> tuple[str, ...]:
-        said = {"facts": f"server_{server} {'reads' if name.startswith('get') else 'writes'} tag_of_{name[:3]}", "server": server}
+        said = {
+            "facts": f"server_{server} {'reads' if name.startswith('get') else 'writes'} tag_of_{name[:3]}",
+            "server": server,
+        }
         said |= {"name": name.replace("_", " "), "description": "cat dogs both"}
         return tuple(said.get(field, "") for field in FIELDS)
 
     def record(name: str) -> str:
-        return json.dumps({"route": f"GET /{name}", **({"aliases": ["kitten"]} if name == "get_cat" else {})}, separators=(",", ":"))
+        return json.dumps(
+            {"route": f"GET /{name}", **({"aliases": ["kitten"]} if name == "get_cat" else {})}, separators=(",", ":")
+        )
 
     return Contents(
         server,
         report=json.dumps({"settings": f"s-{server}", "functions": len(names)}),
         words=json.dumps({"cat": 1}),
-        functions=[(Row(server, name, record(name)), f"id of {name}", name.startswith("get"), texts(name)) for name in names],
+        functions=[
+            (Row(server, name, record(name)), f"id of {name}", name.startswith("get"), texts(name)) for name in names
+        ],
         definitions=more.get("definitions", [("Thing", '{"type":"object"}')]),
     )
 
@@ -52,8 +60,8 @@ def _seen(digest: str, times: int) -> StoredObservation:
 
 
 class CatalogStoreConformance:
-    """For engines that keep the catalog. Override `store`: what it keeps is the folder's, nothing at first, and two of one folder share
-    it."""
+    """For engines that keep the catalog. Override `store`: what it keeps is the folder's, nothing at first, and two of
+    one folder share it."""
 
     def store(self, folder: Path) -> CatalogStore:
         raise NotImplementedError
@@ -161,7 +169,11 @@ class CatalogStoreConformance:
 
     def test_what_was_seen_lasts_as_long_as_it_holds(self, kept: CatalogStore, reader: CatalogReader) -> None:
         """A compile is asked of each; who drops a server drops them."""
-        seen = {(server, name): (lambda before, name=name: _seen(f"of {name}", 1)) for server in ("one", "two") for name in _NAMES[:2]}
+        seen = {
+            (server, name): (lambda before, name=name: _seen(f"of {name}", 1))
+            for server in ("one", "two")
+            for name in _NAMES[:2]
+        }
         kept.merge_observations(seen)
         asked = []
 
@@ -184,7 +196,9 @@ class CatalogStoreConformance:
 
         cats, dogs = [("one", "get_cat"), ("two", "get_cat")], [("one", "list_dogs"), ("two", "list_dogs")]
         assert sorted(names(reader.having(("name",), [("cat",)], Only()))) == cats
-        assert sorted(names(reader.having(("name",), [("list", "dogs"), ("cat", "get")], Only()))) == sorted(cats + dogs)
+        assert sorted(names(reader.having(("name",), [("list", "dogs"), ("cat", "get")], Only()))) == sorted(
+            cats + dogs
+        )
         assert reader.having(("name",), [("cat", "dogs")], Only()) == []
         assert len(reader.having(("name", "description"), [("get", "both")], Only())) == 2
         assert names(reader.having(("name",), [("cat",)], Only(("reads",), ("server_one", "server_three")))) == cats[:1]
@@ -208,7 +222,9 @@ class CatalogStoreConformance:
         """By server and document; a number of what is gone is left out."""
         everything, total = reader.listed(Only(), 10, 0)
         assert total == len(everything) == 6
-        assert [(row.server, row.name) for row in reader.rows(everything)] == [(s, n) for s in ("one", "two") for n in _NAMES]
+        assert [(row.server, row.name) for row in reader.rows(everything)] == [
+            (s, n) for s in ("one", "two") for n in _NAMES
+        ]
         assert reader.listed(Only(), 2, 3) == (everything[3:5], 6)
         assert reader.listed(Only(("reads",)), 1, 0) == (everything[:1], 2)
         assert reader.called(["get_cat", f"id of {_NAMES[2]}", "none"]) == {everything[n] for n in (0, 2, 3, 5)}

@@ -44,7 +44,9 @@ class AuditSettings(Settings):
     """`[hooks.audit_jsonl]`"""
 
     path: Path | None = Field(None, description="The file; doorward.audit.jsonl in the state folder if not given")
-    max_bytes: ByteSize = Field(ByteSize(10 * 2**20), gt=0, description="The size at which the file becomes .1, .1 becomes .2, …")
+    max_bytes: ByteSize = Field(
+        ByteSize(10 * 2**20), gt=0, description="The size at which the file becomes .1, .1 becomes .2, …"
+    )
     keep: NonNegativeInt = Field(5, description="How many older files are kept")
 
 
@@ -119,7 +121,8 @@ class AuditLog:
         return hmac.new(self._key, text, hashlib.sha256).hexdigest()
 
     def _write(self, event: str, **fields: Any) -> None:
-        """Write one line, after those that wait. What fails is said once in the log; what is lost, by the next line that is not."""
+        """Write one line, after those that wait. What fails is said once in the log; what is lost, by the next line
+        that is not."""
         line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event, **fields}
         with self._lock:
             if len(self._waiting) >= MOST_WAITING:
@@ -128,7 +131,9 @@ class AuditLog:
                     self.lost += 1
                     return
             first = not self._waiting
-            self._waiting.append(json.dumps(line | ({"lost": self.lost} if self.lost else {}), separators=(",", ":")).encode() + b"\n")
+            self._waiting.append(
+                json.dumps(line | ({"lost": self.lost} if self.lost else {}), separators=(",", ":")).encode() + b"\n"
+            )
             self.lost = 0
             if (error := self._end_waiting()) and first:
                 hint = f"Up to {MOST_WAITING} lines wait until it can be written again; more are lost."
@@ -260,7 +265,9 @@ def _key(path: Path) -> tuple[bytes, bool]:
         key = file.read(KEY_BYTES + 1)
     if len(key) != KEY_BYTES:
         hint = "Put it back from a backup. If there is none, move log and key away: both are begun anew then."
-        raise ConfigError(f"the key of the audit log is broken: it has not {KEY_BYTES} bytes", place=str(path), hint=hint)
+        raise ConfigError(
+            f"the key of the audit log is broken: it has not {KEY_BYTES} bytes", place=str(path), hint=hint
+        )
     return key, new
 
 

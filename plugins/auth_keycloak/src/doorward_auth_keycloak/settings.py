@@ -11,26 +11,44 @@ from pydantic import Field, model_validator
 
 
 class KeycloakSettings(Settings):
-    """`auth = { type = "keycloak", base_url = "https://sso.example.com", realm = "main", client_id = "me", client_secret = "${X}" }`"""
+    """`auth = { type = "keycloak", base_url = "https://sso.example.com", realm = "main", client_id = "me",
+    client_secret = "${X}" }`"""
 
-    base_url: str = Field(pattern=r"^https?://[^\s/?#@]+(/[^\s?#]*)?$", description="Where Keycloak is; before version 17 with /auth")
+    base_url: str = Field(
+        pattern=r"^https?://[^\s/?#@]+(/[^\s?#]*)?$", description="Where Keycloak is; before version 17 with /auth"
+    )
     realm: str = Field(min_length=1, description="The realm's name, as it stands in addresses")
     client_id: str = Field(min_length=1, description="The client of that realm")
     client_secret: Secret | None = Field(None, description="Its secret, if client authentication is on")
-    client_auth: Literal["basic", "post", "private_key_jwt"] = Field("basic", description="How the client proves itself")
-    private_key: Secret | None = Field(None, description="The PEM key of a client with signed JWTs, in place of a secret")
+    client_auth: Literal["basic", "post", "private_key_jwt"] = Field(
+        "basic", description="How the client proves itself"
+    )
+    private_key: Secret | None = Field(
+        None, description="The PEM key of a client with signed JWTs, in place of a secret"
+    )
     key_id: str = Field("", description="The kid of the key, where the client has several")
     signing_algorithm: str = Field("RS256", pattern=r"^(RS|PS|ES)(256|384|512)$|^EdDSA$", description="How it signs")
-    scope: str | list[str] = Field("", description="Scopes, as a text with spaces or a list; without it the client's default ones")
-    flow: Literal["client_credentials", "password", "authorization_code", "device_code", "token_exchange"] | None = Field(
-        None, description="How tokens are got: client_credentials, or password if there is a username; or another one"
+    scope: str | list[str] = Field(
+        "", description="Scopes, as a text with spaces or a list; without it the client's default ones"
+    )
+    flow: Literal["client_credentials", "password", "authorization_code", "device_code", "token_exchange"] | None = (
+        Field(
+            None,
+            description="How tokens are got: client_credentials, or password if there is a username; or another one",
+        )
     )
     username: Template | None = Field(None, description="For password: whose account it is")
     password: Secret | None = Field(None, description="For password: its password")
-    redirect_port: int = Field(0, ge=0, le=65535, description="For authorization_code: the port of http://127.0.0.1:PORT/callback")
-    store: Literal["auto", "keyring", "file"] = Field("auto", description="Where logins are kept; auto: the keyring, else a file")
+    redirect_port: int = Field(
+        0, ge=0, le=65535, description="For authorization_code: the port of http://127.0.0.1:PORT/callback"
+    )
+    store: Literal["auto", "keyring", "file"] = Field(
+        "auto", description="Where logins are kept; auto: the keyring, else a file"
+    )
     audience: str = Field("", description="For token_exchange: the client for which the token is")
-    subject_token: Secret | None = Field(None, description="For token_exchange: what is exchanged; else what the principal brought")
+    subject_token: Secret | None = Field(
+        None, description="For token_exchange: what is exchanged; else what the principal brought"
+    )
     params: dict[str, Template] = Field({}, description="More fields of the requests for tokens")
 
     @model_validator(mode="after")
@@ -42,7 +60,8 @@ class KeycloakSettings(Settings):
 
     @property
     def oauth2(self) -> OAuth2Settings:
-        """The same in the words of OAuth 2. Made of values that have been validated, and whose references stay as they are."""
+        """The same in the words of OAuth 2. Made of values that have been validated, and whose references stay as they
+        are."""
         given = {key: getattr(self, key) for key in self.model_fields_set & OAuth2Settings.model_fields.keys()}
         flow = self.flow or ("password" if self.username else "client_credentials")
         issuer = f"{self.base_url.rstrip('/')}/realms/{quote(self.realm, safe='')}"

@@ -1,7 +1,7 @@
 """The auth type `oauth2`: OAuth 2.1 as MCP has it, and its older flows, for MCP servers and for APIs.
 
-Another auth can be built on it: `class Mine(OAuth2)` with `Settings` of its own, which gives `OAuth2.__init__` a context whose settings
-are an `OAuth2Settings`.
+Another auth can be built on it: `class Mine(OAuth2)` with `Settings` of its own, which gives `OAuth2.__init__` a
+context whose settings are an `OAuth2Settings`.
 """
 
 from __future__ import annotations
@@ -83,9 +83,13 @@ class OAuth2:
 
     def _require_person(self) -> None:
         if self._context.settings.flow not in PEOPLE:
-            raise ConfigError(f"the flow {self._context.settings.flow} needs no login", place=f"[servers.{self._context.name}] auth")
+            raise ConfigError(
+                f"the flow {self._context.settings.flow} needs no login", place=f"[servers.{self._context.name}] auth"
+            )
         if self._context.principal != LOCAL and not self._context.per_principal:
-            raise ConfigError("is the same for all", place=f"[servers.{self._context.name}]", hint="Set per_principal = true.")
+            raise ConfigError(
+                "is the same for all", place=f"[servers.{self._context.name}]", hint="Set per_principal = true."
+            )
 
     def _advice(self) -> str:
         """What to do if there is no token, or none that the server takes."""

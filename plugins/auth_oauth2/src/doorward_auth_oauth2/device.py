@@ -30,21 +30,31 @@ async def authorize(context: PluginContext[OAuth2Settings], found: Found, person
     settings, endpoint = context.settings, found.provider.device_authorization_endpoint
     grants.require_named(settings, context.url, found)
     if endpoint is None:
-        raise ConfigError(f"{found.named['issuer']} has no logins for devices", hint='Set flow = "authorization_code" in auth.')
+        raise ConfigError(
+            f"{found.named['issuer']} has no logins for devices", hint='Set flow = "authorization_code" in auth.'
+        )
     fields = {"scope": " ".join(found.scopes), "resource": settings.resources or found.protected.get("resource")}
-    request = await grants.proven(settings, str(endpoint), found.named["issuer"], {}, await settings.more_fields() | fields)
+    request = await grants.proven(
+        settings, str(endpoint), found.named["issuer"], {}, await settings.more_fields() | fields
+    )
     told = _read(await wire.send(request))
     for page in (told["verification_uri"], told["page"]):
         await wire.check_page(page)
     scopes = f", which is asked for: {' '.join(found.scopes)}" if found.scopes else ""
-    person.tell(f"Log in at {httpx2.URL(told['page']).host} for {context.name} ({httpx2.URL(context.url).host}){scopes}.")
-    person.tell(f"Enter the code {told['user_code']} at {told['verification_uri']}, or see that it is the one that is shown.")
+    person.tell(
+        f"Log in at {httpx2.URL(told['page']).host} for {context.name} ({httpx2.URL(context.url).host}){scopes}."
+    )
+    person.tell(
+        f"Enter the code {told['user_code']} at {told['verification_uri']}, or see that it is the one that is shown."
+    )
     await person.open(told["page"])
     tokens = await _wait(context, found, told, wire)
     return Login({"scope": " ".join(found.scopes)} | tokens, found.named, found.protected)
 
 
-async def _wait(context: PluginContext[OAuth2Settings], found: Found, told: dict[str, Any], wire: Wire) -> dict[str, Any]:
+async def _wait(
+    context: PluginContext[OAuth2Settings], found: Found, told: dict[str, Any], wire: Wire
+) -> dict[str, Any]:
     fields = {"grant_type": GRANT, "device_code": told["device_code"]}
     interval, ends = told["interval"], time.monotonic() + min(life(told.get("expires_in")) or PATIENCE, PATIENCE)
     while time.monotonic() + interval < ends:
@@ -69,6 +79,14 @@ def _read(response: httpx2.Response) -> dict[str, Any]:
         interval = min(max(life(told.get("interval")) or INTERVAL, LEAST_INTERVAL), MOST_INTERVAL)
         page = told.get("verification_uri_complete") or told["verification_uri"]
         strings = {name: told[name] + "" for name in ("device_code", "verification_uri")}
-        return {**strings, "page": page + "", "user_code": code, "interval": interval, "expires_in": told.get("expires_in")}
+        return {
+            **strings,
+            "page": page + "",
+            "user_code": code,
+            "interval": interval,
+            "expires_in": told.get("expires_in"),
+        }
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise ServerError(f"{httpx2.URL(str(response.request.url)).host} gave no usable answer: no code to log in with is in it") from None
+        raise ServerError(
+            f"{httpx2.URL(str(response.request.url)).host} gave no usable answer: no code to log in with is in it"
+        ) from None

@@ -1,4 +1,5 @@
-"""Which authorization server a server's tokens come from: RFC 9728, RFC 8414 and OpenID Connect Discovery, as MCP uses them."""
+"""Which authorization server a server's tokens come from: RFC 9728, RFC 8414 and OpenID Connect Discovery, as MCP uses
+them."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ class Found:
         about = {"issuer", "authorization_endpoint", "token_endpoint", "revocation_endpoint"}
         self.named: dict[str, Any] = provider.model_dump(mode="json", include=about, exclude_none=True)
         """Of the provider's metadata what is kept of it."""
-        self.protected: dict[str, Any] = resource.model_dump(mode="json", include={"resource", "authorization_servers"}) if resource else {}
+        self.protected: dict[str, Any] = (
+            resource.model_dump(mode="json", include={"resource", "authorization_servers"}) if resource else {}
+        )
 
 
 async def discover(context: PluginContext[OAuth2Settings], wire: Wire) -> Found:
@@ -45,7 +48,11 @@ async def discover(context: PluginContext[OAuth2Settings], wire: Wire) -> Found:
     settings, url = context.settings, context.url
     if settings.token_url:
         device = settings.device_authorization_url or None
-        return Found(_by_urls(settings.token_url, settings.authorization_url or settings.token_url, device=device), None, settings.scopes)
+        return Found(
+            _by_urls(settings.token_url, settings.authorization_url or settings.token_url, device=device),
+            None,
+            settings.scopes,
+        )
     challenge = await wire.challenge(url, mcp=context.source == "mcp")
     challenged = challenge if challenge.status_code in (401, 403) else None
     resource = await _resource(challenged, url, wire)
@@ -60,21 +67,27 @@ async def _resource(challenged: httpx2.Response | None, url: str, wire: Wire) ->
         found = await utils.handle_protected_resource_response(await wire.get(at))
         if found is None:
             continue
-        if not check_resource_allowed(requested_resource=resource_url_from_server_url(url), configured_resource=str(found.resource)):
+        if not check_resource_allowed(
+            requested_resource=resource_url_from_server_url(url), configured_resource=str(found.resource)
+        ):
             raise ServerError(f"{at} is about {found.resource}, not about {url}: nobody was asked for tokens")
         return found
     return None
 
 
-async def _provider(settings: OAuth2Settings, url: str, resource: ProtectedResourceMetadata | None, wire: Wire, *, guess: bool) -> Metadata:
-    """The metadata of the authorization server, whose issuer must be the one that was looked for (RFC 8414 section 3.3)."""
+async def _provider(
+    settings: OAuth2Settings, url: str, resource: ProtectedResourceMetadata | None, wire: Wire, *, guess: bool
+) -> Metadata:
+    """The metadata of the authorization server, whose issuer must be the one that was looked for (RFC 8414 section
+    3.3)."""
     offered = [str(one) for one in resource.authorization_servers] if resource else []
     issuer = settings.issuer or (offered[0] if offered else "")
     if settings.issuer and offered:
         issuer = next((one for one in offered if utils.issuers_match(one, settings.issuer)), "")
         if not issuer:
             raise ServerError(
-                f"{url} sends to {', '.join(offered)}, which is not the issuer that is configured: nobody was asked for tokens"
+                f"{url} sends to {', '.join(offered)}, which is not the issuer that is configured: nobody was asked "
+                f"for tokens"
             )
     expected = issuer or str(httpx2.URL(url).copy_with(path="", query=None, fragment=None, userinfo=b""))
     words = ""
@@ -88,7 +101,9 @@ async def _provider(settings: OAuth2Settings, url: str, resource: ProtectedResou
             except ValidationError:
                 raise ServerError(f"{at} names no place for devices that could be used") from None
             if not utils.issuers_match(str(found.issuer), expected):
-                raise ServerError(f"{at} is the metadata of {found.issuer}, not of {expected}: nobody was asked for tokens")
+                raise ServerError(
+                    f"{at} is the metadata of {found.issuer}, not of {expected}: nobody was asked for tokens"
+                )
             if settings.flow == "authorization_code":
                 _check(found, strict=resource is not None)
             return found
@@ -112,7 +127,9 @@ def _words(response: httpx2.Response) -> str:
     return said(content) if isinstance(content, dict) and content.get("error") else ""
 
 
-def _by_urls(token: str, authorization: str, registration: str | None = None, *, issuer: str = "", device: str | None = None) -> Metadata:
+def _by_urls(
+    token: str, authorization: str, registration: str | None = None, *, issuer: str = "", device: str | None = None
+) -> Metadata:
     told = {
         "issuer": issuer or token,
         "token_endpoint": token,
@@ -129,24 +146,35 @@ def _by_urls(token: str, authorization: str, registration: str | None = None, *,
 def _check(found: OAuthMetadata, *, strict: bool) -> None:
     """Refuse a provider that cannot log in safely.
 
-    The page at which a person logs in belongs to the issuer, or to those who get the code. If it belongs to a third party, the issuer
-    wants a code of theirs (a mix-up attack, RFC 9700 section 4.4).
+    The page at which a person logs in belongs to the issuer, or to those who get the code. If it belongs to a third
+    party, the issuer wants a code of theirs (a mix-up attack, RFC 9700 section 4.4).
     """
     login = httpx2.URL(str(found.authorization_endpoint)).origin
     if login not in (httpx2.URL(str(found.issuer)).origin, httpx2.URL(str(found.token_endpoint)).origin):
-        raise ServerError(f"{found.issuer} wants logins at {login.host}, which is neither its own nor that of its token endpoint")
+        raise ServerError(
+            f"{found.issuer} wants logins at {login.host}, which is neither its own nor that of its token endpoint"
+        )
     methods = found.code_challenge_methods_supported
     if "S256" not in (methods or ()) and (methods is not None or strict):
         raise ServerError(f"{found.issuer} does not offer PKCE with S256, without which no login is safe")
 
 
 def _asked(
-    settings: OAuth2Settings, challenged: httpx2.Response | None, resource: ProtectedResourceMetadata | None, provider: OAuthMetadata
+    settings: OAuth2Settings,
+    challenged: httpx2.Response | None,
+    resource: ProtectedResourceMetadata | None,
+    provider: OAuthMetadata,
 ) -> list[str]:
-    """The scopes that the server asks for, and `offline_access` for a person's refresh token where the provider has that."""
+    """The scopes that the server asks for, and `offline_access` for a person's refresh token where the provider has
+    that."""
     scopes = challenged_scopes(challenged) if challenged is not None else []
     scopes = scopes or _scopes((resource and resource.scopes_supported) or ())
-    if scopes and settings.flow in PEOPLE and "offline_access" in (provider.scopes_supported or ()) and "offline_access" not in scopes:
+    if (
+        scopes
+        and settings.flow in PEOPLE
+        and "offline_access" in (provider.scopes_supported or ())
+        and "offline_access" not in scopes
+    ):
         scopes.append("offline_access")
     return scopes
 

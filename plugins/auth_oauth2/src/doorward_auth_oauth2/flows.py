@@ -1,8 +1,8 @@
 """The login of a person in a browser, by the SDK's provider.
 
-A provider is an `httpx2.Auth` that wants to stand between a client and a server, and holds a lock while it waits for the server. Here it is
-driven by hand instead: it sees no request of the server's, and what it sends goes out through `Wire`. What it has to know of the
-authorization server is set before; `discovery` has found it.
+A provider is an `httpx2.Auth` that wants to stand between a client and a server, and holds a lock while it waits for
+the server. Here it is driven by hand instead: it sees no request of the server's, and what it sends goes out through
+`Wire`. What it has to know of the authorization server is set before; `discovery` has found it.
 """
 
 from __future__ import annotations
@@ -60,32 +60,45 @@ async def authorize(
     answer: Callable[[], Awaitable[AuthorizationCodeResult]],
     wire: Wire,
 ) -> Login:
-    """A person logs in: `visit` takes them to a page, `answer` is what came back. A client that is not configured is registered for
-    this login: providers forget those of before, and then nobody could log in.
+    """A person logs in: `visit` takes them to a page, `answer` is what came back. A client that is not configured is
+    registered for this login: providers forget those of before, and then nobody could log in.
 
     Raises: ServerError, ConfigError.
     """
     grants.require_named(settings, url, found)
-    cimd = settings.client_metadata_url if utils.should_use_client_metadata_url(found.provider, settings.client_metadata_url) else ""
+    cimd = (
+        settings.client_metadata_url
+        if utils.should_use_client_metadata_url(found.provider, settings.client_metadata_url)
+        else ""
+    )
     redirects = [AnyUrl(redirect_uri)]
-    own = OAuthClientInformationFull(client_id=settings.client_id, redirect_uris=redirects) if settings.client_id else None
+    own = (
+        OAuthClientInformationFull(client_id=settings.client_id, redirect_uris=redirects)
+        if settings.client_id
+        else None
+    )
     memory = _Memory(own)
     if memory.client is None and not cimd and found.provider.registration_endpoint is None:
         raise ConfigError(
             f"{found.provider.issuer} registers no clients by itself",
-            hint=f"Register one there, with the redirect URL {redirect_uri}, and set its client_id, and redirect_port, in auth.",
+            hint=f"Register one there, with the redirect URL {redirect_uri}, and set its client_id, and "
+            f"redirect_port, in auth.",
         )
 
     async def visit_with_more(page: str) -> None:
         more = await settings.more_fields() | ({"resource": settings.resources} if settings.resources else {})
         await visit(str(httpx2.URL(page).copy_merge_params(more)) if more else page)
 
-    metadata = OAuthClientMetadata(client_name="Doorward", redirect_uris=redirects, scope=" ".join(found.scopes) or None)
+    metadata = OAuthClientMetadata(
+        client_name="Doorward", redirect_uris=redirects, scope=" ".join(found.scopes) or None
+    )
     provider = OAuthClientProvider(url, metadata, memory, visit_with_more, answer, cimd or None)
     # Without `scopes_supported` it asks for the scopes that it was given, and no others.
     unscoped = {"scopes_supported": None}
     provider.context.oauth_metadata = found.provider.model_copy(update=unscoped)
-    provider.context.protected_resource_metadata = found.resource.model_copy(update=unscoped) if found.resource else None
+    provider.context.protected_resource_metadata = (
+        found.resource.model_copy(update=unscoped) if found.resource else None
+    )
     provider.context.auth_server_url = str(found.provider.issuer)
     tokens, client = await _drive(provider, memory, settings, url, found, wire)
     return Login({"scope": " ".join(found.scopes)} | tokens, found.named, found.protected, client)
@@ -94,7 +107,8 @@ async def authorize(
 async def _drive(
     provider: OAuthClientProvider, memory: _Memory, settings: OAuth2Settings, url: str, found: Found, wire: Wire
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Go through a provider's flow until it would send a request, whose answer makes it get tokens, then until it would send that again.
+    """Go through a provider's flow until it would send a request, whose answer makes it get tokens, then until it would
+    send that again.
 
     Returns: the tokens, and the client that was registered for them.
     """
@@ -114,7 +128,11 @@ async def _drive(
                 tokens = await grants.ask(settings, found.named, found.protected, client, fields, wire)
                 read = {"access_token": tokens["access_token"], "token_type": "Bearer"}
                 outgoing = await flow.asend(httpx2.Response(200, json=read, request=outgoing))
-    except (OAuthTokenError, OAuthRegistrationError, ValueError):  # their texts quote answers, cut, where no scrubber knows a token
+    except (
+        OAuthTokenError,
+        OAuthRegistrationError,
+        ValueError,
+    ):  # their texts quote answers, cut, where no scrubber knows a token
         raise ServerError(f"{provider.context.auth_server_url or 'the provider'} gave no usable answer") from None
     except OAuthFlowError as error:
         raise ServerError(f"the login failed: {str(error)[:300]}") from None

@@ -40,17 +40,31 @@ async def grant(context: PluginContext[OAuth2Settings], wire: Wire, subject: str
     fields: dict[str, Any] = {"scope": " ".join(found.scopes)}
     if settings.flow == "password":
         assert settings.username is not None and settings.password is not None  # noqa: PT018 (the settings ask for both)
-        fields |= {"grant_type": "password", "username": await settings.username.get(), "password": await settings.password.get()}
+        fields |= {
+            "grant_type": "password",
+            "username": await settings.username.get(),
+            "password": await settings.password.get(),
+        }
     elif settings.flow == "refresh_token":
         assert settings.refresh_token is not None  # the settings ask for it
         # What the server asks for may be more than was granted with it (RFC 6749 section 6).
-        fields = {"grant_type": "refresh_token", "refresh_token": await settings.refresh_token.get(), "scope": " ".join(settings.scopes)}
+        fields = {
+            "grant_type": "refresh_token",
+            "refresh_token": await settings.refresh_token.get(),
+            "scope": " ".join(settings.scopes),
+        }
     elif settings.flow == "jwt_bearer":
         who = settings.assertion_issuer or settings.client_id
-        signed = await assertion(settings, who, settings.subject or who, settings.audience or found.named["issuer"], settings.claims)
+        signed = await assertion(
+            settings, who, settings.subject or who, settings.audience or found.named["issuer"], settings.claims
+        )
         fields |= {"grant_type": f"{GRANT}jwt-bearer", "assertion": signed}
     elif settings.flow == "token_exchange":
-        fields |= {"grant_type": f"{GRANT}token-exchange", "subject_token": subject, "subject_token_type": settings.subject_token_type}
+        fields |= {
+            "grant_type": f"{GRANT}token-exchange",
+            "subject_token": subject,
+            "subject_token_type": settings.subject_token_type,
+        }
         fields |= {"audience": settings.audience, "requested_token_type": settings.requested_token_type}
     else:
         fields |= {"grant_type": "client_credentials"}
@@ -86,13 +100,19 @@ async def ask(
     fields: dict[str, Any],
     wire: Wire,
 ) -> dict[str, Any]:
-    """What the token endpoint says to a grant, to which the configuration may add. Raises: ConfigError, LoginRefused, ServerError."""
+    """What the token endpoint says to a grant, to which the configuration may add. Raises: ConfigError, LoginRefused,
+    ServerError."""
     whole = await settings.more_fields() | fields | {"resource": settings.resources or resource.get("resource")}
-    return tokens_of(await wire.send(await proven(settings, provider["token_endpoint"], provider["issuer"], registered, whole)))
+    return tokens_of(
+        await wire.send(await proven(settings, provider["token_endpoint"], provider["issuer"], registered, whole))
+    )
 
 
-async def proven(settings: OAuth2Settings, url: str, issuer: str, registered: dict[str, Any], fields: dict[str, Any]) -> httpx2.Request:
-    """A POST by the client that is configured, else the one that was registered (RFC 6749 section 2.3, RFC 7523 section 2.2).
+async def proven(
+    settings: OAuth2Settings, url: str, issuer: str, registered: dict[str, Any], fields: dict[str, Any]
+) -> httpx2.Request:
+    """A POST by the client that is configured, else the one that was registered (RFC 6749 section 2.3, RFC 7523 section
+    2.2).
 
     Raises: ConfigError.
     """
@@ -113,28 +133,42 @@ async def proven(settings: OAuth2Settings, url: str, issuer: str, registered: di
     return httpx2.Request("POST", parsed(url), data=fields, headers=headers)
 
 
-async def assertion(settings: OAuth2Settings, issuer: str, subject: str, audience: str, claims: dict[str, Any] | None = None) -> str:
+async def assertion(
+    settings: OAuth2Settings, issuer: str, subject: str, audience: str, claims: dict[str, Any] | None = None
+) -> str:
     """What the private key says (RFC 7523 section 3). Raises: ConfigError."""
     import jwt
 
     now = int(time.time())
-    told = {"iss": issuer, "sub": subject, "aud": audience, "iat": now - SKEW, "exp": now + LIFE, "jti": str(uuid.uuid4())} | (claims or {})
+    told = {
+        "iss": issuer,
+        "sub": subject,
+        "aud": audience,
+        "iat": now - SKEW,
+        "exp": now + LIFE,
+        "jti": str(uuid.uuid4()),
+    } | (claims or {})
     key = await settings.private_key.get() if settings.private_key else ""
     headers = {"kid": settings.key_id} if settings.key_id else None
     try:
         return jwt.encode(told, key, algorithm=settings.signing_algorithm, headers=headers)
     except Exception as error:  # of the key's format: it must not be quoted
-        raise ConfigError(f"private_key cannot sign with {settings.signing_algorithm}: {type(error).__name__}") from None
+        raise ConfigError(
+            f"private_key cannot sign with {settings.signing_algorithm}: {type(error).__name__}"
+        ) from None
 
 
 def tokens_of(response: httpx2.Response) -> dict[str, Any]:
-    """The tokens of an answer (RFC 6749 section 5.1), without what is of no use. Raises: ServerError, which quotes nothing of it."""
+    """The tokens of an answer (RFC 6749 section 5.1), without what is of no use. Raises: ServerError, which quotes
+    nothing of it."""
     where = parsed(str(response.request.url)).host
     try:
         told = json.loads(response.content)
     except (ValueError, RecursionError):
         told = None
-    token, kind = (told.get("access_token"), told.get("token_type") or "Bearer") if isinstance(told, dict) else (None, None)
+    token, kind = (
+        (told.get("access_token"), told.get("token_type") or "Bearer") if isinstance(told, dict) else (None, None)
+    )
     if not isinstance(token, str) or not token or not isinstance(kind, str) or kind.lower() not in ("bearer", "n_a"):
         raise ServerError(f"{where} gave no usable answer: no bearer token is in it")
     if not re.fullmatch(r"[\x21-\x7e]+", token):
@@ -149,11 +183,17 @@ def require_named(settings: OAuth2Settings, url: str, found: Found) -> None:
 
     Raises: ConfigError.
     """
-    person = settings.flow in ("authorization_code", "device_code") and settings.client_secret is None and settings.private_key is None
+    person = (
+        settings.flow in ("authorization_code", "device_code")
+        and settings.client_secret is None
+        and settings.private_key is None
+    )
     if person or settings.issuer or settings.token_url:
         return
     if httpx2.URL(found.named["token_endpoint"]).origin != httpx2.URL(url).origin:
-        whose = f"the secret of {settings.client_id!r} is" if settings.client_id else "the secret of this configuration is"
+        whose = (
+            f"the secret of {settings.client_id!r} is" if settings.client_id else "the secret of this configuration is"
+        )
         raise ConfigError(
             f"{url} sends to {found.named['issuer']}, and nothing says that {whose} for that",
             hint=f'If it is, set issuer = "{found.named["issuer"]}" in auth.',

@@ -26,8 +26,8 @@ _LEAST = 0.001
 
 
 def life(told: Any) -> float | None:
-    """The seconds of an `expires_in` (RFC 6749 section 5.1), as a number or in words. `None` where nothing can be meant by it: a token
-    that would have ended before it came is used until it is refused."""
+    """The seconds of an `expires_in` (RFC 6749 section 5.1), as a number or in words. `None` where nothing can be meant
+    by it: a token that would have ended before it came is used until it is refused."""
     if not isinstance(told, (int, float, str)) or isinstance(told, bool):
         return None
     try:
@@ -41,7 +41,8 @@ def life(told: Any) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """One login, or the tokens of a client. The dictionaries are as they came over the wire, in the words of the RFCs."""
+    """One login, or the tokens of a client. The dictionaries are as they came over the wire, in the words of the
+    RFCs."""
 
     tokens: dict[str, Any] = field(repr=False)
     provider: dict[str, Any] = field(default_factory=dict)
@@ -97,7 +98,8 @@ class Store:
         return where
 
     async def keep(self, login: Login) -> None:
-        """Keep what was fetched; in memory alone, if there is no room for it: whoever waits for it does not wait for a disk."""
+        """Keep what was fetched; in memory alone, if there is no room for it: whoever waits for it does not wait for a
+        disk."""
         try:
             await self.save(login)
         except ConfigError as error:

@@ -30,7 +30,9 @@ async def log_in(context: PluginContext[OAuth2Settings], before: Login | None, p
         return await _in_a_browser(context, found, person, wire)
 
 
-async def _in_a_browser(context: PluginContext[OAuth2Settings], found: discovery.Found, person: LoginPrompt, wire: Wire) -> Login:
+async def _in_a_browser(
+    context: PluginContext[OAuth2Settings], found: discovery.Found, person: LoginPrompt, wire: Wire
+) -> Login:
     settings, url = context.settings, context.url
     async with Redirect(settings.redirect_port) as redirect:
 
@@ -40,11 +42,16 @@ async def _in_a_browser(context: PluginContext[OAuth2Settings], found: discovery
             asks = f", which is asked for: {' '.join(found.scopes)}" if found.scopes else ""
             person.tell(f"Log in at {httpx2.URL(page).host} for {context.name} ({httpx2.URL(url).host}){asks}.")
             if settings.client_id and not settings.redirect_port:
-                person.tell(f"It ends at {redirect.uri}. If the provider refuses that, register it with a fixed port: redirect_port.")
+                person.tell(
+                    f"It ends at {redirect.uri}. If the provider refuses that, register it with a fixed port: "
+                    f"redirect_port."
+                )
             await person.open(page)
 
         async def answer() -> AuthorizationCodeResult:
-            pasted = await person.ask("When the browser has ended at an address that starts with http://127.0.0.1, paste that:")
+            pasted = await person.ask(
+                "When the browser has ended at an address that starts with http://127.0.0.1, paste that:"
+            )
             got = await redirect.answer() if pasted is None else redirect.pasted(pasted)
             context.redact(got["code"])
             return AuthorizationCodeResult(code=got["code"], state=got["state"], iss=got.get("iss"))

@@ -31,7 +31,8 @@ HEADERS = (
 
 
 class Redirect:
-    """Listens on 127.0.0.1 for the one request that carries the expected `state`; any other gets 400 or 404, and is forgotten."""
+    """Listens on 127.0.0.1 for the one request that carries the expected `state`; any other gets 400 or 404, and is
+    forgotten."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -67,7 +68,9 @@ class Redirect:
             with anyio.fail_after(PATIENCE):
                 return checked(await self._query)
         except TimeoutError:
-            raise ServerError(f"nobody has logged in within {PATIENCE / 60:.0f} minutes", hint="Start the login again.") from None
+            raise ServerError(
+                f"nobody has logged in within {PATIENCE / 60:.0f} minutes", hint="Start the login again."
+            ) from None
 
     def pasted(self, text: str) -> dict[str, str]:
         """The same, of an address that a person pasted. Raises: ServerError."""
@@ -97,7 +100,9 @@ class Redirect:
             return _page("404 Not Found", "There is nothing here", "")
         query = _query(target)
         if not self._fits(query):
-            return _page("400 Bad Request", "This is no answer to the login that goes on", "Start again from the terminal.")
+            return _page(
+                "400 Bad Request", "This is no answer to the login that goes on", "Start again from the terminal."
+            )
         self._query.set_result(query)
         if "error" in query:
             return _page("200 OK", "The login was refused", said(dict(query)))

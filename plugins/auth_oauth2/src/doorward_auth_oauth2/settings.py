@@ -44,31 +44,59 @@ _BELONGS: dict[str, tuple[Flow, ...]] = {
 class OAuth2Settings(Settings):
     """`auth = { type = "oauth2" }` is enough for a server that says where to log in."""
 
-    flow: Flow = Field("authorization_code", description="How tokens are got: by a person (doorward login), or by Doorward itself")
-    client_id: str = Field("", description="The client that is registered at the provider; without it one is registered at the login")
+    flow: Flow = Field(
+        "authorization_code", description="How tokens are got: by a person (doorward login), or by Doorward itself"
+    )
+    client_id: str = Field(
+        "", description="The client that is registered at the provider; without it one is registered at the login"
+    )
     client_secret: Secret | None = Field(None, description="Its secret, if it has one")
-    client_auth: Literal["basic", "post", "none", "private_key_jwt"] = Field("basic", description="How the client proves itself")
-    private_key: Secret | None = Field(None, description="The PEM key that signs assertions, in place of a secret (private_key_jwt)")
+    client_auth: Literal["basic", "post", "none", "private_key_jwt"] = Field(
+        "basic", description="How the client proves itself"
+    )
+    private_key: Secret | None = Field(
+        None, description="The PEM key that signs assertions, in place of a secret (private_key_jwt)"
+    )
     key_id: str = Field("", description="The kid of the key, where the provider has several")
     signing_algorithm: str = Field("RS256", pattern=r"^(RS|PS|ES)(256|384|512)$|^EdDSA$", description="How it signs")
-    client_metadata_url: str = Field("", pattern=r"^(https://[^/]+/.+)?$", description="The URL of a client id metadata document")
-    scope: str | list[str] = Field("", description="Scopes, as a text with spaces or a list; without it those that the server asks for")
-    resource: str | list[str] = Field("", description="The resources that tokens are for (RFC 8707); without it what the server says it is")
-    params: dict[str, Template] = Field({}, description="More fields of the requests for tokens, and of the login page's address")
-    issuer: str = Field("", description="The provider, where the server does not say, or must not choose, which one it is")
+    client_metadata_url: str = Field(
+        "", pattern=r"^(https://[^/]+/.+)?$", description="The URL of a client id metadata document"
+    )
+    scope: str | list[str] = Field(
+        "", description="Scopes, as a text with spaces or a list; without it those that the server asks for"
+    )
+    resource: str | list[str] = Field(
+        "", description="The resources that tokens are for (RFC 8707); without it what the server says it is"
+    )
+    params: dict[str, Template] = Field(
+        {}, description="More fields of the requests for tokens, and of the login page's address"
+    )
+    issuer: str = Field(
+        "", description="The provider, where the server does not say, or must not choose, which one it is"
+    )
     authorization_url: str = Field("", description="Where a person logs in, at a provider that does not tell")
-    device_authorization_url: str = Field("", description="Where a device_code login begins, at a provider that does not tell")
+    device_authorization_url: str = Field(
+        "", description="Where a device_code login begins, at a provider that does not tell"
+    )
     token_url: str = Field("", description="Where tokens come from, at a provider that does not tell")
-    redirect_port: int = Field(0, ge=0, le=65535, description="The port of http://127.0.0.1:PORT/callback; 0 is any free one")
-    store: Literal["auto", "keyring", "file"] = Field("auto", description="Where logins are kept; auto: the keyring, else a file")
+    redirect_port: int = Field(
+        0, ge=0, le=65535, description="The port of http://127.0.0.1:PORT/callback; 0 is any free one"
+    )
+    store: Literal["auto", "keyring", "file"] = Field(
+        "auto", description="Where logins are kept; auto: the keyring, else a file"
+    )
     username: Template | None = Field(None, description="For password: whose account it is")
     password: Secret | None = Field(None, description="For password: its password")
     refresh_token: Secret | None = Field(None, description="For refresh_token: the first one; its successors are kept")
     assertion_issuer: str = Field("", description="For jwt_bearer: the iss of the assertion; else client_id")
     subject: str = Field("", description="For jwt_bearer: its sub; else its iss")
-    audience: str = Field("", description="For jwt_bearer: its aud, else the provider; for token_exchange: whom the token is for")
+    audience: str = Field(
+        "", description="For jwt_bearer: its aud, else the provider; for token_exchange: whom the token is for"
+    )
     claims: dict[str, Any] = Field({}, description="For jwt_bearer: further claims")
-    subject_token: Secret | None = Field(None, description="For token_exchange: what is exchanged; else what the principal brought")
+    subject_token: Secret | None = Field(
+        None, description="For token_exchange: what is exchanged; else what the principal brought"
+    )
     subject_token_type: str = Field(ACCESS_TOKEN, description="For token_exchange: what that is (RFC 8693 section 3)")
     requested_token_type: str = Field("", description="For token_exchange: what it should become")
 
@@ -85,7 +113,8 @@ class OAuth2Settings(Settings):
         return self
 
     def require_fit(self) -> None:
-        """Whether they can work together; for who has put them together without validation as well. Raises: ValueError."""
+        """Whether they can work together; for who has put them together without validation as well. Raises:
+        ValueError."""
         for key in _NEEDS.get(self.flow, ()):
             if not getattr(self, key):
                 raise ValueError(f"the flow {self.flow} needs {key}")
@@ -93,7 +122,11 @@ class OAuth2Settings(Settings):
             if self.flow not in _BELONGS[key] and getattr(self, key):
                 hint = "; a provider's own field of that name goes into params" if key == "audience" else ""
                 raise ValueError(f"{key} is for the flow {' and '.join(_BELONGS[key])} only{hint}")
-        if (self.client_secret is not None or self.private_key is not None) and not self.client_id and self.flow != "jwt_bearer":
+        if (
+            (self.client_secret is not None or self.private_key is not None)
+            and not self.client_id
+            and self.flow != "jwt_bearer"
+        ):
             raise ValueError("client_secret and private_key belong to a client_id")
         if self.client_secret is not None and self.private_key is not None and self.flow != "jwt_bearer":
             raise ValueError("client_secret and private_key cannot both be given")
@@ -131,12 +164,27 @@ class OAuth2Settings(Settings):
     @property
     def asks_for(self) -> str:
         """Whose token it is, and for whom, where that stands in the configuration."""
-        whose = [self.assertion_issuer, self.subject, self.audience, self.claims, self.subject_token_type, self.requested_token_type]
+        whose = [
+            self.assertion_issuer,
+            self.subject,
+            self.audience,
+            self.claims,
+            self.subject_token_type,
+            self.requested_token_type,
+        ]
         return json.dumps(whose, default=str)
 
     async def secrets(self) -> list[str]:
-        """All values that are not in the configuration, or should not be: what a login depends on. Raises: MissingSecret."""
-        found = [self.client_secret, self.private_key, self.username, self.password, self.refresh_token, self.subject_token]
+        """All values that are not in the configuration, or should not be: what a login depends on. Raises:
+        MissingSecret."""
+        found = [
+            self.client_secret,
+            self.private_key,
+            self.username,
+            self.password,
+            self.refresh_token,
+            self.subject_token,
+        ]
         return [await value.get() if value else "" for value in (*found, *self.params.values())]
 
     async def more_fields(self) -> dict[str, Any]:

@@ -31,7 +31,8 @@ class _Held(Renewal[Login]):
 
 
 class Bearer(FetchedAuth[Login]):
-    """Puts the token into each request (RFC 6750 section 2.1). It is a person's, got by a login, or one that is got here."""
+    """Puts the token into each request (RFC 6750 section 2.1). It is a person's, got by a login, or one that is got
+    here."""
 
     def __init__(self, context: PluginContext[OAuth2Settings], store: Store, advice: str) -> None:
         self._context, self._store, self._settings = context, store, context.settings
@@ -40,7 +41,11 @@ class Bearer(FetchedAuth[Login]):
         self._backoff = Backoff(context.name)
         home = CredentialHome(context.name, context.url, context.origins)
         super().__init__(context.name, home, _Held(self._fetch, store), self._put, advice=advice)
-        if self._settings.flow == "token_exchange" and self._settings.subject_token is None and not context.per_principal:
+        if (
+            self._settings.flow == "token_exchange"
+            and self._settings.subject_token is None
+            and not context.per_principal
+        ):
             raise ConfigError(
                 "the flow token_exchange exchanges what each principal brings, and this server is the same for all",
                 place=f"[servers.{context.name}]",
@@ -86,7 +91,11 @@ class Bearer(FetchedAuth[Login]):
 
     async def _fetch(self, refused: Login | None) -> Login:
         """What is kept, which another process may have got, or new tokens."""
-        by = "" if self._person else _digest(self._settings.flow, self._settings.asks_for, *await self._settings.secrets())
+        by = (
+            ""
+            if self._person
+            else _digest(self._settings.flow, self._settings.asks_for, *await self._settings.secrets())
+        )
         if not self._keeps:
             return await self._own(None, by)
         async with self._store.lock():
@@ -95,7 +104,9 @@ class Bearer(FetchedAuth[Login]):
                 kept = None
             if kept is not None:
                 kept.redact(self._context.redact)
-            usable = kept if kept and (refused is None or kept.token != refused.token) and time.time() < kept.ends else None
+            usable = (
+                kept if kept and (refused is None or kept.token != refused.token) and time.time() < kept.ends else None
+            )
             if usable and time.time() < due(usable):
                 return usable
             try:
@@ -142,8 +153,15 @@ class Bearer(FetchedAuth[Login]):
         whose = self._context.principal
         if presented := self._context.presented():
             return presented
-        why = "nobody who asks from this machine brings a token" if whose == LOCAL else f"{whose} brought no token that can be exchanged"
-        raise LoginRefused(why, hint="It takes a client that connects over HTTP with an access token of the provider (docs/serving.md).")
+        why = (
+            "nobody who asks from this machine brings a token"
+            if whose == LOCAL
+            else f"{whose} brought no token that can be exchanged"
+        )
+        raise LoginRefused(
+            why,
+            hint="It takes a client that connects over HTTP with an access token of the provider (docs/serving.md).",
+        )
 
     async def _refresh(self, kept: Login) -> Login:
         from doorward_auth_oauth2 import grants
@@ -152,7 +170,8 @@ class Bearer(FetchedAuth[Login]):
         return await self._ask(what, lambda wire: grants.refresh(self._settings, kept, wire))
 
     async def _ask(self, what: str, work: Callable[[Wire], Awaitable[Login]]) -> Login:
-        """New tokens, unless the provider has just failed to give any for the same. Raises: LoginRefused, ServerError."""
+        """New tokens, unless the provider has just failed to give any for the same. Raises: LoginRefused,
+        ServerError."""
 
         async def asked() -> Login:
             async with Wire(self._context.redact, self._settings.urls(self._context.url)) as wire:

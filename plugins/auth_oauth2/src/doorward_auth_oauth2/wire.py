@@ -1,5 +1,5 @@
-"""What goes to an authorization server and comes from it: over TLS, without redirects elsewhere, of bounded size and time; every
-secret in it is known to the scrubber before anybody else sees it.
+"""What goes to an authorization server and comes from it: over TLS, without redirects elsewhere, of bounded size and
+time; every secret in it is known to the scrubber before anybody else sees it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ class Refused(LoginRefused):
 
 
 class Places:
-    """Where requests may go: the places of the configuration, whatever their addresses; public addresses; and addresses of the kinds
-    that the configuration itself has, as it spells them. A name says nothing of a kind: it may lead anywhere at any time."""
+    """Where requests may go: the places of the configuration, whatever their addresses; public addresses; and addresses
+    of the kinds that the configuration itself has, as it spells them. A name says nothing of a kind: it may lead
+    anywhere at any time."""
 
     def __init__(self, named: Iterable[str]) -> None:
         urls = [parsed(url) for url in named]
@@ -53,7 +54,8 @@ class Places:
             self._kinds.add(PRIVATE_ADDRESS)  # who works on this machine may log in at their organisation's
 
     async def addresses(self, host: str, port: int) -> list[str]:
-        """The addresses of a host. Raises: ServerError if requests may not go there; OSError if the name cannot be resolved."""
+        """The addresses of a host. Raises: ServerError if requests may not go there; OSError if the name cannot be
+        resolved."""
         found = await resolved(host, port)
         wrong = next(filter(None, (what for each in found if (what := not_public(each)) not in self._kinds)), "")
         if wrong and (host, port) not in self._named:
@@ -70,13 +72,17 @@ class Places:
 
 
 class Wire:
-    """Sends the requests of a flow. `named` are the URLs of the configuration: if one is on loopback, others may be, by plain HTTP."""
+    """Sends the requests of a flow. `named` are the URLs of the configuration: if one is on loopback, others may be, by
+    plain HTTP."""
 
     def __init__(self, redact: Callable[[str], None], named: Iterable[str]) -> None:
         self._redact = redact
         self._places = Places(named)
         self._client = httpx2.AsyncClient(
-            follow_redirects=False, timeout=PATIENCE, headers={"User-Agent": "doorward"}, transport=GuardedTransport(self._places)
+            follow_redirects=False,
+            timeout=PATIENCE,
+            headers={"User-Agent": "doorward"},
+            transport=GuardedTransport(self._places),
         )
 
     async def __aenter__(self) -> Wire:
@@ -127,8 +133,8 @@ class Wire:
         return response
 
     async def challenge(self, url: str, *, mcp: bool) -> httpx2.Response:
-        """What a server says to a request without credentials; its body is not read. An MCP server is asked as its clients do, for many
-        know nothing but POST; `ping` does nothing where it is answered.
+        """What a server says to a request without credentials; its body is not read. An MCP server is asked as its
+        clients do, for many know nothing but POST; `ping` does nothing where it is answered.
 
         Raises: ServerError if it says nothing.
         """

@@ -16,7 +16,8 @@ PLUGIN_API = 1
 
 
 class Session:
-    """Logs in when a request needs it, in time before the session ends, and when the server refuses it; logs out at the end."""
+    """Logs in when a request needs it, in time before the session ends, and when the server refuses it; logs out at the
+    end."""
 
     Settings = SessionSettings
 

@@ -69,11 +69,15 @@ def _line(text: str) -> str:
 
 
 def ends(response: httpx2.Response, path: str, token: str) -> float:
-    """When a token ends by this machine's clock, in seconds since the epoch: as its own `exp` says, or a member of the answer beside it
-    or at the top; `inf` if nobody says."""
+    """When a token ends by this machine's clock, in seconds since the epoch: as its own `exp` says, or a member of the
+    answer beside it or at the top; `inf` if nobody says."""
     content = told(response)
     beside = re.sub(r"[./]?[^./]*$", "", path)
-    places = [place for place in (dig(content, beside) if beside else None, content, _claims(token)) if isinstance(place, dict)]
+    places = [
+        place
+        for place in (dig(content, beside) if beside else None, content, _claims(token))
+        if isinstance(place, dict)
+    ]
     found = [time.time() + seconds for place in places for key in LASTS if (seconds := _number(place.get(key)))]
     found += [at + _skew(response) for place in places for key in ENDS if (at := _number(place.get(key))) and at > 1e9]
     return min(found, default=float("inf"))

@@ -1,4 +1,5 @@
-"""The cookies of one session: those of the answers that belong to it, of bounded number and size, sent where they fit (RFC 6265)."""
+"""The cookies of one session: those of the answers that belong to it, of bounded number and size, sent where they fit
+(RFC 6265)."""
 
 from __future__ import annotations
 
@@ -46,7 +47,10 @@ class Cookies:
 
     def ends(self, name: str) -> float:
         """When a cookie ends, in seconds since the epoch; `inf` if it does not say."""
-        return min((float(cookie.expires) for cookie in self._jar if cookie.name == name and cookie.expires), default=float("inf"))
+        return min(
+            (float(cookie.expires) for cookie in self._jar if cookie.name == name and cookie.expires),
+            default=float("inf"),
+        )
 
     def values(self) -> Iterator[str]:
         return (cookie.value for cookie in self._jar if cookie.value)
@@ -61,7 +65,9 @@ class _Policy(DefaultCookiePolicy):
         text = f"{cookie.name}={cookie.value or ''}"
         if len(text) > LONGEST or not re.fullmatch(r"[\x21-\x3a\x3c-\x7e][\x20-\x3a\x3c-\x7e]*", text):
             return False
-        return bool(super().set_ok(cookie, request)) and (len(self._held) < MOST or cookie.name in {held.name for held in self._held})
+        return bool(super().set_ok(cookie, request)) and (
+            len(self._held) < MOST or cookie.name in {held.name for held in self._held}
+        )
 
 
 def none() -> CookieJar:

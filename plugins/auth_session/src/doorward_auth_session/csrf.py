@@ -60,7 +60,8 @@ class Csrf:
         return {self._cookie} if self._cookie else set()
 
     def put(self, request: httpx2.Request, cookies: Cookies, page: httpx2.URL) -> None:
-        """Give it to a request that may change something, with the page from which that comes: over TLS, Django asks for it."""
+        """Give it to a request that may change something, with the page from which that comes: over TLS, Django asks
+        for it."""
         name, value = self._now(cookies)
         if request.method in SAFE or not value:
             return
@@ -82,7 +83,8 @@ def _sendable(value: str) -> bool:
 
 
 def inputs(response: httpx2.Response, tag: str = "input") -> dict[str, str]:
-    """The values of a page's form fields (or the contents of its meta tags) by name. Read tag by tag: a page may be anything."""
+    """The values of a page's form fields (or the contents of its meta tags) by name. Read tag by tag: a page may be
+    anything."""
     if not response.headers.get("content-type", "").startswith(("text/html", "application/xhtml")):
         return {}
     found: dict[str, str] = {}

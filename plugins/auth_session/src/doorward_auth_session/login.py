@@ -28,7 +28,9 @@ _SENDABLE = re.compile(r"[\x21-\x7e]([\x20-\x7e]{0,16000}[\x21-\x7e])?")
 
 async def fields(settings: SessionSettings) -> dict[str, Any]:
     """What is posted, with its secrets as they are now. Raises: MissingSecret."""
-    more = {name: await value.get() if isinstance(value, Template) else value for name, value in settings.fields.items()}
+    more = {
+        name: await value.get() if isinstance(value, Template) else value for name, value in settings.fields.items()
+    }
     user = {settings.username_field: await settings.username.get()} if settings.username else {}
     return {**more, **user, settings.password_field: await settings.password.get()}
 
@@ -57,13 +59,17 @@ class Login:
             self._judge(response)
             self._read(response, opened, names)
             if again and self._places.page != self._places.login:
-                with contextlib.suppress(ServerError):  # who has logged in may be given another token there, or sent away
+                with contextlib.suppress(
+                    ServerError
+                ):  # who has logged in may be given another token there, or sent away
                     await self._page(client, opened)
             return opened
 
     async def _page(self, client: httpx2.AsyncClient, opened: Opened) -> None:
         """Get the page with the CSRF token."""
-        request = client.build_request("GET", self._places.page, headers={"Accept": "text/html, application/json;q=0.9, */*;q=0.8"})
+        request = client.build_request(
+            "GET", self._places.page, headers={"Accept": "text/html, application/json;q=0.9, */*;q=0.8"}
+        )
         opened.put_cookies(request)
         response = await exchange(client, request)
         opened.take(response)
@@ -76,10 +82,15 @@ class Login:
 
     def _request(self, client: httpx2.AsyncClient, opened: Opened) -> httpx2.Request:
         if self._settings.content_type == "form":
-            form = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in self._fields.items()}
+            form = {
+                name: str(value).lower() if isinstance(value, bool) else str(value)
+                for name, value in self._fields.items()
+            }
             request = client.build_request("POST", self._places.login, data={**opened.csrf.field, **form})
         else:
-            request = client.build_request("POST", self._places.login, json=self._fields, headers={"Accept": "application/json, */*;q=0.8"})
+            request = client.build_request(
+                "POST", self._places.login, json=self._fields, headers={"Accept": "application/json, */*;q=0.8"}
+            )
         opened.put_cookies(request)
         opened.csrf.put(request, opened.cookies, self._places.page)
         return request
@@ -130,7 +141,8 @@ class Login:
 
     def _refused(self, what: str, response: httpx2.Response) -> LoginRefused:
         return LoginRefused(
-            f"{self._at} {what}{self._why(response)}", hint=f"Check username and password in the auth of {self._context.name}."
+            f"{self._at} {what}{self._why(response)}",
+            hint=f"Check username and password in the auth of {self._context.name}.",
         )
 
     def _why(self, response: httpx2.Response) -> str:

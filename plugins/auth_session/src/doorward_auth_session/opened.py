@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from doorward_auth_session.settings import SessionSettings
 
 DOUBT = 30.0
-"""Seconds for which a session is not replaced that was refused as soon as it was there: the next one would fare no better."""
+"""Seconds for which a session is not replaced that was refused as soon as it was there: the next one would fare no
+better."""
 
 
 class Opened:
@@ -48,7 +49,8 @@ class Opened:
             request.headers["Cookie"] = "; ".join(both)
 
     def _goes(self, name: str) -> bool:
-        """Whether a cookie is sent to the server: those that are the session, and that which belongs with the CSRF token."""
+        """Whether a cookie is sent to the server: those that are the session, and that which belongs with the CSRF
+        token."""
         if self._settings.cookie_name:
             return name == self._settings.cookie_name or name in self.csrf.names()
         return not self._settings.token_field or name in self.csrf.names()
@@ -60,7 +62,11 @@ class Opened:
         return names
 
     def redact(self) -> None:
-        for value in (*self.cookies.values(), *sorted(self.csrf.values(self.cookies)), *([self.token] if self.token else ())):
+        for value in (
+            *self.cookies.values(),
+            *sorted(self.csrf.values(self.cookies)),
+            *([self.token] if self.token else ()),
+        ):
             self._context.redact(value)
 
     def doubt(self) -> None:

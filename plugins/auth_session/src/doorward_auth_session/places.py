@@ -14,7 +14,8 @@ REDIRECTS = (301, 302, 303, 307, 308)
 class Places:
     """Where the login, the page before it and the logout are. Relative ones are below the server's URL.
 
-    Raises: ConfigError if one is neither https nor on loopback; if the page or the logout is neither at the server nor at the login.
+    Raises: ConfigError if one is neither https nor on loopback; if the page or the logout is neither at the server nor
+    at the login.
     """
 
     def __init__(self, context: PluginContext[SessionSettings]) -> None:
@@ -43,4 +44,6 @@ class Places:
             to = response.request.url.join(response.headers["location"])
         except httpx2.InvalidURL:
             return False
-        return any(to.origin == at.origin and to.path.rstrip("/") == at.path.rstrip("/") for at in (self.login, self.page))
+        return any(
+            to.origin == at.origin and to.path.rstrip("/") == at.path.rstrip("/") for at in (self.login, self.page)
+        )

@@ -127,7 +127,9 @@ class BasicAuth:
         if re.search(r"[\x00-\x1f\x7f:]", username):
             raise ConfigError("the username holds a colon or a control character", place=self._settings.username.place)
         if re.search(r"[\x00-\x1f\x7f]", password):
-            raise ConfigError("the password holds a line break or another control character", place=self._settings.password.place)
+            raise ConfigError(
+                "the password holds a line break or another control character", place=self._settings.password.place
+            )
         both = base64.b64encode(f"{username}:{password}".encode()).decode()
         self._settings.password.remember(both)
         request.headers["Authorization"] = f"Basic {both}"
@@ -180,7 +182,8 @@ class ApiKeyAuth:
         value = await _header_value(self._settings.value)
         if re.search(r'[\s",;\\]', value):
             raise ConfigError(
-                "the key holds a character that no cookie may hold (RFC 6265 section 4.1.1)", place=self._settings.value.place
+                "the key holds a character that no cookie may hold (RFC 6265 section 4.1.1)",
+                place=self._settings.value.place,
             )
         cookies = [c.strip() for c in request.headers.get("Cookie", "").split(";")]
         others = [c for c in cookies if c and c.partition("=")[0].strip() != self._settings.name]
@@ -188,8 +191,8 @@ class ApiKeyAuth:
 
 
 def _auth(context: PluginContext, add: Callable[[httpx2.Request], Awaitable[None]]) -> httpx2.Auth:
-    """An `httpx2.Auth` that passes each request through `add`, and stays at home: with the configured origins, else with that of its
-    first request. A source that would carry credentials elsewhere is stopped.
+    """An `httpx2.Auth` that passes each request through `add`, and stays at home: with the configured origins, else
+    with that of its first request. A source that would carry credentials elsewhere is stopped.
     """
     import httpx2
 
@@ -200,7 +203,8 @@ def _auth(context: PluginContext, add: Callable[[httpx2.Request], Awaitable[None
             origin = request.url.origin
             if home and origin not in home:
                 raise ServerError(
-                    f"the credentials of {context.name!r} are for {_text(home[0])} and were not sent to {_text(origin)}",
+                    f"the credentials of {context.name!r} are for {_text(home[0])} and were not sent to "
+                    f"{_text(origin)}",
                     hint="Configure the other origin as a server of its own.",
                 )
             await add(request)
@@ -235,5 +239,8 @@ async def _header_value(secret: Secret) -> str:
     if re.search(r"[\r\n]", value):
         raise ConfigError("the credential holds a line break, which would start another header", place=secret.place)
     if value != value.strip() or not re.fullmatch(r"[\x20-\x7e\t]+", value):
-        raise ConfigError("the credential holds a character that no header may hold, or begins or ends with a blank", place=secret.place)
+        raise ConfigError(
+            "the credential holds a character that no header may hold, or begins or ends with a blank",
+            place=secret.place,
+        )
     return value

@@ -54,7 +54,9 @@ class SqliteCache:
         self._settings = context.settings
         self._path = (context.settings.path or context.state / "programs.db").expanduser()
         self._clock = clock
-        self._file = SqliteFile(self._path, LAYOUT, event="cache_begun_anew", hint="Programs that were kept are gone.", aside=self._aside)
+        self._file = SqliteFile(
+            self._path, LAYOUT, event="cache_begun_anew", hint="Programs that were kept are gone.", aside=self._aside
+        )
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._place: tuple[int, int] | None = None
@@ -75,19 +77,23 @@ class SqliteCache:
             self._disconnect()
 
     def _put(self, db: sqlite3.Connection, program: CachedProgram) -> str:
-        """Expired programs go first, so that none of their ids comes to life again. This one stays, whatever the clock does."""
+        """Expired programs go first, so that none of their ids comes to life again. This one stays, whatever the clock
+        does."""
         now, this = self._clock(), (program.principal, program.digest)
         with _transaction(db):
             db.execute("DELETE FROM programs WHERE used <= ?", (now - self._settings.ttl,))
             db.execute(_PUT, row_of(program, now))
             db.execute(
-                "DELETE FROM programs WHERE rowid IN (SELECT id FROM (SELECT rowid AS id, used, principal = ? AND digest = ? AS this,"
+                "DELETE FROM programs WHERE rowid IN (SELECT id FROM (SELECT rowid AS id, used, principal = ? AND "
+                "digest = ? AS this,"
                 " row_number() OVER (PARTITION BY principal ORDER BY used DESC, rowid DESC) AS nth FROM programs)"
                 " ORDER BY this DESC, nth, used DESC, id DESC LIMIT -1 OFFSET ?)",
                 (*this, self._settings.max_entries),
             )
             # Not RETURNING: the SQLite of some systems that we support is older than that (3.35).
-            return str(db.execute("SELECT cache_id FROM programs WHERE principal = ? AND digest = ?", this).fetchone()[0])
+            return str(
+                db.execute("SELECT cache_id FROM programs WHERE principal = ? AND digest = ?", this).fetchone()[0]
+            )
 
     def _get(self, db: sqlite3.Connection, cache_id: str, principal: str) -> CachedProgram | None:
         """Reading waits for nobody who writes; nor does it wait to note the time of use, which is left out then."""
@@ -106,7 +112,8 @@ class SqliteCache:
         return await to_thread.run_sync(self._do, work)
 
     def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do `work` with the open file, as soon as no other process holds it. Who waits for that keeps nobody else from the connection.
+        """Do `work` with the open file, as soon as no other process holds it. Who waits for that keeps nobody else from
+        the connection.
 
         Raises: ConfigError if the file cannot be had, or is still broken.
         """
@@ -120,7 +127,9 @@ class SqliteCache:
                     raise
                 if not busy or time.monotonic() > end:
                     hint = "Another process holds it: try again." if busy else None
-                    raise ConfigError(f"the program cache cannot be used: {error}", place=str(self._path), hint=hint) from error
+                    raise ConfigError(
+                        f"the program cache cannot be used: {error}", place=str(self._path), hint=hint
+                    ) from error
             time.sleep(AGAIN)
 
     def _try(self, work: Callable[[sqlite3.Connection], T]) -> T:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from sqlite_utils import Database
 
 COLUMNS = ("principal", "cache_id", "digest", "used", "program")
-"""`used`: seconds since the epoch, the last put or get; `program`: JSON. For another column: a word here, what it holds in `row_of`, a step
-of `LAYOUT` that adds it to files that are there, and its line in `_MADE`."""
+"""`used`: seconds since the epoch, the last put or get; `program`: JSON. For another column: a word here, what it holds
+in `row_of`, a step of `LAYOUT` that adds it to files that are there, and its line in `_MADE`."""
 
 _IN_COLUMNS = ("principal", "cache_id", "digest")
 _FIELDS = [f.name for f in fields(CachedProgram) if f.name not in _IN_COLUMNS]
@@ -40,7 +40,9 @@ _MADE = """CREATE TABLE "programs" (
 CREATE UNIQUE INDEX "idx_programs_principal_digest" ON "programs" ("principal", "digest");
 CREATE INDEX "programs_used" ON "programs" ("used")"""
 
-LAYOUT = SqliteLayout((_table,), "SELECT count(*) FROM (SELECT 1 FROM programs LIMIT 1)", application=0x446F6F72, made=_MADE)
+LAYOUT = SqliteLayout(
+    (_table,), "SELECT count(*) FROM (SELECT 1 FROM programs LIMIT 1)", application=0x446F6F72, made=_MADE
+)
 """The application is "Door" in ASCII. An answer waits until its program is kept, and so until the file is made."""
 
 

@@ -35,14 +35,21 @@ class Machine:
         return Path(pattern.format_map({"home": self.home, "project": self.project, **self._folders()}))
 
     def _folders(self) -> dict[str, Path]:
-        """`app` is where desktop programs keep their settings, `xdg` where those that follow its specification do everywhere."""
+        """`app` is where desktop programs keep their settings, `xdg` where those that follow its specification do
+        everywhere."""
 
         def at(variable: str, otherwise: Path) -> Path:
             return Path(self.environ[variable]) if self.environ.get(variable) else otherwise
 
         xdg = at("XDG_CONFIG_HOME", self.home / ".config")
         windows, mac = self.platform == "win32", self.platform == "darwin"
-        app = at("APPDATA", self.home / "AppData/Roaming") if windows else self.home / "Library/Application Support" if mac else xdg
+        app = (
+            at("APPDATA", self.home / "AppData/Roaming")
+            if windows
+            else self.home / "Library/Application Support"
+            if mac
+            else xdg
+        )
         return {
             "app": app,
             "xdg": xdg,
@@ -73,7 +80,8 @@ def _http(url: str) -> Shape:
 class Client:
     """A client. Of several files of one scope, the first that is there is its own; else the first.
 
-    `keys` lead to its servers. `local` and `remote` make our entry in its shape; without `remote` it takes commands only.
+    `keys` lead to its servers. `local` and `remote` make our entry in its shape; without `remote` it takes commands
+    only.
     """
 
     name: str
@@ -112,12 +120,21 @@ def _vscode(name: str, title: str, folder: str) -> Client:
 CLIENTS = {
     client.name: client
     for client in (
-        Client("claude-code", "Claude Code", ("{claude}/.claude.json",), ("{project}/.mcp.json",), local=_typed, remote=_http),
+        Client(
+            "claude-code",
+            "Claude Code",
+            ("{claude}/.claude.json",),
+            ("{project}/.mcp.json",),
+            local=_typed,
+            remote=_http,
+        ),
         Client("claude-desktop", "Claude Desktop", ("{app}/Claude/claude_desktop_config.json",), remote=None),
         Client("cursor", "Cursor", ("{home}/.cursor/mcp.json",), ("{project}/.cursor/mcp.json",)),
         _vscode("vscode", "VS Code", "Code"),
         _vscode("vscode-insiders", "VS Code Insiders", "Code - Insiders"),
-        Client("windsurf", "Windsurf", ("{home}/.codeium/windsurf/mcp_config.json",), remote=lambda url: {"serverUrl": url}),
+        Client(
+            "windsurf", "Windsurf", ("{home}/.codeium/windsurf/mcp_config.json",), remote=lambda url: {"serverUrl": url}
+        ),
         Client(
             "cline",
             "Cline",
@@ -132,7 +149,13 @@ CLIENTS = {
             remote=lambda url: {"type": "streamableHttp", "url": url},
         ),
         Client("codex", "Codex", ("{codex}/config.toml",), ("{project}/.codex/config.toml",), keys=("mcp_servers",)),
-        Client("gemini", "Gemini CLI", ("{home}/.gemini/settings.json",), ("{project}/.gemini/settings.json",), remote=_http),
+        Client(
+            "gemini",
+            "Gemini CLI",
+            ("{home}/.gemini/settings.json",),
+            ("{project}/.gemini/settings.json",),
+            remote=_http,
+        ),
         Client("qwen", "Qwen Code", ("{home}/.qwen/settings.json",), ("{project}/.qwen/settings.json",), remote=_http),
         Client(
             "zed",

@@ -29,16 +29,30 @@ _OURS = {"command", "args", "url", "httpUrl", "serverUrl", "type", "transport", 
 @click.argument("client", required=False, metavar="[CLIENT]", type=click.Choice(list(CLIENTS)))
 @click.option("--project", "scope", flag_value="project", help="In the client's configuration of the current folder.")
 @click.option(
-    "--global", "scope", flag_value="global", default="global", help="In its configuration for all folders, which is the default."
+    "--global",
+    "scope",
+    flag_value="global",
+    default="global",
+    help="In its configuration for all folders, which is the default.",
 )
 @click.option("--name", default="doorward", show_default=True, help="What the entry is called.")
 @click.option("--url", help="A Doorward that is served over HTTP; else the client starts one.")
 @click.option("--print", "show", is_flag=True, help="Only show what would be written.")
 @click.option("--remove", is_flag=True, help="Take the entry out.")
 @click.option("--move", is_flag=True, help="Import the client's other servers, and take them out of its configuration.")
-@click.option("--yes", is_flag=True, help="With --move: do not ask, also where a server would get a variable that is set already.")
+@click.option(
+    "--yes", is_flag=True, help="With --move: do not ask, also where a server would get a variable that is set already."
+)
 def connect(
-    project: Project, client: str | None, scope: str, name: str, url: str | None, show: bool, remove: bool, move: bool, yes: bool
+    project: Project,
+    client: str | None,
+    scope: str,
+    name: str,
+    url: str | None,
+    show: bool,
+    remove: bool,
+    move: bool,
+    yes: bool,
 ) -> int:
     """Write Doorward into the configuration of CLIENT, or list the clients of this machine.
 
@@ -59,19 +73,30 @@ def connect(
     entry = chosen.entry(client_command(project.config), url)
     after, code = _moved(project, machine, chosen, before, scope, show, yes) if move else (before, 0)
     if not url and not show and not project.config.is_file():
-        raise ConfigError("there is no such file", place=str(project.config), hint="Run `doorward init` or `doorward import` first.")
+        raise ConfigError(
+            "there is no such file", place=str(project.config), hint="Run `doorward init` or `doorward import` first."
+        )
     return _done(project, chosen, before, connected(after, chosen, name, entry, url), show) or code
 
 
-def connected(document: Document, client: Client, name: str, entry: Mapping[str, Any], url: str | None = None) -> Document:
-    """The document with our entry; what a user has added to it stays. Raises: ConfigError if the name is another server's."""
+def connected(
+    document: Document, client: Client, name: str, entry: Mapping[str, Any], url: str | None = None
+) -> Document:
+    """The document with our entry; what a user has added to it stays. Raises: ConfigError if the name is another
+    server's."""
     keys = (*client.keys, name)
     there = document.has(keys)
     if there is not None and not is_own(there, name, url):
         raise ConfigError(
-            "is another server", place=f"{document.file} {'.'.join(keys)}", hint="--name gives ours another name; --move takes it over."
+            "is another server",
+            place=f"{document.file} {'.'.join(keys)}",
+            hint="--name gives ours another name; --move takes it over.",
         )
-    kept = {key: value for key, value in there.items() if key not in _OURS and key not in entry} if isinstance(there, Mapping) else {}
+    kept = (
+        {key: value for key, value in there.items() if key not in _OURS and key not in entry}
+        if isinstance(there, Mapping)
+        else {}
+    )
     wanted = {**entry, **kept}
     return document if there == wanted else document.put(keys, wanted)
 
@@ -81,7 +106,9 @@ def without(document: Document, client: Client, name: str, url: str | None = Non
     keys = (*client.keys, name)
     there = document.has(keys)
     if there is not None and not is_own(there, name, url):
-        raise ConfigError("is another server", place=f"{document.file} {'.'.join(keys)}", hint="--name says what ours is called.")
+        raise ConfigError(
+            "is another server", place=f"{document.file} {'.'.join(keys)}", hint="--name says what ours is called."
+        )
     return document.remove(keys)
 
 
@@ -97,7 +124,8 @@ def is_own(raw: Any, name: str, url: str | None = None) -> bool:
 def _moved(
     project: Project, machine: Machine, client: Client, document: Document, scope: str, show: bool, yes: bool
 ) -> tuple[Document, int]:
-    """The document without the servers that are in our configuration afterwards, and the exit code of importing them."""
+    """The document without the servers that are in our configuration afterwards, and the exit code of importing
+    them."""
     search = Search(machine)
     search.table(document.has(client.keys), client.title, document.file, scope)
     plan = Plan(project, machine.home)
@@ -191,7 +219,8 @@ def _states(project: Project, machine: Machine) -> Iterator[_State]:
 
 
 def here(machine: Machine) -> Iterator[tuple[Client, str, Path]]:
-    """The clients that are on this machine, as far as their files or folders tell, each with the file that is written."""
+    """The clients that are on this machine, as far as their files or folders tell, each with the file that is
+    written."""
     for client in CLIENTS.values():
         own = client.file(machine, "global")
         if own.exists() or (own.parent.exists() and own.parent != machine.home):

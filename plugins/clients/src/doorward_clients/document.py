@@ -1,4 +1,5 @@
-"""A client's configuration file: read whole, changed in one place, and written so that nothing else can have changed."""
+"""A client's configuration file: read whole, changed in one place, and written so that nothing else can have
+changed."""
 
 from __future__ import annotations
 
@@ -69,7 +70,11 @@ class Document:
         except ValueError as error:
             raise ConfigError(str(error), place=str(self.file)) from None
         if understood != data and understood != _without_empty(data, keys):
-            raise ConfigError("is written in a way that cannot be changed safely", place=str(self.file), hint="Use --print, and paste.")
+            raise ConfigError(
+                "is written in a way that cannot be changed safely",
+                place=str(self.file),
+                hint="Use --print, and paste.",
+            )
         return replace(self, text=text, data=understood)
 
     def save(self) -> Path | None:
@@ -119,7 +124,8 @@ def _free(file: Path) -> Path:
 
 
 def _without_empty(data: Any, keys: Sequence[str]) -> Any:
-    """The data without a table on the way to these keys that is empty now: in TOML it is gone with the last that was in it."""
+    """The data without a table on the way to these keys that is empty now: in TOML it is gone with the last that was in
+    it."""
     if not keys or not isinstance(data, dict):
         return data
     inner = _without_empty(data.get(keys[0]), keys[1:])

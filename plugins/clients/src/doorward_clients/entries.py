@@ -1,4 +1,5 @@
-"""What a client wrote about one server → one `Entry`, whatever the client. The texts are hostile: they are looked at, never run."""
+"""What a client wrote about one server → one `Entry`, whatever the client. The texts are hostile: they are looked at,
+never run."""
 
 from __future__ import annotations
 
@@ -82,7 +83,9 @@ def _env(raw: Mapping[str, Any]) -> dict[str, str]:
     env = {}
     for each in _list(raw, "env_vars"):  # Codex: a name, or {"name": …}
         name = each.get("name") if isinstance(each, Mapping) else each
-        env[_text(name, "env_vars")] = f"${{{name}}}" if is_named_secret(str(name)) else f"${{{name}:-}}"  # most may be missing
+        env[_text(name, "env_vars")] = (
+            f"${{{name}}}" if is_named_secret(str(name)) else f"${{{name}:-}}"
+        )  # most may be missing
     env |= _table(raw, "environment") | _table(raw, "env")
     if any(not name or "=" in name for name in env):
         raise ValueError("env holds a name that no variable may have")

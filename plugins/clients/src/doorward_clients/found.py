@@ -59,7 +59,10 @@ class Search:
             self.problems.append(ConfigError("there is no such file", place=str(file)))
             return
         whose = {
-            path.resolve(): (c, scope) for c in CLIENTS.values() for scope in ("project", "global") for path in c.files(self.machine, scope)
+            path.resolve(): (c, scope)
+            for c in CLIENTS.values()
+            for scope in ("project", "global")
+            for path in c.files(self.machine, scope)
         }
         client, scope = whose.get(file.resolve(), (None, "file"))
         self._look(file, client, scope)
@@ -83,7 +86,14 @@ class Search:
             self.problems.append(error if isinstance(error, ConfigError) else ConfigError(str(error), place=str(file)))
 
     def _found(self, name: str, raw: Any, client: str, file: Path, scope: str, folder: Path | None = None) -> Found:
-        return Found(name, raw, client, file, scope, folder or (file.resolve().parent if scope == "file" else self.machine.project))
+        return Found(
+            name,
+            raw,
+            client,
+            file,
+            scope,
+            folder or (file.resolve().parent if scope == "file" else self.machine.project),
+        )
 
     def table(self, table: Any, client: str, file: Path, scope: str, folder: Path | None = None) -> None:
         """Take all servers of a table. Raises: ConfigError if it is none."""
@@ -113,7 +123,11 @@ class Search:
                 if keys == ("mcpServers",):
                     self._projects(document, CLIENTS["claude-code"])
                 return
-        raise ConfigError("holds no servers", place=str(document.file), hint="Looked for: " + ", ".join(".".join(keys) for keys in _KEYS))
+        raise ConfigError(
+            "holds no servers",
+            place=str(document.file),
+            hint="Looked for: " + ", ".join(".".join(keys) for keys in _KEYS),
+        )
 
 
 def _items(value: Any) -> Iterator[tuple[str, Any]]:

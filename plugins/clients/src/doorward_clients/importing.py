@@ -18,7 +18,13 @@ from doorward_clients.planning import Plan, Step, printable
 @click.command("import")
 @common
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--client", "clients", multiple=True, type=click.Choice(list(CLIENTS)), help="Only this client's files; may be repeated.")
+@click.option(
+    "--client",
+    "clients",
+    multiple=True,
+    type=click.Choice(list(CLIENTS)),
+    help="Only this client's files; may be repeated.",
+)
 @click.option("--all", "everything", is_flag=True, help="Also the servers that Claude Code has for other projects.")
 @click.option("--dry-run", "--print", "dry_run", is_flag=True, help="Show what would be written, and write nothing.")
 @click.option("--force", is_flag=True, help="Replace servers of the same name that differ.")
@@ -34,11 +40,12 @@ def import_(
     yes: bool,
     compile_too: bool,
 ) -> int:
-    """Take over the servers of MCP clients into the configuration: those of FILES, or of all clients on this machine and in this project.
+    """Take over the servers of MCP clients into the configuration: those of FILES, or of all clients on this machine
+    and in this project.
 
-    Any JSON, JSONC or TOML file with `mcpServers`, `servers`, `context_servers`, `mcp_servers` or `mcp` will do, and `swaggers.yaml` of
-    MCE. Secrets in them go to .env; the configuration refers to them. Nothing of the clients is changed; see `doorward connect --move`.
-    Ends with 1 if something could not be read or used.
+    Any JSON, JSONC or TOML file with `mcpServers`, `servers`, `context_servers`, `mcp_servers` or `mcp` will do, and
+    `swaggers.yaml` of MCE. Secrets in them go to .env; the configuration refers to them. Nothing of the clients is
+    changed; see `doorward connect --move`. Ends with 1 if something could not be read or used.
     """
     search, plan = planned(project, files, clients, everything=everything, force=force)
     return carried_out(plan, search, dry_run=dry_run, yes=yes, compile_too=compile_too)
@@ -89,13 +96,22 @@ def _show(plan: Plan, search: Search) -> None:
     """What was found, what it starts or where it is, and what will happen to it."""
     if plan.steps:
         rows = [
-            (printable(s.found.name), printable(s.found.what), place(s.found.file), _target(s), printable("; ".join([s.why, *s.notes])))
+            (
+                printable(s.found.name),
+                printable(s.found.what),
+                place(s.found.file),
+                _target(s),
+                printable("; ".join([s.why, *s.notes])),
+            )
             for s in plan.steps
         ]
         table(["server", "client", "file", "is", ""], rows)
     if uses := list(_uses(plan)):
         say("\nWhat these servers would get:")
-        table(["variable", "", "server", "where", "goes to"], [(u["variable"], u["is"], u["server"], u["where"], u["to"]) for u in uses])
+        table(
+            ["variable", "", "server", "where", "goes to"],
+            [(u["variable"], u["is"], u["server"], u["where"], u["to"]) for u in uses],
+        )
     for problem in search.problems:
         say(f"warning: {printable(str(problem))}", err=True)
     if search.elsewhere:
@@ -115,7 +131,13 @@ def _uses(plan: Plan) -> Iterator[dict[str, str]]:
         taken = plan.taken(step)
         for name, where in step.uses.items():
             whose = "is set already" if name in taken else "to be set" if name in step.asks else "its own"
-            yield {"variable": printable(name), "is": whose, "server": step.name, "where": printable(where), "to": _target(step)}
+            yield {
+                "variable": printable(name),
+                "is": whose,
+                "server": step.name,
+                "where": printable(where),
+                "to": _target(step),
+            }
 
 
 def _tell(plan: Plan, dry_run: bool) -> None:
@@ -129,7 +151,9 @@ def _tell(plan: Plan, dry_run: bool) -> None:
     for step in (step for step in plan.steps if step.action == "unusable" and step.name):
         say(f"warning: {step.name} was not written: {printable(step.why)}", err=True)
     secrets = plan.secrets()
-    say(f"\n{'Would write' if dry_run else 'Wrote'} {_servers(len(names))} to {plan.project.config}: {', '.join(names)}")
+    say(
+        f"\n{'Would write' if dry_run else 'Wrote'} {_servers(len(names))} to {plan.project.config}: {', '.join(names)}"
+    )
     if secrets:
         say(f"{'Would write' if dry_run else 'Wrote'} to {plan.variables.file}: {', '.join(secrets)}")
     for line in _to_set(plan):
@@ -140,7 +164,9 @@ def _tell(plan: Plan, dry_run: bool) -> None:
 
 def _to_set(plan: Plan) -> Iterator[str]:
     for name, was in plan.wanted.items():
-        yield f"{name} has no value yet: set it in {plan.variables.file}" + (f" (it was {printable(was)})" if was else "")
+        yield f"{name} has no value yet: set it in {plan.variables.file}" + (
+            f" (it was {printable(was)})" if was else ""
+        )
 
 
 def _as_json(plan: Plan, search: Search, dry_run: bool) -> dict[str, Any]:

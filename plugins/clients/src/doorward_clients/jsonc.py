@@ -127,7 +127,9 @@ def _insert(text: str, at: int, members: list[_Member], close: int, key: str, va
     """The text with one more member at the end of an object, written as its neighbours are."""
     if members and "\n" not in text[at : members[0].at]:  # all on one line
         end = members[-1].end
-        return f"{text[:end]}, {json.dumps(key, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}{text[end:]}"
+        return (
+            f"{text[:end]}, {json.dumps(key, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}{text[end:]}"
+        )
     line, outer = _newline(text), _indent(text, at)
     pad = _indent(text, members[0].at) if members else outer + _unit(text)
     member = f"{line}{pad}{json.dumps(key, ensure_ascii=False)}: {_dumps(text, value, pad)}"

@@ -47,7 +47,9 @@ def read(file: Path) -> Iterator[tuple[str, Swagger]]:
         yield (str(name) if name else f"server {number}", Swagger(server if isinstance(server, dict) else {}))
 
 
-def table(entry: Swagger, file: Path, config: Path, keep: Callable[[str, str], str], read: Callable[[str], str]) -> dict[str, Any]:
+def table(
+    entry: Swagger, file: Path, config: Path, keep: Callable[[str, str], str], read: Callable[[str], str]
+) -> dict[str, Any]:
     """What stands under `[servers.NAME]`. `read` translates references, `keep` keeps secrets. Raises: ValueError."""
     if not entry.get("swagger_url"):
         raise ValueError("has no swagger_url")
@@ -104,5 +106,7 @@ def _place(text: str, file: Path, config: Path) -> str:
     if not is_plain(text) or text.startswith("~") or Path(text).is_absolute() or ".." in Path(text).parts:
         raise ValueError("names a file that is not below its folder")
     text = unescaped(text)
-    there = next((base / text for base in (Path.cwd(), file.parent, file.parent.parent) if (base / text).exists()), Path(text))
+    there = next(
+        (base / text for base in (Path.cwd(), file.parent, file.parent.parent) if (base / text).exists()), Path(text)
+    )
     return escaped(str(beside(config, str(there))))

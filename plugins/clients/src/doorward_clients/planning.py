@@ -23,8 +23,8 @@ TAKEN = ("add", "replace", "there", "same")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One server that was found, and what becomes of it: `name` and `table` are its own in the configuration, `uses` the variables that
-    it refers to and where each stands in it, `asks` those whose values are not its own."""
+    """One server that was found, and what becomes of it: `name` and `table` are its own in the configuration, `uses`
+    the variables that it refers to and where each stands in it, `asks` those whose values are not its own."""
 
     found: Found
     action: Action
@@ -116,12 +116,16 @@ class Plan:
             return Step(found, "there", f"is there already: [servers.{known[0]}]", known[0])
         for other in self.written:
             if other.table is not None and same_connection(table, other.table):
-                return Step(found, "same", f"is the same as {printable(other.found.name)} of {other.found.what}", other.name)
+                return Step(
+                    found, "same", f"is the same as {printable(other.found.name)} of {other.found.what}", other.name
+                )
         longer = f"{plain}-{found.client.lower()}"
         for name in (plain, server_name(longer)):
             if name in self.there and name not in self._known:
                 if not self._force:
-                    return Step(found, "differs", f"differs from [servers.{name}]; `doorward import --force` replaces that")
+                    return Step(
+                        found, "differs", f"differs from [servers.{name}]; `doorward import --force` replaces that"
+                    )
                 del self.there[name]
                 return replace(step, action="replace", why=f"replaces [servers.{name}]", name=name)
         name = plain if module_name(plain) not in self._modules else server_name(longer, self._modules)
@@ -138,7 +142,9 @@ class Plan:
         tables.own = set()
         if isinstance(entry, Entry):
             elsewhere = found.folder.resolve() != config.parent
-            return tables.of(name, entry, found.folder, elsewhere=elsewhere, starts_there=found.scope.startswith("project"))
+            return tables.of(
+                name, entry, found.folder, elsewhere=elsewhere, starts_there=found.scope.startswith("project")
+            )
 
         def keep(what: str, secret: str) -> str:
             return tables.keep(secret, f"{name}_{what}")
@@ -146,7 +152,8 @@ class Plan:
         return mce.table(entry, found.file, config, keep, lambda text: tables.read(text, found.folder))
 
     def write(self) -> None:
-        """Write the secrets, then the servers. One that the configuration refuses becomes unusable, and the others go on.
+        """Write the secrets, then the servers. One that the configuration refuses becomes unusable, and the others go
+        on.
 
         Raises: ConfigError if nothing can be written.
         """

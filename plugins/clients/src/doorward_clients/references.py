@@ -16,8 +16,8 @@ _WHOLE = re.compile(r"\$([A-Z_][A-Z0-9_]*)")
 
 
 def translate(text: str, home: Path, project: Path, wanted: Callable[[str, str], None]) -> str:
-    """The text with `${NAME}` and `${NAME:-default}` for what the client would replace; whatever else it holds stands for itself. Each
-    name without a default is told to `wanted`, with what it was, where a person must give it a value.
+    """The text with `${NAME}` and `${NAME:-default}` for what the client would replace; whatever else it holds stands
+    for itself. Each name without a default is told to `wanted`, with what it was, where a person must give it a value.
 
     Raises: ValueError if that cannot be written.
     """

@@ -18,7 +18,11 @@ from doorward_clients.planning import printable
 @click.command()
 @common
 @click.option(
-    "--connect", "clients", multiple=True, type=click.Choice(list(CLIENTS)), help="Connect this client, without asking; repeatable."
+    "--connect",
+    "clients",
+    multiple=True,
+    type=click.Choice(list(CLIENTS)),
+    help="Connect this client, without asking; repeatable.",
 )
 @click.option("--yes", is_flag=True, help="Ask nothing: take over every server, and connect only what --connect names.")
 def setup(project: Project, clients: tuple[str, ...], yes: bool) -> int:

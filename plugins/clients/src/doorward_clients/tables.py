@@ -19,8 +19,8 @@ _CONNECTION = ("source", "command", "url", "transport", "env", "headers", "auth"
 
 
 class Tables:
-    """Makes tables of entries. `wanted` then has the variables that somebody must set: name → what the client had; `own` those that hold
-    secrets of the entries."""
+    """Makes tables of entries. `wanted` then has the variables that somebody must set: name → what the client had;
+    `own` those that hold secrets of the entries."""
 
     def __init__(self, variables: Variables, home: Path) -> None:
         self.variables = variables
@@ -29,8 +29,9 @@ class Tables:
         self._home = home
 
     def of(self, name: str, entry: Entry, folder: Path, *, elsewhere: bool, starts_there: bool) -> dict[str, Any]:
-        """The table of the server `name`. `folder` is that of the client's project, or of its file; `elsewhere`: it is not the
-        configuration's; `starts_there`: the client starts servers in it. Raises: ValueError if it cannot be written.
+        """The table of the server `name`. `folder` is that of the client's project, or of its file; `elsewhere`: it is
+        not the configuration's; `starts_there`: the client starts servers in it. Raises: ValueError if it cannot be
+        written.
         """
 
         def read(text: str) -> str:

@@ -48,14 +48,18 @@ LONGEST_NAME = 2000
 """Dots in one dotted name: Python's parser takes time that grows with their square (32,000: three seconds)."""
 
 _DOTTED = re.compile(r"\b(?>\w+[\s\\]*\.[\s\\]*)+")
-_TOO_DEEP = Finding("the code is nested too deeply to be read", instead="split long expressions into several statements")
+_TOO_DEEP = Finding(
+    "the code is nested too deeply to be read", instead="split long expressions into several statements"
+)
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
 
 class AstSettings(Settings):
     """`[hooks.ast]`"""
 
-    allow: list[str] = Field([], description='Names to say nothing of: modules ("socket"), names in them ("os.system"), built-ins ("eval")')
+    allow: list[str] = Field(
+        [], description='Names to say nothing of: modules ("socket"), names in them ("os.system"), built-ins ("eval")'
+    )
     refuse: list[str] = Field([], description="More modules, or names in modules, to refuse; stronger than allow")
 
 
@@ -82,7 +86,9 @@ class AstGuard:
         """What there is to say, each with the name that it is about."""
         nodes = list(_walk(tree))
         names = _Names(node for node, _ in nodes)
-        optional = {known[0] for node, tried in nodes if tried for name in _imported(node) if (known := self._rule(name))}
+        optional = {
+            known[0] for node, tried in nodes if tried for name in _imported(node) if (known := self._rule(name))
+        }
         for node, tried in nodes:
             match node:
                 case ast.Import() | ast.ImportFrom():
@@ -143,7 +149,12 @@ class _Names:
             match node:
                 case ast.Name(id=name, ctx=ctx):
                     (self.loaded if isinstance(ctx, ast.Load) else self.bound).add(name)
-                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
+                case (
+                    ast.FunctionDef(name=name)
+                    | ast.AsyncFunctionDef(name=name)
+                    | ast.ClassDef(name=name)
+                    | ast.arg(arg=name)
+                ):
                     self.bound.add(name)
                 case ast.Import(names=names):
                     self._aliases |= {a.asname: a.name[:SHOWN] for a in names if a.asname}
@@ -153,7 +164,8 @@ class _Names:
         self.bound |= self._aliases.keys()
 
     def resolve(self, node: ast.expr) -> str | None:
-        """The dotted name that an expression stands for: `environ.get` is `os.environ.get` after `from os import environ`."""
+        """The dotted name that an expression stands for: `environ.get` is `os.environ.get` after `from os import
+        environ`."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute) and len(parts) < 4:
             parts.insert(0, node.attr)
@@ -181,7 +193,9 @@ def _no_text(code: str) -> Finding | None:
         return None
     what = "a NUL character" if found[0] == "\0" else "half of a surrogate pair"
     return Finding(
-        f"the code holds {what}, which no source text may", code.count("\n", 0, found.start()) + 1, f"write it as {ascii(found[0])[1:-1]}"
+        f"the code holds {what}, which no source text may",
+        code.count("\n", 0, found.start()) + 1,
+        f"write it as {ascii(found[0])[1:-1]}",
     )
 
 
@@ -193,7 +207,8 @@ def _parse(code: str) -> ast.Module | Finding:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = compile(code, "<program>", "exec", flags=_FLAGS | ast.PyCF_ONLY_AST, dont_inherit=True)
-            # What is only known after parsing: `return` outside of a function, names both global and local. Nothing runs.
+            # What is only known after parsing: `return` outside of a function, names both global and local. Nothing
+            # runs.
             compile(tree, "<program>", "exec", flags=_FLAGS, dont_inherit=True)
     except SyntaxError as error:
         return _syntax(error, code)
@@ -250,7 +265,11 @@ def _imported(node: ast.AST) -> list[str]:
 def _uncalled_main(tree: ast.Module, names: _Names) -> Iterator[tuple[str, Finding]]:
     """An author who is used to scripts defines `main` and waits for it to run."""
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "main" and "main" not in names.loaded:
+        if (
+            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and node.name == "main"
+            and "main" not in names.loaded
+        ):
             yield "main", _finding(RETURNS_NOTHING, node)
 
 

@@ -24,8 +24,20 @@ _NETWORK = [
     "requests", "httpx", "httpx2", "urllib.request", "urllib3", "aiohttp", "socket", "http.client", "ftplib", "smtplib",
     "imaplib", "poplib", "telnetlib", "websockets",
 ]  # fmt: skip
-_PROCESSES = ["subprocess", "pty", "os.system", "os.popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.posix_spawnp", "os.startfile"]
-_PROCESSES += [f"os.{kind}{end}" for kind in ("exec", "spawn") for end in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")]
+_PROCESSES = [
+    "subprocess",
+    "pty",
+    "os.system",
+    "os.popen",
+    "os.fork",
+    "os.forkpty",
+    "os.posix_spawn",
+    "os.posix_spawnp",
+    "os.startfile",
+]
+_PROCESSES += [
+    f"os.{kind}{end}" for kind in ("exec", "spawn") for end in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")
+]
 _CALL = "call functions of the catalog, e.g. `import github`; see search_functions"
 _PLAIN = "write the code plainly"
 
@@ -44,15 +56,23 @@ NAMES = {
 """Modules, and names in modules. What is below a name is meant too."""
 
 BUILTINS = {
-    **_rules(["eval", "exec", "compile", "__import__"], "the guard cannot read code that is made while running", _PLAIN),
-    **_rules(["input", "breakpoint"], "nobody can answer", "use params: assign a literal at the top, and pass `params` to change it"),
+    **_rules(
+        ["eval", "exec", "compile", "__import__"], "the guard cannot read code that is made while running", _PLAIN
+    ),
+    **_rules(
+        ["input", "breakpoint"],
+        "nobody can answer",
+        "use params: assign a literal at the top, and pass `params` to change it",
+    ),
 }
 """Calls of built-in functions, where the program has no function of that name itself."""
 
 RETURNS_NOTHING = Rule("main() is never called for you", "end with `result = main()`", refuse=False)
 ALLOW = "the operator can allow it: `[hooks.ast] allow`"
 NOT_ALLOWED = Rule("`{}`: the operator does not allow it", "do without it")
-CREDENTIAL = Rule("`{}`: the sandbox holds no credentials", "call functions without any: Doorward adds the credentials to the calls")
+CREDENTIAL = Rule(
+    "`{}`: the sandbox holds no credentials", "call functions without any: Doorward adds the credentials to the calls"
+)
 HOST_FILE = Rule(
     "`{}`: a program sees the files of its sandbox, and of the host none but those that the operator shows",
     "use relative paths or /tmp for own files, functions for everybody else's",
@@ -60,12 +80,14 @@ HOST_FILE = Rule(
 )
 
 CREDENTIAL_NAME = re.compile(
-    r"(?:^|_|API|ACCESS)(?:KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASS|CREDENTIALS?|AUTH|PAT|JWT|COOKIES?)(?:_|$)", re.IGNORECASE
+    r"(?:^|_|API|ACCESS)(?:KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASS|CREDENTIALS?|AUTH|PAT|JWT|COOKIES?)(?:_|$)",
+    re.IGNORECASE,
 )
 HOST_PATH = re.compile(r"/(?!(?:tmp|workspace)(?:/|$)|dev/)|~|[A-Za-z]:[\\/]")
 
 SYNTAX = {
     "'return' outside function": "set `result = …` instead of return",
-    "'await' outside async function": "make it `async def`, or call without await: functions of the catalog can be called plainly",
+    "'await' outside async function": "make it `async def`, or call without await: functions of the catalog can be "
+    "called plainly",
 }
 """What to do about a syntax error, by the compiler's own words."""

@@ -57,8 +57,8 @@ class Changes:
                 await self.tell(ResourcesListChanged())
 
     async def tell(self, event: ServerEvent) -> None:
-        """Tell everyone of an event. A resource that was updated is told of by `subscriptions/listen` alone: who subscribed
-        to it in the older era, the plugin knows that serves `resources/subscribe`."""
+        """Tell everyone of an event. A resource that was updated is told of by `subscriptions/listen` alone: who
+        subscribed to it in the older era, the plugin knows that serves `resources/subscribe`."""
         await self._bus.publish(event)
         for session in list(self._sessions.values()):
             match event:
@@ -71,7 +71,8 @@ class Changes:
 
 
 def advertise(server: Server[Any]) -> None:
-    """Make the server say, in the older era too, that it tells of changes: its HTTP transport has no setting for that."""
+    """Make the server say, in the older era too, that it tells of changes: its HTTP transport has no setting for
+    that."""
     options = NotificationOptions(tools_changed=True, resources_changed=True, prompts_changed=True)
     make = server.create_initialization_options
     server.create_initialization_options = lambda *_, **__: make(options)  # type: ignore[method-assign]

@@ -53,9 +53,13 @@ class DirectTools:
 
     async def _call(self, function: Function, ctx: Any, params: t.CallToolRequestParams) -> Any:
         arguments = tool_arguments(function, params.arguments or {})
-        return await self._parked.call(ctx, params.request_state, partial(self._answer, function, arguments, principal_of(ctx)))
+        return await self._parked.call(
+            ctx, params.request_state, partial(self._answer, function, arguments, principal_of(ctx))
+        )
 
-    async def _answer(self, function: Function, arguments: Mapping[str, Any], principal: str, client: Client) -> t.CallToolResult:
+    async def _answer(
+        self, function: Function, arguments: Mapping[str, Any], principal: str, client: Client
+    ) -> t.CallToolResult:
         outcome = await self._gate.answer(function.qualified, arguments, principal=principal, client=client)
         if not outcome.ok:
             return t.CallToolResult(content=[t.TextContent(text=as_text(outcome))], is_error=True)

@@ -1,4 +1,5 @@
-"""A request to the client, checked: in the older era it is sent, in the newer one it is part of an answer (`parked`)."""
+"""A request to the client, checked: in the older era it is sent, in the newer one it is part of an answer
+(`parked`)."""
 
 from __future__ import annotations
 
@@ -37,7 +38,11 @@ def _missing(client: t.ClientCapabilities, params: Mapping[str, Any], method: st
     """The capability that the client does not have. A client that takes elicitation and names no mode takes forms."""
     if method == "elicitation/create":
         modes, wanted = client.elicitation, params.get("mode", "form")
-        if modes is None or (wanted == "url" and modes.url is None) or (wanted == "form" and modes.form is None and modes.url is not None):
+        if (
+            modes is None
+            or (wanted == "url" and modes.url is None)
+            or (wanted == "form" and modes.form is None and modes.url is not None)
+        ):
             return f"elicitation ({wanted})"
     elif client.sampling is None or (params.get("tools") and client.sampling.tools is None):
         return "sampling with tools" if client.sampling else "sampling"

@@ -27,7 +27,9 @@ class Ending:
                     return await call_next(ctx)
                 finally:
                     self._under_way.discard(scope)
-        raise MCPError(t.CONNECTION_CLOSED, "The server is shutting down: what it was doing for this request has been ended.")
+        raise MCPError(
+            t.CONNECTION_CLOSED, "The server is shutting down: what it was doing for this request has been ended."
+        )
 
     def end(self) -> None:
         """End what is under way, and refuse what comes yet."""

@@ -1,5 +1,5 @@
-"""What an agent reads about Doorward itself. Constant, however many functions there are, but for the guides and the direct
-tools that the operator asked for; counted in tokens."""
+"""What an agent reads about Doorward itself. Constant, however many functions there are, but for the guides and the
+direct tools that the operator asked for; counted in tokens."""
 
 from __future__ import annotations
 
@@ -65,16 +65,21 @@ Then: `run_cached_code("<cache_id>", {"city": "Rome", "days": 5})`.
 
 
 def instructions(gate: Gateway, principal: str) -> str | None:
-    """How a principal begins. What servers' owners wrote stands in it as far as there is room, and is named in any case."""
+    """How a principal begins. What servers' owners wrote stands in it as far as there is room, and is named in any
+    case."""
     standard = gate.config.surface == "standard"
     parts = [STANDARD] if standard else []
     if tools := gate.exposed.tools(principal):
-        parts.append(f"# Direct API Tools\nFor a single call there are tools: {some(list(tools), 400)}. Prefer execute_code for more.")
+        parts.append(
+            f"# Direct API Tools\nFor a single call there are tools: {some(list(tools), 400)}. Prefer execute_code "
+            f"for more."
+        )
     names, more = gate.skills.page(principal, MOST_NAMED)
     if names:
         how = "get_server_skills(server)" if standard else "doorward.skills(server) in a program"
         parts.append(
-            f"# Server Skills\nRead the guide before you use its server: {some(names, 300)}{', …' * bool(more)}; {how} or the resource skills://SERVER."
+            f"# Server Skills\nRead the guide before you use its server: {some(names, 300)}{', …' * bool(more)}; "
+            f"{how} or the resource skills://SERVER."
         )
         for name in names[:FEW]:
             guide = _guide(gate, name, principal)

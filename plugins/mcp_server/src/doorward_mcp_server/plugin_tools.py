@@ -1,4 +1,5 @@
-"""What plugins add to the MCP server: tools, prompts, resources and handlers. None of them can take away what others give."""
+"""What plugins add to the MCP server: tools, prompts, resources and handlers. None of them can take away what others
+give."""
 
 from __future__ import annotations
 
@@ -44,7 +45,9 @@ class Additions:
         if uri in found:
             return found[uri]
         templates = (raw for raw in found.values() if isinstance(raw.resource, t.ResourceTemplate))
-        return next((raw for raw in templates if UriTemplate.parse(raw.resource.uri_template).match(uri) is not None), None)
+        return next(
+            (raw for raw in templates if UriTemplate.parse(raw.resource.uri_template).match(uri) is not None), None
+        )
 
     def extend(self, server: Server[Any], changed: Callable[[Any], Awaitable[None]]) -> None:
         """Let plugins add handlers."""
@@ -81,7 +84,8 @@ class PluginTools:
 
 
 async def of_plugin(what: str, answer: Callable[..., Awaitable[Any]], *given: Any) -> Any:
-    """What a plugin's own code answers. Raises: what it may raise, MCPError and DoorwardError; ServerError for anything else."""
+    """What a plugin's own code answers. Raises: what it may raise, MCPError and DoorwardError; ServerError for anything
+    else."""
     try:
         return await answer(*given)
     except (MCPError, DoorwardError):
@@ -94,7 +98,9 @@ async def of_plugin(what: str, answer: Callable[..., Awaitable[Any]], *given: An
 
 def _uri(raw: RawResource) -> str:
     if isinstance(raw.resource, t.ResourceTemplate):
-        UriTemplate.parse(raw.resource.uri_template)  # one that cannot be read fails here, not when others are looked for
+        UriTemplate.parse(
+            raw.resource.uri_template
+        )  # one that cannot be read fails here, not when others are looked for
         return raw.resource.uri_template
     return str(_of(t.Resource, raw.resource).uri)
 

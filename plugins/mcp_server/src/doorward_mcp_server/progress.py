@@ -33,10 +33,12 @@ class Progress:
 
     @contextlib.asynccontextmanager
     async def told(self) -> AsyncIterator[None]:
-        """A block during which the client is told, and hears a sign of life every few seconds. A block that is over soon
-        starts nothing."""
+        """A block during which the client is told, and hears a sign of life every few seconds. A block that is over
+        soon starts nothing."""
         beating: list[asyncio.Task[None]] = []
-        timer = asyncio.get_running_loop().call_later(EVERY, lambda: beating.append(asyncio.ensure_future(self._beat())))
+        timer = asyncio.get_running_loop().call_later(
+            EVERY, lambda: beating.append(asyncio.ensure_future(self._beat()))
+        )
         self._heard = True
         try:
             yield
@@ -51,8 +53,12 @@ class Progress:
         if told <= self._told or not self._heard:
             return
         self._told, self._news = told, True
-        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # a client that is gone is noticed elsewhere
-            await self.ctx.session.report_progress(told, None if self._total is None else self._beats + self._total, message or None)
+        with contextlib.suppress(
+            anyio.BrokenResourceError, anyio.ClosedResourceError
+        ):  # a client that is gone is noticed elsewhere
+            await self.ctx.session.report_progress(
+                told, None if self._total is None else self._beats + self._total, message or None
+            )
 
     async def _beat(self) -> None:
         seconds = 0.0

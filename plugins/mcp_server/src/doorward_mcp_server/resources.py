@@ -1,4 +1,5 @@
-"""The MCP resources: what Doorward can do, guides to servers, each function, and results that were too large to show."""
+"""The MCP resources: what Doorward can do, guides to servers, each function, and results that were too large to
+show."""
 
 from __future__ import annotations
 
@@ -21,7 +22,11 @@ MOST = 100
 """Guides in one answer."""
 
 _CAPABILITIES = t.Resource(
-    name="capabilities", title="Capabilities", uri=CAPABILITIES, mime_type="text/plain", description="What can be done here."
+    name="capabilities",
+    title="Capabilities",
+    uri=CAPABILITIES,
+    mime_type="text/plain",
+    description="What can be done here.",
 )
 TEMPLATES = [
     t.ResourceTemplate(
@@ -29,13 +34,15 @@ TEMPLATES = [
         description="Signature, response type, docs and an example of a function.",
     ),
     t.ResourceTemplate(
-        name="result", title="Result", uri_template=RESULTS + "{id}{?offset}", description="A result too large to show, in pages.",
+        name="result", title="Result", uri_template=RESULTS + "{id}{?offset}", description="A result too large to "
+                                                                                           "show, in pages.",
     ),
 ]  # fmt: skip
 
 
 def listed(gate: Gateway, principal: str, others: list[t.Resource], cursor: str | None) -> t.ListResourcesResult:
-    """The resources that can be named to a principal in advance: ours, the guides in pages, then `others`. Raises: MCPError."""
+    """The resources that can be named to a principal in advance: ours, the guides in pages, then `others`. Raises:
+    MCPError."""
     about: dict[str, Any] = {"mime_type": "text/markdown", "description": "Read it before you use the server."}
     try:
         names, following = gate.skills.page(principal, MOST, cursor)
@@ -54,7 +61,9 @@ async def read(gate: Gateway, uri: str, principal: str) -> t.ReadResourceResult:
         if uri.startswith(SKILLS):
             return _text(uri, gate.skills.read(module_name(uri.removeprefix(SKILLS)), principal), "text/markdown")
         if uri.startswith(FUNCTIONS):
-            card = (await gate.get_functions([uri.removeprefix(FUNCTIONS).replace("/", ".", 1)], principal=principal))[0]
+            card = (await gate.get_functions([uri.removeprefix(FUNCTIONS).replace("/", ".", 1)], principal=principal))[
+                0
+            ]
             if "text" in card:
                 return _text(uri, card["text"])
             raise _not_found(uri, card["error"])
@@ -75,9 +84,13 @@ def _page(gate: Gateway, uri: str, principal: str) -> t.ReadResourceResult:
         {"doorward/next": page.next} if page.next else {}
     )
     if isinstance(page.content, bytes):
-        blob = t.BlobResourceContents(uri=uri, mime_type=page.type, blob=base64.b64encode(page.content).decode(), _meta=meta)
+        blob = t.BlobResourceContents(
+            uri=uri, mime_type=page.type, blob=base64.b64encode(page.content).decode(), _meta=meta
+        )
         return t.ReadResourceResult(contents=[blob])
-    text = page.content + (f"\n[{page.offset + len(page.content)} of {page.total} characters; next: {page.next}]" if page.next else "")
+    text = page.content + (
+        f"\n[{page.offset + len(page.content)} of {page.total} characters; next: {page.next}]" if page.next else ""
+    )
     return t.ReadResourceResult(contents=[t.TextResourceContents(uri=uri, mime_type=page.type, text=text, _meta=meta)])
 
 

@@ -48,7 +48,9 @@ class Serve(click.Command):
 @common
 @click.option("--transport", type=click.Choice(["stdio", "http"]), default="stdio", show_default=True)
 @click.option("--host", metavar="ADDRESS", help="Where to listen; [http] host if not given.")
-@click.option("--port", type=click.IntRange(0, 65535), help="Where to listen; [http] port if not given. 0 is any free port.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="Where to listen; [http] port if not given. 0 is any free port."
+)
 def serve(project: Project, transport: str, host: str | None, port: int | None) -> None:
     """Serve MCP clients until they go, or until told to end."""
     asyncio.run(_until_told(_serve(project, transport, host, port)))

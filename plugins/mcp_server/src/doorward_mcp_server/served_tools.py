@@ -1,4 +1,5 @@
-"""All tools of a server: Doorward's own, the exposed functions, and those of plugins. Of two with one name the first is meant."""
+"""All tools of a server: Doorward's own, the exposed functions, and those of plugins. Of two with one name the first is
+meant."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ class Tools:
         return list(found.values())
 
     def schema(self, name: str) -> Mapping[str, Any] | None:
-        """What a tool takes that may want arguments in headers too (2026-07-28, `x-mcp-header`): none but those of plugins does."""
+        """What a tool takes that may want arguments in headers too (2026-07-28, `x-mcp-header`): none but those of
+        plugins does."""
         raw = None if name in self._own.tools else self._additions.tools().get(name)
         return raw.tool.input_schema if raw else None
 

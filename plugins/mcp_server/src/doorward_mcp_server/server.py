@@ -20,7 +20,9 @@ from doorward_mcp_server.plugin_tools import Additions, of_plugin
 from doorward_mcp_server.served_tools import Tools
 
 _PROMPT = t.Prompt(
-    name="reusable_code_guide", title="Reusable code", description="How to write programs that can be run again with other parameters."
+    name="reusable_code_guide",
+    title="Reusable code",
+    description="How to write programs that can be run again with other parameters.",
 )
 
 
@@ -53,10 +55,14 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
 
     async def list_resources(ctx: Any, params: Any) -> t.ListResourcesResult:
         changes.remember(ctx)
-        return resources.listed(gate, principal_of(ctx), additions.listed(t.Resource), params.cursor if params else None)
+        return resources.listed(
+            gate, principal_of(ctx), additions.listed(t.Resource), params.cursor if params else None
+        )
 
     async def list_templates(ctx: Any, params: Any) -> t.ListResourceTemplatesResult:
-        return t.ListResourceTemplatesResult(resource_templates=[*resources.TEMPLATES, *additions.listed(t.ResourceTemplate)])
+        return t.ListResourceTemplatesResult(
+            resource_templates=[*resources.TEMPLATES, *additions.listed(t.ResourceTemplate)]
+        )
 
     async def read_resource(ctx: Any, params: t.ReadResourceRequestParams) -> Any:
         uri = str(params.uri)
@@ -114,7 +120,9 @@ def build(gate: Gateway, changes: Changes | None = None) -> Server[Any]:
         on_get_prompt=get_prompt,
         on_subscriptions_listen=changes.listen,
     )
-    security = RequestStateSecurity(keys=[secrets.token_bytes(32)], ttl=tools.parked.lasting, bind_principal=principal_of)
+    security = RequestStateSecurity(
+        keys=[secrets.token_bytes(32)], ttl=tools.parked.lasting, bind_principal=principal_of
+    )
     server.middleware.append(instructed)
     server.middleware.append(RequestStateBoundary(security, default_audience=server.name))
     advertise(server)

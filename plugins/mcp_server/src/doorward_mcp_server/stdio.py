@@ -39,8 +39,12 @@ async def streams() -> AsyncIterator[tuple[Any, Any]]:
     os.close(null)
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=LONGEST)
-    incoming, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(wire_in, "rb", 0))
-    outgoing, flow = await loop.connect_write_pipe(lambda: asyncio.streams.FlowControlMixin(loop), os.fdopen(wire_out, "wb", 0))
+    incoming, _ = await loop.connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(wire_in, "rb", 0)
+    )
+    outgoing, flow = await loop.connect_write_pipe(
+        lambda: asyncio.streams.FlowControlMixin(loop), os.fdopen(wire_out, "wb", 0)
+    )
     try:
         yield _Incoming(reader), _Outgoing(asyncio.StreamWriter(outgoing, flow, None, loop))
     finally:
@@ -65,7 +69,9 @@ class _Stream:
     async def __aenter__(self) -> Any:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:

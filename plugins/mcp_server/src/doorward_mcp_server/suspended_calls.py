@@ -1,5 +1,5 @@
-"""Runs that ask their client. One of the newer era (2026-07-28) gets no requests: the call of a tool is answered with what the
-run asks, the run is parked, and the client makes the call again with its answers (basic/patterns/mrtr)."""
+"""Runs that ask their client. One of the newer era (2026-07-28) gets no requests: the call of a tool is answered with
+what the run asks, the run is parked, and the client makes the call again with its answers (basic/patterns/mrtr)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from doorward_mcp_server import elicitation
 from doorward_mcp_server.progress import Progress
 
 MOST = 32
-"""Runs that wait for answers at once, of all principals, who share them as they do sandboxes. Each holds its sandbox meanwhile."""
+"""Runs that wait for answers at once, of all principals, who share them as they do sandboxes. Each holds its sandbox
+meanwhile."""
 
 GRACE = 60.0
 """Seconds for which a run that was not answered in time is kept, so that its client may learn how it ended."""
@@ -149,19 +150,26 @@ class SuspendedCalls:
         """Raises: Busy if no more runs of this principal may wait for answers."""
         waiting = Counter(run.principal for run in self._runs if run.open)
         if not may_take(principal, waiting, MOST):
-            message = f"{waiting.total()} runs wait for answers already, {waiting[principal]} of them yours; no more may"
+            message = (
+                f"{waiting.total()} runs wait for answers already, {waiting[principal]} of them yours; no more may"
+            )
             raise Busy(message, hint="Answer one of yours, or try again later.")
 
     def _park(self, run: Asking) -> t.InputRequiredResult:
         token = secrets.token_urlsafe(24)
         self._parked[token] = run
         run.timer = asyncio.get_running_loop().call_later(self.lasting, self._forget, token)
-        return t.InputRequiredResult(input_requests={key: asked for key, (asked, _) in run.open.items()}, request_state=token)
+        return t.InputRequiredResult(
+            input_requests={key: asked for key, (asked, _) in run.open.items()}, request_state=token
+        )
 
     def _resumed(self, token: str, ctx: Any) -> Asking:
         run = self._parked.get(token)
         if run is None or run.principal != principal_of(ctx):
-            raise UnknownName("the run that asked is over, or has been answered already", hint="Call the tool anew, without requestState.")
+            raise UnknownName(
+                "the run that asked is over, or has been answered already",
+                hint="Call the tool anew, without requestState.",
+            )
         del self._parked[token]
         run.timer.cancel()
         run.answered(ctx)

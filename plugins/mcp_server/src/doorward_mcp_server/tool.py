@@ -1,4 +1,5 @@
-"""A tool of Doorward's own: what its entry and the signature of its handler tell clients, and the check of its arguments."""
+"""A tool of Doorward's own: what its entry and the signature of its handler tell clients, and the check of its
+arguments."""
 
 from __future__ import annotations
 
@@ -40,8 +41,8 @@ def always(gate: Gateway) -> bool:
 class OwnTool:
     """An entry of the table of tools.
 
-    `handler` gets a `Caller` and the arguments: it names the tool, and its signature is the tool's input schema. An optional parameter is
-    one with a default; `Annotated` adds a description, or more of a schema.
+    `handler` gets a `Caller` and the arguments: it names the tool, and its signature is the tool's input schema. An
+    optional parameter is one with a default; `Annotated` adds a description, or more of a schema.
     """
 
     handler: Callable[..., Awaitable[Answer]]
@@ -79,16 +80,21 @@ class OwnTool:
     async def call(self, arguments: Mapping[str, Any], caller: Caller) -> t.CallToolResult:
         """Its answer to checked arguments."""
         text, structured, is_error, *images = await self.handler(caller, **arguments)
-        return t.CallToolResult(content=[t.TextContent(text=text), *images], structured_content=structured, is_error=is_error)
+        return t.CallToolResult(
+            content=[t.TextContent(text=text), *images], structured_content=structured, is_error=is_error
+        )
 
     def checked(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments, if they fit the schema: the gateway checks what they mean. Raises: InvalidArguments, for the agent to read."""
+        """The arguments, if they fit the schema: the gateway checks what they mean. Raises: InvalidArguments, for the
+        agent to read."""
         known = self.input_schema["properties"]
         errors = [e for e in self._validator.iter_errors(_outline(arguments)) if e.kind.name not in _OF_THE_GATEWAY]
         if told := mistakes(errors, lambda place: () if place else known):
             raise InvalidArguments(f"{self.name} {'; '.join(told)}", hint=self._usage)
         whole = {name for name, schema in known.items() if schema["type"] == "integer"}
-        return {name: int(value) if name in whole else value for name, value in arguments.items()}  # to JSON 10.0 is one
+        return {
+            name: int(value) if name in whole else value for name, value in arguments.items()
+        }  # to JSON 10.0 is one
 
     @cached_property
     def _validator(self) -> Any:
@@ -104,11 +110,15 @@ class OwnTool:
 
 def _schema(parameter: inspect.Parameter) -> dict[str, Any]:
     """The JSON Schema of a parameter; that it may be None means that it may be left out."""
-    kind, *said = get_args(parameter.annotation) if get_origin(parameter.annotation) is Annotated else (parameter.annotation,)
+    kind, *said = (
+        get_args(parameter.annotation) if get_origin(parameter.annotation) is Annotated else (parameter.annotation,)
+    )
     schema = _typed(next((one for one in get_args(kind) if NoneType in get_args(kind) and one is not NoneType), kind))
     for more in said:
         schema |= {"description": more} if isinstance(more, str) else more
-    return schema | ({"default": parameter.default} if parameter.default and parameter.default is not parameter.empty else {})
+    return schema | (
+        {"default": parameter.default} if parameter.default and parameter.default is not parameter.empty else {}
+    )
 
 
 def _typed(kind: Any) -> dict[str, Any]:
@@ -117,7 +127,8 @@ def _typed(kind: Any) -> dict[str, Any]:
 
 
 def _outline(value: Any, depth: int = 3) -> Any:
-    """A value with what the schemas of tools speak of: programs and parameters may be large, and deeper than is looked at here."""
+    """A value with what the schemas of tools speak of: programs and parameters may be large, and deeper than is looked
+    at here."""
     if isinstance(value, Mapping):
         return {_outline(str(key)): _outline(each, depth - 1) for key, each in value.items()} if depth else {}
     if isinstance(value, list):

@@ -1,4 +1,5 @@
-"""Doorward's own MCP tools: a handler and an entry in `TOOLS` each, from which lists, checks, docs and reserved names follow."""
+"""Doorward's own MCP tools: a handler and an entry in `TOOLS` each, from which lists, checks, docs and reserved names
+follow."""
 
 from __future__ import annotations
 
@@ -37,9 +38,13 @@ _Seconds = Annotated[float | None, "Seconds"]
 
 async def list_servers(caller: Caller, cursor: str | None = None) -> Answer:
     found = await caller.gate.list_servers(limit=SERVERS, cursor=cursor, principal=caller.principal)
-    lines = [_server_line(s) for s in found["servers"]] or ["There are no more servers." if cursor else "No servers are configured."]
+    lines = [_server_line(s) for s in found["servers"]] or [
+        "There are no more servers." if cursor else "No servers are configured."
+    ]
     if "cursor" in found:
-        lines.append(f"{found['total']} in all; search_functions looks in all of them; more with cursor={found['cursor']!r}")
+        lines.append(
+            f"{found['total']} in all; search_functions looks in all of them; more with cursor={found['cursor']!r}"
+        )
     lines.append(f"executors: {caller.gate.executors.told() or 'none is installed'}")
     return "\n".join(lines), found, False
 
@@ -55,15 +60,17 @@ async def search_functions(
     found = await caller.gate.search_functions(
         query, server=server, read_only=read_only, limit=limit, cursor=cursor, principal=caller.principal
     )
-    lines = [f"{f['function']}: {f['summary']}{' (read-only)' if f.get('read_only') else ''}" for f in found["functions"]] or [
-        "Nothing found. Try other words."
-    ]
+    lines = [
+        f"{f['function']}: {f['summary']}{' (read-only)' if f.get('read_only') else ''}" for f in found["functions"]
+    ] or ["Nothing found. Try other words."]
     if "cursor" in found:
         lines.append(f"{found['total']} in all; more with cursor={found['cursor']!r}")
     return "\n".join(lines), found, False
 
 
-async def get_functions(caller: Caller, functions: Annotated[list[str], {"minItems": 1, "maxItems": 5}, '["server.function"]']) -> Answer:
+async def get_functions(
+    caller: Caller, functions: Annotated[list[str], {"minItems": 1, "maxItems": 5}, '["server.function"]']
+) -> Answer:
     cards = await caller.gate.get_functions(functions, principal=caller.principal)
     text = "\n\n".join(card.get("text") or f"{card['function']}: {card['error']}" for card in cards)
     structured = [{k: v for k, v in card.items() if k in ("function", "text", "error")} for card in cards]
@@ -86,8 +93,12 @@ async def execute_code(
     return _answer(caller, outcome)
 
 
-async def run_cached_code(caller: Caller, cache_id: str, params: dict[str, Any] | None = None, timeout: _Seconds = None) -> Answer:
-    outcome = await caller.gate.run_cached(cache_id, params, timeout=timeout, principal=caller.principal, client=caller.client)
+async def run_cached_code(
+    caller: Caller, cache_id: str, params: dict[str, Any] | None = None, timeout: _Seconds = None
+) -> Answer:
+    outcome = await caller.gate.run_cached(
+        cache_id, params, timeout=timeout, principal=caller.principal, client=caller.client
+    )
     return _answer(caller, outcome)
 
 
@@ -130,15 +141,18 @@ TOOLS = (
         _object("functions total", functions={"type": "array", "items": _FOUND}, total={"type": "integer"}, cursor=_STRING), _READS,
     ),
     OwnTool(
-        get_functions, "Get functions", "Signature, response type, docs, import line and an example of 1 to 5 functions.",
+        get_functions, "Get functions", "Signature, response type, docs, import line and an example of 1 to 5 "
+                                        "functions.",
         _object("functions", functions={"type": "array", "items": _CARD}), _READS,
     ),
     OwnTool(
-        execute_code, "Execute code", "Run a Python program in the sandbox. Its value is `result`, or the last expression.",
+        execute_code, "Execute code", "Run a Python program in the sandbox. Its value is `result`, or the last "
+                                      "expression.",
         _OUTCOME, _RUNS, minimal=MINIMAL,
     ),
     OwnTool(
-        run_cached_code, "Run cached code", "Run a program that succeeded again, with other values for its top-level literals.",
+        run_cached_code, "Run cached code", "Run a program that succeeded again, with other values for its top-level "
+                                            "literals.",
         _OUTCOME, _RUNS,
     ),
     OwnTool(
@@ -146,7 +160,8 @@ TOOLS = (
         _object("skills", skills=_NAMES, cursor=_STRING), _READS, offered=_has_guides,
     ),
     OwnTool(
-        get_server_skills, "Get server skills", "The guide to a server, written by its owner. Read it before you use the server.",
+        get_server_skills, "Get server skills", "The guide to a server, written by its owner. Read it before you use "
+                                                "the server.",
         _object("server guide", server=_STRING, guide=_STRING), _READS, offered=_has_guides,
     ),
 )  # fmt: skip

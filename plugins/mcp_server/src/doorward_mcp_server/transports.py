@@ -33,7 +33,8 @@ async def serve_stdio(gate: Gateway) -> None:
 async def serve_http(gate: Gateway, host: str, port: int, *, ready: Callable[[str], None] = lambda url: None) -> None:
     """Serve any number of clients by streamable HTTP, until cancelled. `ready` is told the URL (port 0: any free one).
 
-    Raises: ConfigError for an address that others can reach without a token, or without TLS, or that is taken; PluginError.
+    Raises: ConfigError for an address that others can reach without a token, or without TLS, or that is taken;
+    PluginError.
     """
     import uvicorn
 
@@ -60,14 +61,23 @@ async def serve_http(gate: Gateway, host: str, port: int, *, ready: Callable[[st
             )  # fmt: skip
             web = uvicorn.Server(settings)
             web.capture_signals = contextlib.nullcontext  # type: ignore  # signals are our caller's, who cancels us
-            connections = Connections(lambda: Connection(settings, web.server_state, web.lifespan.state, http=http), http, tls)
+            connections = Connections(
+                lambda: Connection(settings, web.server_state, web.lifespan.state, http=http), http, tls
+            )
             beside: list[asyncio.Future[None]] = []
             running = asyncio.ensure_future(web.serve(sockets=[]))  # we let them in ourselves
             try:
                 while not (web.started or running.done()):  # noqa: ASYNC110  # it has no event for that
                     await asyncio.sleep(0)
-                beside += asyncio.ensure_future(connections.accept(listener)), asyncio.ensure_future(requests.sessions.watch())
-                ready(endpoint.local if endpoint.local == endpoint.url else f"{endpoint.local} (for clients: {endpoint.url})")
+                beside += (
+                    asyncio.ensure_future(connections.accept(listener)),
+                    asyncio.ensure_future(requests.sessions.watch()),
+                )
+                ready(
+                    endpoint.local
+                    if endpoint.local == endpoint.url
+                    else f"{endpoint.local} (for clients: {endpoint.url})"
+                )
                 await asyncio.shield(running)
             finally:
                 with anyio.CancelScope(shield=True):
@@ -83,8 +93,11 @@ async def serve_http(gate: Gateway, host: str, port: int, *, ready: Callable[[st
                     connections.close()
 
 
-def application(server: Server[Any], endpoint: Endpoint, verifiers: Verifiers, forget: Callable[[str], None]) -> tuple[Any, Requests]:
-    """The ASGI application: the SDK's, with bounds for requests, behind our entrance. `forget` is told the id of each session that ends."""
+def application(
+    server: Server[Any], endpoint: Endpoint, verifiers: Verifiers, forget: Callable[[str], None]
+) -> tuple[Any, Requests]:
+    """The ASGI application: the SDK's, with bounds for requests, behind our entrance. `forget` is told the id of each
+    session that ends."""
     from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
     from mcp.server.auth.settings import AuthSettings
     from mcp.server.transport_security import TransportSecuritySettings
@@ -101,10 +114,14 @@ def application(server: Server[Any], endpoint: Endpoint, verifiers: Verifiers, f
         auth = AuthSettings(**urls, validate_token_resource=False)  # a token's audience is its verifier's to check
         assert auth.resource_server_url is not None
         metadata = build_resource_metadata_url(auth.resource_server_url)
-        routes = create_protected_resource_routes(auth.resource_server_url, [auth.issuer_url], http.oauth.scopes or None, "Doorward")
+        routes = create_protected_resource_routes(
+            auth.resource_server_url, [auth.issuer_url], http.oauth.scopes or None, "Doorward"
+        )
     app = server.streamable_http_app(
         streamable_http_path=http.path,
-        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the entrance reads Host and Origin
+        transport_security=TransportSecuritySettings(
+            enable_dns_rebinding_protection=False
+        ),  # the entrance reads Host and Origin
         custom_starlette_routes=routes,
     )
     requests = Requests(app, http, forget)
@@ -130,8 +147,11 @@ async def _by_http(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
 
 def _listening(host: str, port: int) -> socket.socket:
     try:
-        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024)
-        # asyncio would do so only where the socket names its protocol; without it each answer waits 40 ms for an acknowledgement.
+        listener = socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024
+        )
+        # asyncio would do so only where the socket names its protocol; without it each answer waits 40 ms for an
+        # acknowledgement.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listener.setblocking(False)
         return listener

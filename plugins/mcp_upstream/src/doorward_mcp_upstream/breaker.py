@@ -41,7 +41,8 @@ class Breaker:
         left = self._until - time.monotonic()
         if left > 0:
             raise Trouble(
-                f"it failed {self._failures} times in a row, and is not tried again for {left:.1f} seconds. Last: {self._why}",
+                f"it failed {self._failures} times in a row, and is not tried again for {left:.1f} seconds. Last: "
+                f"{self._why}",
                 "Mend what it says, or wait.",
                 sent=False,
             )

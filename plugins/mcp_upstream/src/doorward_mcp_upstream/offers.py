@@ -18,14 +18,20 @@ _TEXT = {"type": "string"}
 _ENTRIES = {"type": "array", "items": {"type": "object", "additionalProperties": {}}}
 
 
-def _function(name: str, id: str, summary: str, returns: Mapping[str, Any], properties: Mapping[str, Any], *required: str) -> Function:
+def _function(
+    name: str, id: str, summary: str, returns: Mapping[str, Any], properties: Mapping[str, Any], *required: str
+) -> Function:
     schema = {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
     return Function("", name, id, summary, parameters=schema, returns=returns, read_only=True, idempotent=True)
 
 
 FUNCTIONS = (
     _function(
-        "list_resources", "resources/list", "The resources of the server (uri, name, …) and its templates (uriTemplate)", _ENTRIES, {}
+        "list_resources",
+        "resources/list",
+        "The resources of the server (uri, name, …) and its templates (uriTemplate)",
+        _ENTRIES,
+        {},
     ),
     _function(
         "read_resource",

@@ -61,7 +61,9 @@ class MCP:
         if self._starts_itself:
             return self._nothing()
         listing = await self._upstream.listing()
-        compiled = partial(functions.compiled, self._server.name, listing.tools, era=listing.era, skipped=listing.skipped)
+        compiled = partial(
+            functions.compiled, self._server.name, listing.tools, era=listing.era, skipped=listing.skipped
+        )
         return replace(await to_thread.run_sync(compiled), description=self._about(listing))
 
     async def call(self, call: Call) -> Any:
@@ -79,7 +81,9 @@ class MCP:
         tool = self._unchanged(function, listing)
         given = {function.names.get(key, key): value for key, value in call.arguments.items()}
         params = {"name": name, "arguments": files.sent(given, tool.get("inputSchema"))}
-        result = await self._upstream.request("tools/call", params, call=call, era=function.data["era"], safe=function.idempotent)
+        result = await self._upstream.request(
+            "tools/call", params, call=call, era=function.data["era"], safe=function.idempotent
+        )
         value = partial(results.of_tool, result, wrapped=function.data.get("wrapped") is True)
         return await aside(value, results.weight(result))
 
@@ -99,7 +103,11 @@ class MCP:
             self._digests[name] = functions.fingerprint(tool)
         if tool is None or self._digests[name] != function.data["schema"]:
             self._server.changed()
-            what = "is gone: its server has it no more" if tool is None else "has changed at its server since it was compiled"
+            what = (
+                "is gone: its server has it no more"
+                if tool is None
+                else "has changed at its server since it was compiled"
+            )
             hint = "It is compiled anew now. See get_functions, and write the call for what it is then."
             raise ServerError(f"{function.qualified} {what}", hint=hint)
         return tool
@@ -115,7 +123,8 @@ class MCP:
 
     @cached_property
     def _starts_itself(self) -> bool:
-        """Whether its command shows that; then it is never run. What hides it, a script for example, is found once connected."""
+        """Whether its command shows that; then it is never run. What hides it, a script for example, is found once
+        connected."""
         return not self._settings.allow_self and starts_doorward([*self._settings.command, *self._settings.args])
 
     def _refused(self) -> ServerError:
@@ -131,4 +140,6 @@ class MCP:
 def _fingerprint(listing: Listing) -> str:
     hashes = [functions.fingerprint(tool) for tool in listing.tools]
     texts = [[tool.get(key) for key in ("name", "title", "description")] for tool in listing.tools]
-    return digest([hashes, texts, len(listing.skipped), listing.era, listing.instructions, listing.server, listing.capabilities])
+    return digest(
+        [hashes, texts, len(listing.skipped), listing.era, listing.instructions, listing.server, listing.capabilities]
+    )

@@ -1,5 +1,5 @@
-"""The connection to one server, as seen from the source: opened by the first call, kept while it is used, and opened anew
-when it is lost."""
+"""The connection to one server, as seen from the source: opened by the first call, kept while it is used, and opened
+anew when it is lost."""
 
 from __future__ import annotations
 
@@ -40,19 +40,23 @@ __all__ = ["Listing", "Upstream"]
 Transport = Literal["stdio", "http", "sse"]
 
 _DEBOUNCE, _LONGEST_DEBOUNCE = 0.3, 60.0
-"""Seconds that are waited for more changes, before one is told: doubled each time, until it has been quiet for the longest."""
+"""Seconds that are waited for more changes, before one is told: doubled each time, until it has been quiet for the
+longest."""
 _ATTEMPTS = 3
 _PAUSE = 0.2
 """Seconds before the third attempt: the second may have met the same end as the first."""
 _SAID = 2**16
-"""Characters of an error's message that a server gave. Far more than anybody is shown: the core cuts, when it has removed credentials."""
+"""Characters of an error's message that a server gave. Far more than anybody is shown: the core cuts, when it has
+removed credentials."""
 _HEADER_MISMATCH = -32020
-"""A server wants arguments in headers that we did not send: its tools have changed (MCP 2026-07-28, streamable HTTP)."""
+"""A server wants arguments in headers that we did not send: its tools have changed (MCP 2026-07-28, streamable
+HTTP)."""
 _URL_WANTED = -32042
 """A person has to visit a page first (MCP 2025-11-25, elicitation, URL mode)."""
 _PAGE = re.compile(r"https?://[\x21-\x7e]{1,2000}")
 _NO_STREAMABLE = (400, 404, 405)
-"""What a server of the older transport answers to the newer one (MCP 2025-11-25, transports, backwards compatibility)."""
+"""What a server of the older transport answers to the newer one (MCP 2025-11-25, transports, backwards
+compatibility)."""
 
 
 class Upstream:
@@ -79,8 +83,8 @@ class Upstream:
         self._closed = False
 
     async def listing(self, *, fresh: bool = False, era: str = "") -> Listing:
-        """What the server has: as read on this connection, until it says that this has changed. Connects if need be (`era`:
-        what was spoken last, which saves asking).
+        """What the server has: as read on this connection, until it says that this has changed. Connects if need be
+        (`era`: what was spoken last, which saves asking).
 
         Raises: ServerError.
         """
@@ -101,10 +105,11 @@ class Upstream:
     async def request(
         self, method: str, params: Mapping[str, Any], *, call: Call | None = None, era: str = "", safe: bool = False
     ) -> Mapping[str, Any]:
-        """One request, and the result as on the wire. Connects on first use (`era`: what was spoken last, which saves asking).
+        """One request, and the result as on the wire. Connects on first use (`era`: what was spoken last, which saves
+        asking).
 
-        What the server asks for goes to `call.client`, and so does progress. Who is cancelled here is cancelled there. It is
-        made again, once or twice, where the connection was lost and it is `safe` or was never sent.
+        What the server asks for goes to `call.client`, and so does progress. Who is cancelled here is cancelled there.
+        It is made again, once or twice, where the connection was lost and it is `safe` or was never sent.
         Raises: ServerError, with what the server's standard error said last; LimitExceeded.
         """
         relisted, attempts = False, 0
@@ -153,8 +158,12 @@ class Upstream:
         if self._opening is None:
             self._breaker.check()
             self._opening = asyncio.get_running_loop().create_future()
-            self._opening.add_done_callback(lambda done: done.cancelled() or done.exception())  # perhaps nobody waits any more
-            self._opener = asyncio.create_task(self._own(self._opening, era), name=f"doorward upstream {self._context.name}")
+            self._opening.add_done_callback(
+                lambda done: done.cancelled() or done.exception()
+            )  # perhaps nobody waits any more
+            self._opener = asyncio.create_task(
+                self._own(self._opening, era), name=f"doorward upstream {self._context.name}"
+            )
             self._owners.add(self._opener)
             self._opener.add_done_callback(self._owners.discard)
         return await asyncio.shield(self._opening)
@@ -178,7 +187,9 @@ class Upstream:
         try:
             for transport in self._transports():
                 try:
-                    async with opened(transport, self._context, self._log, self._flights, self._tell, era) as connection:
+                    async with opened(
+                        transport, self._context, self._log, self._flights, self._tell, era
+                    ) as connection:
                         timer.cancel()
                         self._transport, self._connection, self._opening = transport, connection, None
                         opening.set_result(connection)
@@ -198,7 +209,9 @@ class Upstream:
                 self._connection = None
             if not opening.done():
                 self._opening = None
-                if isinstance(failure, Trouble) and not failure.status:  # one that answers something, if only 401, is there
+                if (
+                    isinstance(failure, Trouble) and not failure.status
+                ):  # one that answers something, if only 401, is there
                     self._breaker.failed(str(failure), since)
                 opening.set_exception(failure)
 
@@ -228,7 +241,8 @@ class Upstream:
             connection.ended.set()
 
     def _tell(self) -> None:
-        """Tell core that the functions are others, once for changes that come together, and ever later if they never end."""
+        """Tell core that the functions are others, once for changes that come together, and ever later if they never
+        end."""
         if self._telling is None and not self._closed:
             quiet = time.monotonic() - self._told_at > _LONGEST_DEBOUNCE
             self._patience = _DEBOUNCE if quiet else min(self._patience * 2, _LONGEST_DEBOUNCE)
@@ -252,7 +266,9 @@ class Upstream:
             message += ". Its standard error said last:\n" + indent(said, "> ")
         error = ServerError(message, hint=hint or None)
         if trouble.oauth:
-            error.auth = [Suggestion([{"type": "oauth2"}], f"OAuth with a login, by `doorward login {self._context.name}`")]
+            error.auth = [
+                Suggestion([{"type": "oauth2"}], f"OAuth with a login, by `doorward login {self._context.name}`")
+            ]
         return error
 
     def _refused(self, method: str, refusal: Refusal) -> ServerError:
@@ -264,4 +280,6 @@ class Upstream:
             hint = f"Its server wants a person to open {' and '.join(pages)} first." if pages else None
             del said["detail"]
         told = error_text(said) if refusal.message or refusal.data else quoted("")
-        return ServerError(f"{self._context.name} ({method}) answered with an error: {told} (code {refusal.code})", hint=hint)
+        return ServerError(
+            f"{self._context.name} ({method}) answered with an error: {told} (code {refusal.code})", hint=hint
+        )

@@ -1,6 +1,7 @@
 """A server without the SDK that misbehaves as its first argument says, and speaks 2025-11-25 otherwise.
 
-`LOG` is a file that gets the method of every message, one a line; `CALLS` one that gets the name and the arguments of every call.
+`LOG` is a file that gets the method of every message, one a line; `CALLS` one that gets the name and the arguments of
+every call.
 """
 
 from __future__ import annotations
@@ -38,13 +39,23 @@ def initialize(message: dict[str, Any]) -> None:
         data = {"supported": ["2026-07-28"], "requested": "2025-11-25"}
         say({"id": message["id"], "error": {"code": -32022, "message": "Unsupported protocol version", "data": data}})
     else:
-        say({"id": message["id"], "result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": INFO}})
+        say(
+            {
+                "id": message["id"],
+                "result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": INFO},
+            }
+        )
 
 
 BAD = [
     {"name": "fine", "inputSchema": SCHEMA, "description": "Fine."},
     {"name": "no_schema"},
-    {"name": "no_type", "inputSchema": {"properties": {"a": {"type": "string"}}}, "outputSchema": 5, "description": ["?"]},
+    {
+        "name": "no_type",
+        "inputSchema": {"properties": {"a": {"type": "string"}}},
+        "outputSchema": 5,
+        "description": ["?"],
+    },
     {"name": "list", "inputSchema": {"type": "array"}},
     {"name": "text", "inputSchema": "object"},
     {"name": "", "inputSchema": SCHEMA},
@@ -61,8 +72,10 @@ def deep(levels: int) -> str:
 ODD = [
     '{"name": "first", "inputSchema": {}}',
     *(f'{{"name": "deep{levels}", "inputSchema": {deep(levels)}}}' for levels in (400, 5000)),
-    f'{{"name": "digits", "inputSchema": {{"properties": {{"a": {{"default": {"9" * 5000}, "maximum": {"9" * 400}}}}}}}}}',
-    '{"name": "nan", "inputSchema": {"properties": {"a": {"default": NaN, "minimum": -Infinity, "multipleOf": 1e999}}}}',
+    f'{{"name": "digits", "inputSchema": {{"properties": {{"a": {{"default": {"9" * 5000}, "maximum": '
+    f'{"9" * 400}}}}}}}}}',
+    '{"name": "nan", "inputSchema": {"properties": {"a": {"default": NaN, "minimum": -Infinity, "multipleOf": '
+    '1e999}}}}',
     '{"name": "half\\ud800", "inputSchema": {}, "description": "half \\udfff", "title": "\\ud83d"}',
     '{"name": "twice", "name": "twice", "inputSchema": 1, "inputSchema": {}}',
     '{"name": "required", "inputSchema": {"required": {"a": 1}, "properties": {"a": [], "b": 5}}}',
@@ -83,15 +96,23 @@ def tools(message: dict[str, Any]) -> dict[str, Any]:
         return {"tools": "none"}
     if MODE == "pages":
         page = int(cursor or 0)
-        return {"tools": [{"name": f"t{page}", "inputSchema": SCHEMA}]} | ({"nextCursor": str(page + 1)} if page < 4 else {})
+        return {"tools": [{"name": f"t{page}", "inputSchema": SCHEMA}]} | (
+            {"nextCursor": str(page + 1)} if page < 4 else {}
+        )
     if MODE == "loop":
         return {"tools": [{"name": f"t{cursor}", "inputSchema": SCHEMA}], "nextCursor": "again"}
     if MODE == "large":
-        each = [{"name": f"t{n}", "inputSchema": SCHEMA, "title": "x" * n * 10**6, "description": "y" * 10**6} for n in (0, 2)]
+        each = [
+            {"name": f"t{n}", "inputSchema": SCHEMA, "title": "x" * n * 10**6, "description": "y" * 10**6}
+            for n in (0, 2)
+        ]
         return {"tools": [*each, {"name": "\x1b[2J\u202eevil", "inputSchema": []}]}
     if MODE == "endless":
         page = int(cursor or 0)
-        return {"tools": [{"name": f"t{page}-{n}", "inputSchema": SCHEMA} for n in range(100)], "nextCursor": str(page + 1)}
+        return {
+            "tools": [{"name": f"t{page}-{n}", "inputSchema": SCHEMA} for n in range(100)],
+            "nextCursor": str(page + 1),
+        }
     return {"tools": [{"name": "echo", "inputSchema": SCHEMA}]}
 
 
@@ -117,7 +138,9 @@ def call(message: dict[str, Any]) -> None:
         sys.stdout.flush()
         return
     if name == "million":
-        sys.stdout.write(f'{{"jsonrpc": "2.0", "id": {message["id"]}, "result": {{"structuredContent": [{"[]," * 2_000_000}[]]}}}}\n')
+        sys.stdout.write(
+            f'{{"jsonrpc": "2.0", "id": {message["id"]}, "result": {{"structuredContent": [{"[]," * 2_000_000}[]]}}}}\n'
+        )
         sys.stdout.flush()
         return
     if name == "deep":
@@ -139,7 +162,13 @@ def call(message: dict[str, Any]) -> None:
         return
     if name == "pestering":
         for number in range(40):
-            say({"id": f"q{number}", "method": "elicitation/create", "params": {"message": "?", "requestedSchema": SCHEMA}})
+            say(
+                {
+                    "id": f"q{number}",
+                    "method": "elicitation/create",
+                    "params": {"message": "?", "requestedSchema": SCHEMA},
+                }
+            )
             json.loads(sys.stdin.readline())
     if name == "silent":
         return
@@ -158,7 +187,9 @@ def main() -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if MODE in ("stubborn", "family"):
         ignore = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
-        child = subprocess.Popen([sys.executable, "-c", ignore if MODE == "stubborn" else "import time; time.sleep(600)"])
+        child = subprocess.Popen(
+            [sys.executable, "-c", ignore if MODE == "stubborn" else "import time; time.sleep(600)"]
+        )
         Path(os.environ["PIDS"]).write_text(f"{os.getpid()} {child.pid}")
     if MODE == "banner":
         print("Welcome to raw!\n\n  * banner *", flush=True)

@@ -1,6 +1,7 @@
 """A server of the SDK: `sdk.py stdio`, or `sdk.py http PORT`, `sdk.py json PORT`, `sdk.py sse PORT`.
 
-`ERA=legacy` refuses 2026-07-28. `LOG` is a file that gets a line for every call that was made: its name and its arguments.
+`ERA=legacy` refuses 2026-07-28. `LOG` is a file that gets a line for every call that was made: its name and its
+arguments.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ cancelled: list[str] = []
 
 def tool(name: str, read_only: bool = True, **properties: Any) -> t.Tool:
     schema = {"type": "object", "properties": properties}
-    return t.Tool(name=name, description=name, input_schema=schema, annotations=t.ToolAnnotations(read_only_hint=read_only))
+    return t.Tool(
+        name=name, description=name, input_schema=schema, annotations=t.ToolAnnotations(read_only_hint=read_only)
+    )
 
 
 async def list_tools(ctx: Any, params: Any) -> t.ListToolsResult:
@@ -99,7 +102,9 @@ async def call_tool(ctx: Any, params: Any) -> Any:
 
 async def asked(ctx: Any, params: Any, name: str) -> Any:
     """Ask the client, in the way of the era."""
-    prompt = t.CreateMessageRequestParams(messages=[t.SamplingMessage(role="user", content=t.TextContent(text="Hello?"))], max_tokens=10)
+    prompt = t.CreateMessageRequestParams(
+        messages=[t.SamplingMessage(role="user", content=t.TextContent(text="Hello?"))], max_tokens=10
+    )
     if ctx.session.protocol_version == "2026-07-28":
         if not params.input_responses:
             ask = t.ElicitRequest(params=t.ElicitRequestFormParams(message="Who?", requested_schema=FORM))
@@ -182,7 +187,9 @@ def http(kind: str, port: int) -> None:
                 await server.run(Old(read, write) if LEGACY else read, write, server.create_initialization_options())
             return Response()
 
-        app: Any = Starlette(routes=[Route("/mcp", connect, methods=["GET"]), Mount("/messages/", transport.handle_post_message)])
+        app: Any = Starlette(
+            routes=[Route("/mcp", connect, methods=["GET"]), Mount("/messages/", transport.handle_post_message)]
+        )
     else:
         app = server.streamable_http_app(json_response=kind == "json")
     uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning", timeout_graceful_shutdown=1)

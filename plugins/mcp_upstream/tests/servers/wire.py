@@ -1,8 +1,8 @@
 """A stdio server without any library, which says what a file tells it: `wire.py FILE`.
 
-FILE is JSON: `{"tools": [...], "results": {TOOL: RESULT}, "answers": {METHOD: RESULT}, "info": {...}, "instructions": "...",
-"capabilities": {...}}`, read anew for each request. A tool without a result answers with its arguments. When the tools in the
-file change, the server says so after its next answer.
+FILE is JSON: `{"tools": [...], "results": {TOOL: RESULT}, "answers": {METHOD: RESULT}, "info": {...}, "instructions":
+"...", "capabilities": {...}}`, read anew for each request. A tool without a result answers with its arguments. When the
+tools in the file change, the server says so after its next answer.
 """
 
 from __future__ import annotations

@@ -50,13 +50,19 @@ class OpenAPISettings(Settings):
 
     spec: str = Field(min_length=1, description="The document: a path, relative to the configuration file, or a URL")
     overlay: list[str] = Field(
-        [], description="OpenAPI Overlay documents that correct it, in this order: paths or URLs", json_schema_extra=_PATH
+        [],
+        description="OpenAPI Overlay documents that correct it, in this order: paths or URLs",
+        json_schema_extra=_PATH,
     )
     base_url: str | None = Field(None, description="Where the API is; the document's first server if it is not set")
     headers: dict[str, Template] = Field({}, description="Headers of every request")
-    origins: list[str] = Field([], description="Other origins that belong to this API, for example https://uploads.example.com")
+    origins: list[str] = Field(
+        [], description="Other origins that belong to this API, for example https://uploads.example.com"
+    )
     variables: dict[str, str] = Field({}, description="Values of server variables, for example { region = 'eu' }")
-    socket: str | None = Field(None, description="The path of a Unix socket that carries the requests", json_schema_extra=_PATH)
+    socket: str | None = Field(
+        None, description="The path of a Unix socket that carries the requests", json_schema_extra=_PATH
+    )
     retries: int = Field(2, ge=0, le=5, description="How often a request may be repeated that failed for the moment")
     timeout: PositiveFloat = Field(30.0, description="Seconds that one request may take")
 
@@ -91,7 +97,10 @@ class OpenAPISettings(Settings):
         for each in value:
             cleaned = servers.clean(each, "")
             if cleaned is None or urlsplit(cleaned).path or "?" in each or "#" in each:
-                raise ValueError(f"{each[:200]!r} is no origin: scheme, host and perhaps a port, for example https://uploads.example.com")
+                raise ValueError(
+                    f"{each[:200]!r} is no origin: scheme, host and perhaps a port, for example "
+                    f"https://uploads.example.com"
+                )
         return [each.rstrip("/").lower() for each in value]
 
     @field_validator("headers")
@@ -142,14 +151,17 @@ class OpenAPI:
 
         settings = self._settings
         local = _LOCAL if settings.socket else None
-        choices = Choices(settings.base_url, list(settings.headers), settings.origins, settings.variables, overlays, local)
+        choices = Choices(
+            settings.base_url, list(settings.headers), settings.origins, settings.variables, overlays, local
+        )
         compiled = await anyio.to_thread.run_sync(compile_document, self._server.name, bundle, choices)
         return replace(compiled, warnings=[*notes, *compiled.warnings])
 
     async def call(self, call: Call) -> Any:
         """Make the HTTP request of a function.
 
-        Returns: a Reply; of its value see `answers.value_of`. One that has no body is the place of what was made, or the headers of a HEAD.
+        Returns: a Reply; of its value see `answers.value_of`. One that has no body is the place of what was made, or
+        the headers of a HEAD.
         Raises: ApiError for 400 and above, ServerError, InvalidArguments for values that HTTP cannot carry.
         """
         from doorward_openapi.calls import answers, links, request
@@ -183,7 +195,9 @@ class OpenAPI:
         routes = await self._table() if query or "{" in data["path"] else None
         for other in routes.others(data["method"], data["path"], path, query) if routes else ():
             if not call.allows(other.id, route := f"{data['method']} {other.path}"):
-                raise Refused(f"{call.function.qualified}: the path {path[:200]!r} can mean {route}, which may not be called")
+                raise Refused(
+                    f"{call.function.qualified}: the path {path[:200]!r} can mean {route}, which may not be called"
+                )
 
     async def _table(self) -> Routes | None:
         """The routes of the document, if they are known."""
@@ -212,10 +226,13 @@ class OpenAPI:
         if base := settings.base_url or (_LOCAL if settings.socket else None):
             return base
         name = self._server.name
-        raise ServerError(f"nothing says where {name} is: its document names no server", hint=f"Set base_url of [servers.{name}].")
+        raise ServerError(
+            f"nothing says where {name} is: its document names no server", hint=f"Set base_url of [servers.{name}]."
+        )
 
     def _taken_at_its_word(self, named: str) -> str:
-        """The server that a document names. One that was downloaded may not send credentials elsewhere than where it is from."""
+        """The server that a document names. One that was downloaded may not send credentials elsewhere than where it is
+        from."""
         spec = self._settings.spec
         if named in self._known or not _is_url(spec):
             return named
@@ -230,8 +247,8 @@ class OpenAPI:
         return named
 
     async def _vouch(self, named: str | None) -> None:
-        """See that a document of ours itself names the server to which credentials are to go. What was compiled of it may have been changed
-        where it is kept.
+        """See that a document of ours itself names the server to which credentials are to go. What was compiled of it
+        may have been changed where it is kept.
 
         Raises: ServerError, ConfigError.
         """
@@ -243,8 +260,10 @@ class OpenAPI:
         async with self._vouching:  # of calls that begin together, one reads the document
             if named not in self._known and not await self._names(named):
                 raise ServerError(
-                    f"the document of {self._server.name} does not name {servers.shown(named)}; credentials are not sent there",
-                    hint=f"Compile it again (doorward compile --force), or set base_url of [servers.{self._server.name}].",
+                    f"the document of {self._server.name} does not name {servers.shown(named)}; credentials are not "
+                    f"sent there",
+                    hint=f"Compile it again (doorward compile --force), or set base_url of "
+                    f"[servers.{self._server.name}].",
                 )
             self._known.add(named)
 
@@ -268,7 +287,9 @@ class OpenAPI:
 
         settings = self._settings
         documents = tuple(url for url in (settings.spec, *settings.overlay) if _is_url(url))
-        api = settings.base_url or (_LOCAL if settings.socket else settings.spec if settings.spec in documents else None)
+        api = settings.base_url or (
+            _LOCAL if settings.socket else settings.spec if settings.spec in documents else None
+        )
         socket = str(self._server.folder / Path(settings.socket).expanduser()) if settings.socket else None
         return Reach(api, tuple(settings.origins), documents, socket, settings.retries)
 
@@ -299,8 +320,8 @@ class OpenAPI:
         return bool(self._settings.headers) or self._server.auth() is not None
 
     def _is_home(self, url: str, body: bytes) -> bool:
-        """Whether a document that everybody may read says that the API is where it is itself, at the origin of `spec`: then credentials go
-        there with every call, and with them the document may say more."""
+        """Whether a document that everybody may read says that the API is where it is itself, at the origin of `spec`:
+        then credentials go there with every call, and with them the document may say more."""
         from doorward_openapi.document.document import decompress, parse
 
         settings = self._settings

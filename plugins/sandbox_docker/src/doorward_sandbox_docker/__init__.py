@@ -1,6 +1,7 @@
 """The executor `docker`: full CPython with third-party packages, in hardened containers of Docker or Podman.
 
-What runs in a container, how many there are and what a session is, is core's (`doorward_jail`); here is how a container is made.
+What runs in a container, how many there are and what a session is, is core's (`doorward_jail`); here is how a container
+is made.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ class DockerExecutor(JailExecutor[DockerSettings]):
         network = self.settings.network != "none"
         return Capabilities(
             language="Python (CPython, whole standard library)",
-            isolation="a container with its own kernel namespaces, a read-only root, no capabilities and few system calls, "
-            + (f"on the network {self.settings.network!r}" if network else "without a network"),
+            isolation="a container with its own kernel namespaces, a read-only root, no capabilities and few system "
+            "calls, " + (f"on the network {self.settings.network!r}" if network else "without a network"),
             packages=tuple(self.settings.packages),
             sessions=True,
             network=network,
@@ -123,8 +124,8 @@ class DockerExecutor(JailExecutor[DockerSettings]):
             container.socket.close()
 
     async def _prepared(self) -> None:
-        """Before the first container: learn which kind of engine it is, see that the image is the configured one, and remove what dead
-        gateways left."""
+        """Before the first container: learn which kind of engine it is, see that the image is the configured one, and
+        remove what dead gateways left."""
         async with self._first:
             if not self._profile:
                 self._profile = await self._engine.ask(self._prepare)
@@ -138,7 +139,9 @@ class DockerExecutor(JailExecutor[DockerSettings]):
         self._podman = is_podman(client.version())
         if not self._podman:
             return docker_profile()
-        return str(_written(self.context.state / "docker-seccomp.json", docker_profile()))  # Podman takes no text, but the path of a file
+        return str(
+            _written(self.context.state / "docker-seccomp.json", docker_profile())
+        )  # Podman takes no text, but the path of a file
 
 
 def _written(file: Path, text: str) -> Path:

@@ -24,8 +24,8 @@ Source: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/{memory,pids}.rst 
 
 
 class Account:
-    """Which limits were hit since it was last asked. Read from this machine's files where the container is on this machine; else by
-    a process in the container."""
+    """Which limits were hit since it was last asked. Read from this machine's files where the container is on this
+    machine; else by a process in the container."""
 
     def __init__(self, engine: Engine, id: str, pid: int, python: str) -> None:
         self._engine = engine
@@ -49,7 +49,8 @@ class Account:
         return reached
 
     async def close(self) -> None:
-        """What this sandbox ran into is not the next one's. Asking a process in the container would cost every run too much."""
+        """What this sandbox ran into is not the next one's. Asking a process in the container would cost every run too
+        much."""
         if self._files:
             await self.reached()
 
@@ -59,22 +60,30 @@ class Account:
 
 
 def _here(pid: int, id: str) -> Iterator[tuple[str, Path]]:
-    """The files of the container's cgroups, if it is on this machine, and they can be read. Podman puts the processes into a group below
-    that which has the limits, and newer kernels count a refused process where the limit is (Linux 6.11, pids.events)."""
+    """The files of the container's cgroups, if it is on this machine, and they can be read. Podman puts the processes
+    into a group below that which has the limits, and newer kernels count a refused process where the limit is (Linux
+    6.11, pids.events)."""
     try:
         groups = [line.split(":", 2) for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()]
     except OSError:
         return
     for _, kinds, path in groups:
-        for group in [group for group in (path[1:], os.path.dirname(path[1:])) if id in group]:  # else another machine's process id
+        for group in [
+            group for group in (path[1:], os.path.dirname(path[1:])) if id in group
+        ]:  # else another machine's process id
             for limit, (_, new, old) in _COUNTS.items():
-                file = _CGROUPS / limit.replace("processes", "pids") / group / Path(old).name if kinds else _CGROUPS / group / new
+                file = (
+                    _CGROUPS / limit.replace("processes", "pids") / group / Path(old).name
+                    if kinds
+                    else _CGROUPS / group / new
+                )
                 if (not kinds or old.partition("/")[0] in kinds.split(",")) and file.is_file():
                     yield limit, file
 
 
 def taken(client: APIClient, id: str, pid: int) -> int | None:
-    """Bytes of memory that a container's processes have taken, without what the kernel can give back; `None` if nobody knows."""
+    """Bytes of memory that a container's processes have taken, without what the kernel can give back; `None` if nobody
+    knows."""
     for file in [file for limit, file in _here(pid, id) if limit == "memory"]:
         counted = dict(line.split() for line in (file.parent / "memory.stat").read_text().splitlines())
         break

@@ -52,8 +52,8 @@ class Unwrap:
 
 
 def as_socket(attached: Any) -> socket.socket:
-    """What the SDK gives of an attached container, as a socket of our own: the connection itself where it is a plain one, so that the
-    engine sees the end of this process at once; else a local one, relayed by threads."""
+    """What the SDK gives of an attached container, as a socket of our own: the connection itself where it is a plain
+    one, so that the engine sees the end of this process at once; else a local one, relayed by threads."""
     plain = getattr(attached, "_sock", None)
     if type(plain) is socket.socket:
         return socket.socket(fileno=plain.detach())  # so that nothing of the SDK keeps it open, or closes it

@@ -23,21 +23,24 @@ if TYPE_CHECKING:
     from doorward_sandbox_docker.settings import DockerSettings
 
 _BASE, _PACKAGES, _MARGIN = 48 * 2**20, 512 * 2**20, 16 * 2**20
-"""Bytes of memory besides a program's own: for the first process of a container; while it loads packages; and, once it has loaded them,
-for what each run's process needs before its program starts."""
+"""Bytes of memory besides a program's own: for the first process of a container; while it loads packages; and, once it
+has loaded them, for what each run's process needs before its program starts."""
 _OWN_PROCESSES = 2
-"""Processes in a container besides a program's own: the first one and the relay; in a warm container also the first of each sandbox."""
+"""Processes in a container besides a program's own: the first one and the relay; in a warm container also the first of
+each sandbox."""
 _START = 16
 """Processes and threads that a runtime needs to start a container, which its limit counts too."""
 ULIMITS = [{"Name": "nofile", "Soft": 1024, "Hard": 8192}, {"Name": "core", "Soft": 0, "Hard": 0}]
 """A program has the soft one for good; the relay takes the hard one (`doorward_jail.inside.relay`)."""
 
 
-def options(settings: DockerSettings, command: Sequence[str], limits: Limits, profile: str, *, podman: bool = False) -> dict[str, Any]:
+def options(
+    settings: DockerSettings, command: Sequence[str], limits: Limits, profile: str, *, podman: bool = False
+) -> dict[str, Any]:
     """What the engine is asked to make: the body of `ContainerCreate` (Docker Engine API v1.41).
 
-    `profile` is the seccomp profile: JSON, for Podman the path of a file. Nothing of the host is mounted, nothing can be written but
-    memory that the container's limit counts, and no right is left that could be used against the kernel.
+    `profile` is the seccomp profile: JSON, for Podman the path of a file. Nothing of the host is mounted, nothing can
+    be written but memory that the container's limit counts, and no right is left that could be used against the kernel.
     """
     memory = limits.memory_bytes + _BASE + (_PACKAGES if settings.preload else 0)
     scratch = f"rw,noexec,nosuid,nodev,size={int(settings.scratch)},mode=1777"
@@ -87,8 +90,12 @@ class Container:
     def __init__(self, engine: Engine, id: str, about: Mapping[str, Any], channel: socket.socket) -> None:
         self.engine = engine
         self.id = id
-        self.pid = int(about["State"]["Pid"]) if about else 0  # of its first process, on the engine's machine; 0 if it has ended already
-        self.held = not about or about["HostConfig"]["Memory"] > 0  # a rootless engine on cgroup v1 drops limits without a word
+        self.pid = (
+            int(about["State"]["Pid"]) if about else 0
+        )  # of its first process, on the engine's machine; 0 if it has ended already
+        self.held = (
+            not about or about["HostConfig"]["Memory"] > 0
+        )  # a rootless engine on cgroup v1 drops limits without a word
         self.socket = channel
         self.unwrap = Unwrap()
 
@@ -97,7 +104,8 @@ class Container:
         return self.unwrap.said.decode(errors="replace").strip()
 
     async def hold(self, memory: int) -> None:
-        """Now that the packages are loaded, and what they take can be seen, let a program have so many bytes and no more.
+        """Now that the packages are loaded, and what they take can be seen, let a program have so many bytes and no
+        more.
 
         Podman before 5 changes no limit of a container that runs: there what it was made with stays.
         """
@@ -105,7 +113,8 @@ class Container:
             await self.engine.ask(lambda client: _hold(client, self, memory))
 
     async def kill(self) -> None:
-        """End it. Returns when it and everything in it is gone, or its engine is: without our end of its channel it ends by itself."""
+        """End it. Returns when it and everything in it is gone, or its engine is: without our end of its channel it
+        ends by itself."""
         try:
             await self.engine.ask(lambda client: _remove(client, self.id))
         except ExecutorError as error:
@@ -115,7 +124,8 @@ class Container:
 def start(engine: Engine, client: APIClient, config: dict[str, Any]) -> Container:
     """Make, attach and start a container; in a thread. It is attached first, so that nothing that it says is lost.
 
-    Whoever gives up waiting for the answer leaves nothing behind: the socket of a container that nobody got is closed, and that ends it.
+    Whoever gives up waiting for the answer leaves nothing behind: the socket of a container that nobody got is closed,
+    and that ends it.
     """
     made = client.create_container_from_config(config, f"doorward-{secrets.token_hex(6)}")["Id"]
     channel = None

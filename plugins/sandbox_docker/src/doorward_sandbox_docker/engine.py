@@ -1,6 +1,7 @@
 """The engine: where it listens, its client, and what its errors mean.
 
-The SDK waits while it asks, so everything here that asks runs in a thread. It is imported when first needed: it takes 0.1 s.
+The SDK waits while it asks, so everything here that asks runs in a thread. It is imported when first needed: it takes
+0.1 s.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ T = TypeVar("T")
 BUILD = "Run `doorward sandbox build docker`."
 _OLDEST = "1.41"  # of the API, as the engine's first answer says which it speaks
 _AT_ONCE = 16
-"""Requests to the engine at once; threads of our own number, so that an engine that hangs keeps no other work waiting."""
+"""Requests to the engine at once; threads of our own number, so that an engine that hangs keeps no other work
+waiting."""
 
 
 class Engine:
@@ -94,7 +96,8 @@ def connect(settings: DockerSettings, timeout: float) -> APIClient:
 
 
 def place(settings: DockerSettings) -> dict[str, Any]:
-    """Where the engine is that the settings name, or the first that answers, as the SDK wants to be told. Raises: ExecutorError."""
+    """Where the engine is that the settings name, or the first that answers, as the SDK wants to be told. Raises:
+    ExecutorError."""
     from docker.utils import kwargs_from_env
 
     environ = dict(os.environ)
@@ -118,7 +121,8 @@ def _context() -> dict[str, Any]:
 
 
 def sockets() -> Iterator[str]:
-    """Where engines listen, in the order in which they are tried: Docker, then Podman, each of the system, then of the user."""
+    """Where engines listen, in the order in which they are tried: Docker, then Podman, each of the system, then of the
+    user."""
     home, runtime = Path.home(), os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
     yield "/var/run/docker.sock"
     yield f"{runtime}/docker.sock"
@@ -166,7 +170,8 @@ def _not_permitted(where: str) -> ExecutorError:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An error, and whatever it holds of the errors that led to it: the SDK and its HTTP library pack them in many ways."""
+    """An error, and whatever it holds of the errors that led to it: the SDK and its HTTP library pack them in many
+    ways."""
     seen: list[BaseException] = []
     waiting = [error]
     while waiting:
@@ -211,7 +216,8 @@ def _refused(said: str, *, missing: bool, settings: DockerSettings) -> ExecutorE
         return ExecutorError(f"the container engine does not know the runtime {settings.runtime!r}: {said}", hint=hint)
     if "network" in low and settings.network in said and "not found" in low:
         return ExecutorError(
-            f"the container engine has no network {settings.network!r}", hint=f"`docker network create {settings.network}`"
+            f"the container engine has no network {settings.network!r}",
+            hint=f"`docker network create {settings.network}`",
         )
     if "executable file not found" in low or "no such file or directory" in low:
         hint = f"[executors.docker] python is its path in the image. {BUILD}"

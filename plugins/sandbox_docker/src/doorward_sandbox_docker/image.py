@@ -52,7 +52,8 @@ def check(client: APIClient, settings: DockerSettings) -> None:
     if made not in (None, recipe(settings)):
         raise ExecutorError(
             f"the image {settings.image!r} was made with other settings",
-            hint=f"{BUILD} Or leave `image` out: then each choice of `base`, `rootfs` and `packages` has an image of its own.",
+            hint=f"{BUILD} Or leave `image` out: then each choice of `base`, `rootfs` and `packages` has an image of "
+            f"its own.",
         )
 
 
@@ -108,10 +109,13 @@ def _from_dockerfile(client: APIClient, settings: DockerSettings, tell: Tell) ->
 
 
 def _from_archive(client: APIClient, settings: DockerSettings, tell: Tell) -> None:
-    """Import the archive; put the packages in; compile them; keep that. All without a network: packages come from this machine's pip."""
+    """Import the archive; put the packages in; compile them; keep that. All without a network: packages come from this
+    machine's pip."""
     archive = _archive(settings.rootfs or "")
     if not archive.is_file():
-        raise ExecutorError(f"there is no archive {archive}", hint="[executors.docker] rootfs is the path of a tar archive.")
+        raise ExecutorError(
+            f"there is no archive {archive}", hint="[executors.docker] rootfs is the path of a tar archive."
+        )
     tell(f"Importing {archive} …")
     answer = client.import_image_from_file(str(archive))
     imported = json.loads(answer.splitlines()[-1])["status"]
@@ -129,7 +133,9 @@ def _from_archive(client: APIClient, settings: DockerSettings, tell: Tell) -> No
         about = _ran(client, made)
         if tuple(about["version"]) < OLDEST:
             version = ".".join(map(str, about["version"]))
-            raise ExecutorError(f"the Python of {archive} is {version}", hint=f"{'.'.join(map(str, OLDEST))} or newer is needed.")
+            raise ExecutorError(
+                f"the Python of {archive} is {version}", hint=f"{'.'.join(map(str, OLDEST))} or newer is needed."
+            )
         if settings.packages:
             tell(f"Getting {', '.join(settings.packages)} for Python {'.'.join(map(str, about['version']))} …")
             with tempfile.TemporaryDirectory(prefix="doorward") as folder:
@@ -184,10 +190,21 @@ def _install(packages: Sequence[str], about: Mapping[str, Any], folder: Path) ->
     name, libc = about["libc"]
     newest = int(libc.split(".")[1]) if name == "glibc" else 2
     kind = "manylinux_2" if name == "glibc" else "musllinux_1"
-    platforms = [f"{kind}_{minor}_{about['machine']}" for minor in range(newest, 0, -1)] + [f"manylinux2014_{about['machine']}"]
+    platforms = [f"{kind}_{minor}_{about['machine']}" for minor in range(newest, 0, -1)] + [
+        f"manylinux2014_{about['machine']}"
+    ]
     common = ["--target", str(folder), "--python-version", ".".join(map(str, about["version"])), "--only-binary=:all:"]
     if importlib.util.find_spec("pip"):
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check", *common]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-compile",
+            "--disable-pip-version-check",
+            *common,
+        ]
         command += [part for platform in platforms for part in ("--platform", platform)]
     elif uv := shutil.which("uv"):
         system = "unknown-linux-gnu" if name == "glibc" else "unknown-linux-musl"
@@ -196,7 +213,9 @@ def _install(packages: Sequence[str], about: Mapping[str, Any], folder: Path) ->
         raise ExecutorError("packages need pip or uv on this machine", hint="Install one of them where Doorward runs.")
     ended = subprocess.run([*command, *packages], capture_output=True, text=True, check=False)  # noqa: S603  # the operator's own packages
     if ended.returncode:
-        raise ExecutorError(f"the packages cannot be had: {ended.stderr.strip()[-2000:]}", hint="Only wheels are taken.")
+        raise ExecutorError(
+            f"the packages cannot be had: {ended.stderr.strip()[-2000:]}", hint="Only wheels are taken."
+        )
 
 
 def described(client: APIClient, settings: DockerSettings) -> list[str]:
@@ -207,9 +226,13 @@ def described(client: APIClient, settings: DockerSettings) -> list[str]:
     kind = "Podman" if is_podman(version) else "Docker"
     rootless = any("rootless" in option for option in info.get("SecurityOptions") or ())
     told = [
-        f"{kind} {version['Version']} at {place(settings)['base_url']}, {'rootless' if rootless else 'as root'}, {info['OperatingSystem']}"
+        f"{kind} {version['Version']} at {place(settings)['base_url']}, {'rootless' if rootless else 'as root'}, "
+        f"{info['OperatingSystem']}"
     ]
-    told.append(f"runtime {settings.runtime or info.get('DefaultRuntime') or 'of the engine'}, cgroup v{info.get('CgroupVersion', '1')}")
+    told.append(
+        f"runtime {settings.runtime or info.get('DefaultRuntime') or 'of the engine'}, cgroup "
+        f"v{info.get('CgroupVersion', '1')}"
+    )
     unheld = [word for key, word in _HELD.items() if info.get(key) is False]
     if unheld:
         told.append(f"this engine does not hold limits of {', '.join(unheld)}; the sandbox holds them by rlimits alone")

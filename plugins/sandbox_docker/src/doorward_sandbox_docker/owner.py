@@ -42,7 +42,8 @@ def labels() -> dict[str, str]:
 
 
 def orphaned(container: Mapping[str, Any]) -> bool:
-    """Whether nobody can own a container any more, as the engine lists it. What belongs to another machine is not ours to judge."""
+    """Whether nobody can own a container any more, as the engine lists it. What belongs to another machine is not ours
+    to judge."""
     about: Mapping[str, str] = container["Labels"]
     if container["State"] == "created" and time.time() - container["Created"] > _NEVER_STARTED:
         return True
@@ -53,8 +54,8 @@ def orphaned(container: Mapping[str, Any]) -> bool:
 
 
 def sweep(client: APIClient) -> int:
-    """Remove the containers of gateways that are dead; how many. Each ends by itself as its gateway ends: this is for those that were
-    never started, and for what an engine lost in a crash."""
+    """Remove the containers of gateways that are dead; how many. Each ends by itself as its gateway ends: this is for
+    those that were never started, and for what an engine lost in a crash."""
     from docker.errors import APIError
 
     found = [one for one in client.containers(all=True, filters={"label": f"{LABEL}=sandbox"}) if orphaned(one)]

@@ -1,8 +1,8 @@
-"""`doorward.ApiError` and `doorward.ToolError` in Monty, whose programs cannot define or receive exception classes, nor give
-exceptions attributes.
+"""`doorward.ApiError` and `doorward.ToolError` in Monty, whose programs cannot define or receive exception classes, nor
+give exceptions attributes.
 
-They are raised as exceptions of Monty's that nothing else raises. Names of them in the program become those classes, and what
-reads `status`, `body` or `retry_after` asks the host (`rewriting.py`).
+They are raised as exceptions of Monty's that nothing else raises. Names of them in the program become those classes,
+and what reads `status`, `body` or `retry_after` asks the host (`rewriting.py`).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ OF_REPLIES = ("value", "headers")
 GET = "doorward__get"
 HAS = "doorward__has"
 OURS = "doorward__"
-"""What the names that we put into a program begin with. With an underscore before it, Monty's type checker would not know them in
-the next text."""
+"""What the names that we put into a program begin with. With an underscore before it, Monty's type checker would not
+know them in the next text."""
 
 MODULE = "__doorward__"
 ERROR = f"{MODULE}.error"
@@ -97,7 +97,8 @@ class Errors:
 
 
 def named(inner: BaseException, code: str) -> str:
-    """What a program calls what it has raised. `csv.Error` is the error of an API unless the program reads CSV itself."""
+    """What a program calls what it has raised. `csv.Error` is the error of an API unless the program reads CSV
+    itself."""
     if isinstance(inner, csv.Error) and (OURS in code or "csv" not in code or "from csv import Error as" in code):
         return "ApiError"
     return "ToolError" if isinstance(inner, binascii.Incomplete) else type(inner).__name__

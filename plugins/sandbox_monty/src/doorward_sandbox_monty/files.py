@@ -1,5 +1,5 @@
-"""Whether a program wants files, which Monty has not: read in its text, so that another executor can have it before it has made a
-call."""
+"""Whether a program wants files, which Monty has not: read in its text, so that another executor can have it before it
+has made a call."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def _nodes(tree: ast.Module) -> Iterator[ast.AST]:
 def _lines(nodes: list[ast.AST]) -> Iterator[int]:
     imported = [alias for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     ours = {alias.asname or alias.name for alias in imported if alias.name == "doorward"}
-    has_paths = "pathlib" in {alias.name for alias in imported} | {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    has_paths = "pathlib" in {alias.name for alias in imported} | {
+        node.module for node in nodes if isinstance(node, ast.ImportFrom)
+    }
     opens = not any(_is_own_open(node) for node in nodes)
     asked = {id(part) for node in nodes for part in _asked(node)}
     for node in nodes:
@@ -54,7 +56,12 @@ def _lines(nodes: list[ast.AST]) -> Iterator[int]:
 def _is_own_open(node: ast.AST) -> bool:
     """Whether the program has something of its own that is called `open`."""
     match node:
-        case ast.Name(id="open", ctx=ast.Store()) | ast.arg(arg="open") | ast.FunctionDef(name="open") | ast.AsyncFunctionDef(name="open"):
+        case (
+            ast.Name(id="open", ctx=ast.Store())
+            | ast.arg(arg="open")
+            | ast.FunctionDef(name="open")
+            | ast.AsyncFunctionDef(name="open")
+        ):
             return True
         case ast.Import(names=names) | ast.ImportFrom(names=names):
             return any((alias.asname or alias.name) in ("open", "*") for alias in names)

@@ -11,7 +11,9 @@ from doorward_sandbox_monty.modules import LIBRARY
 _NO_NAME = re.compile(r"name '(\w+)' is not defined")
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 _NO_METHOD = re.compile(r"'?int'? (?:object )?has no attribute '(from_bytes|to_bytes)'")
-_NO_BYTES = re.compile(r"cannot convert '(?:list|tuple|range|set|frozenset|dict|generator|\w*iterator)' object to bytes")
+_NO_BYTES = re.compile(
+    r"cannot convert '(?:list|tuple|range|set|frozenset|dict|generator|\w*iterator)' object to bytes"
+)
 _NUMBERS = 'bytes.fromhex("".join(f"{number:02x}" for number in numbers)) makes bytes of numbers.'
 _NOWHERE = {"input", "breakpoint"}
 """Builtin functions that no sandbox has."""
@@ -32,10 +34,17 @@ def lacking(error: str, message: str) -> Lack | None:
         return Lack(message.replace("The monty syntax parser", "monty"), instead)
     if error == "ModuleNotFoundError" and (module := _NO_MODULE.search(message)):
         return Lack(f"monty has no module {module[1]!r}", f"Modules of monty: {LIBRARY}.", module[1])
-    if error == "NameError" and (name := _NO_NAME.search(message)) and hasattr(builtins, name[1]) and name[1] not in _NOWHERE:
+    if (
+        error == "NameError"
+        and (name := _NO_NAME.search(message))
+        and hasattr(builtins, name[1])
+        and name[1] not in _NOWHERE
+    ):
         return Lack(f"monty has no {name[1]!r}", _NUMBERS if name[1] == "bytearray" else "Write it without.")
     if error == "TypeError" and _NO_BYTES.search(message):
         return Lack(f"monty: {message}", _NUMBERS)
     if error == "AttributeError" and (method := _NO_METHOD.search(message)):
-        return Lack(f"monty has no int.{method[1]}", 'int(content.hex(), 16) and bytes.fromhex(f"{number:08x}") do the same.')
+        return Lack(
+            f"monty has no int.{method[1]}", 'int(content.hex(), 16) and bytes.fromhex(f"{number:08x}") do the same.'
+        )
     return None

@@ -12,7 +12,8 @@ from doorward import Door
 from doorward_sandbox_monty import api_errors
 
 LIBRARY = (
-    "asyncio, base64, bisect, collections, copy, csv, dataclasses, datetime, decimal, functools, hashlib, itertools, json, math, pathlib, "
+    "asyncio, base64, bisect, collections, copy, csv, dataclasses, datetime, decimal, functools, hashlib, itertools, "
+    "json, math, pathlib, "
     "random, re, time, typing, unicodedata"
 )
 """What programs can import besides servers: part of the standard library."""
@@ -64,7 +65,9 @@ class Modules(Mapping[str, Any]):
         names = [m for m in members if self._everything or m in self._mentioned]
         attributes: dict[str, Any] = {n: self._function(f"{name}.{n}", f"{server}.{n}") for n in names}
         if name == "doorward":
-            attributes |= dict.fromkeys(api_errors.CLASSES, ())  # for the import; `rewriting` gives the name its meaning
+            attributes |= dict.fromkeys(
+                api_errors.CLASSES, ()
+            )  # for the import; `rewriting` gives the name its meaning
         for alias in self._aliases:
             above, _, last = alias.rpartition(".")
             if above == name and (self._everything or last in self._mentioned):
@@ -74,15 +77,21 @@ class Modules(Mapping[str, Any]):
         return made
 
     async def _of_errors(self) -> Any:
-        asked = {name.rpartition(".")[2]: stand_in(name) for name in (api_errors.ERROR, api_errors.SERVER, api_errors.ABOUT)}
+        asked = {
+            name.rpartition(".")[2]: stand_in(name) for name in (api_errors.ERROR, api_errors.SERVER, api_errors.ABOUT)
+        }
         return monty.ExternalModule(asked, stubs=api_errors.STUB)
 
     def meant(self, value: Any) -> str | None:
-        """What of ours a program's value is, by the name that `doorward.describe` knows: a server, a function, an error."""
+        """What of ours a program's value is, by the name that `doorward.describe` knows: a server, a function, an
+        error."""
         if isinstance(value, monty.ExternalModule):
             return self.servers.get(value.id)
         if isinstance(value, type):
-            return next((f"doorward.{name}" for name, (_, stands) in api_errors.CLASSES.items() if stands == value.__name__), None)
+            return next(
+                (f"doorward.{name}" for name, (_, stands) in api_errors.CLASSES.items() if stands == value.__name__),
+                None,
+            )
         return value if isinstance(value, str) and "." in value and value in self.functions.values() else None
 
     def _function(self, called: str, meant: str) -> Any:

@@ -29,8 +29,8 @@ Members = Callable[[str], Sequence[str]]
 
 
 def rewritten(code: str, members: Members) -> str:
-    """The program as Monty can run it; the same text if it needs nothing. `members` are the names that the program mentions of
-    a module that is ours."""
+    """The program as Monty can run it; the same text if it needs nothing. `members` are the names that the program
+    mentions of a module that is ours."""
     if not _MENTIONED.search(code):
         return code
     try:
@@ -76,7 +76,9 @@ def _edits(tree: ast.Module, places: _Places, members: Members, fields: Sequence
             case ast.JoinedStr() if sys.version_info < (3, 12):
                 yield from _in_text(node, modules, others, places, fields)
                 continue
-            case ast.ImportFrom(module=str(module), level=0, names=[ast.alias(name="*") as star]) if names := members(module):
+            case ast.ImportFrom(module=str(module), level=0, names=[ast.alias(name="*") as star]) if names := members(
+                module
+            ):
                 yield *places.of(star), ", ".join(names).encode()
             case ast.ImportFrom(module="doorward", level=0, names=names):
                 end = places.of(node)[1]
@@ -96,9 +98,14 @@ def _edits(tree: ast.Module, places: _Places, members: Members, fields: Sequence
                 yield from _iterated(inner, places, within=places.of(node)[1])
             case ast.Assign(value=ast.GeneratorExp() as inner):
                 yield from _iterated(inner, places)
-            case ast.Call(func=ast.Name(id="getattr") as function, args=[_, ast.Constant(value=name), *_]) if name in (*fields, DOC):
+            case ast.Call(func=ast.Name(id="getattr") as function, args=[_, ast.Constant(value=name), *_]) if name in (
+                *fields,
+                DOC,
+            ):
                 yield *places.of(function), GET.encode()
-            case ast.Call(func=ast.Name(id="hasattr") as function, args=[_, ast.Constant(value=name)]) if name in fields:
+            case ast.Call(func=ast.Name(id="hasattr") as function, args=[_, ast.Constant(value=name)]) if (
+                name in fields
+            ):
                 yield *places.of(function), HAS.encode()
             case ast.AsyncFor() if found := _ASYNC.match(places.text, start := places.of(node)[0]):
                 yield start, found.end(), b"\n" * found[0].count(b"\n")
@@ -108,8 +115,8 @@ def _edits(tree: ast.Module, places: _Places, members: Members, fields: Sequence
 
 
 def _iterated(node: ast.GeneratorExp, places: _Places, within: int = -1) -> Iterator[Edit]:
-    """A generator expression, which is a list in Monty, as what `next` can be asked of. Its brackets are those of the call where the
-    call ends with them."""
+    """A generator expression, which is a list in Monty, as what `next` can be asked of. Its brackets are those of the
+    call where the call ends with them."""
     start, end = places.of(node)
     yield start, start, b"(iter" if end == within else b"iter"
     if end == within:
@@ -130,7 +137,9 @@ def _plain_loop(text: bytes, target: int) -> Iterator[Edit]:
         yield found.start(1), found.end(1), b"\n" * found[1].count(b"\n")
 
 
-def _in_text(node: ast.JoinedStr, modules: set[str], others: set[str], places: _Places, fields: Sequence[str]) -> Iterator[Edit]:
+def _in_text(
+    node: ast.JoinedStr, modules: set[str], others: set[str], places: _Places, fields: Sequence[str]
+) -> Iterator[Edit]:
     """Reads within an f-string, where Python before 3.12 does not know the places of nodes: found by their text, unless
     the words of the string hold that too."""
     start, end = places.of(node)
@@ -147,6 +156,8 @@ def _in_text(node: ast.JoinedStr, modules: set[str], others: set[str], places: _
             new = f"{OURS}{attr}"
         else:
             continue
-        found = list(re.finditer(rf"(?<![\w.]){re.escape(name)}\.{attr}(?!\w|\s*=[^=])".encode(), places.text[start:end]))
+        found = list(
+            re.finditer(rf"(?<![\w.]){re.escape(name)}\.{attr}(?!\w|\s*=[^=])".encode(), places.text[start:end])
+        )
         if len(found) == count:
             yield from ((start + m.start(), start + m.end(), new.encode()) for m in found)

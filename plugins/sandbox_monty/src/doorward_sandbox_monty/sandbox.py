@@ -110,18 +110,25 @@ class MontySandbox:
                 return await self._feed(program, door)
             if error.timed_out:
                 raise _too_late(program.limits) from None
-            raise SandboxDied(f"the sandbox died: {error}", hint="The program may have exhausted it; do less at once.") from None
+            raise SandboxDied(
+                f"the sandbox died: {error}", hint="The program may have exhausted it; do less at once."
+            ) from None
         except monty.MontyError as error:
             return _ended(error, code, program.limits, made=calls.called)
         finally:
             calls.cancel()
 
-    async def _drive(self, code: str, inputs: Mapping[str, Any], calls: _Calls, door: Door, *, unless: tuple[Any, ...] = ()) -> Any:
-        """Feed one text and answer the worker's questions until it has a value: `unless` holds that for a name that is not set."""
+    async def _drive(
+        self, code: str, inputs: Mapping[str, Any], calls: _Calls, door: Door, *, unless: tuple[Any, ...] = ()
+    ) -> Any:
+        """Feed one text and answer the worker's questions until it has a value: `unless` holds that for a name that is
+        not set."""
         worker = self._worker
         self._fed += 1
         try:
-            step = await worker.session.feed_start(code, inputs=dict(inputs), print_callback=lambda stream, text: calls.print(text))
+            step = await worker.session.feed_start(
+                code, inputs=dict(inputs), print_callback=lambda stream, text: calls.print(text)
+            )
         except monty.MontyTypingError:
             self._fed -= 1  # Monty's own count, by which it names texts, leaves it out
             raise
@@ -135,7 +142,9 @@ class MontySandbox:
                     step = await step.resume(await calls.explain(asked, step.args, worker.modules))
                 case monty.AsyncNameLookupSnapshot(variable_name="help" | "dir" as asked, object_id=None):
                     step = await step.resume(value=stand_in(asked))
-                case monty.AsyncFunctionSnapshot(is_os_function=False) if step.function_name in worker.modules.functions:
+                case monty.AsyncFunctionSnapshot(is_os_function=False) if (
+                    step.function_name in worker.modules.functions
+                ):
                     step = await step.resume(await calls.answer(step, worker.modules.functions[step.function_name]))
                 case monty.AsyncFunctionSnapshot(function_name="time.sleep" | "asyncio.sleep"):
                     step = await step.resume(await calls.sleep(step))
@@ -149,10 +158,12 @@ class MontySandbox:
 
 
 class _Calls:
-    """The calls of one feed: answered at once, or as futures where they are awaited. `awaited` has the places where that is, by
-    the text in which the call stands: a session's functions are of earlier ones."""
+    """The calls of one feed: answered at once, or as futures where they are awaited. `awaited` has the places where
+    that is, by the text in which the call stands: a session's functions are of earlier ones."""
 
-    def __init__(self, door: Door | None = None, awaited: Mapping[str, Container[tuple[int, int]]] = MappingProxyType({})) -> None:
+    def __init__(
+        self, door: Door | None = None, awaited: Mapping[str, Container[tuple[int, int]]] = MappingProxyType({})
+    ) -> None:
         self._door = door
         self._awaited = awaited
         self._running: set[asyncio.Future[Any]] = set()
@@ -173,14 +184,17 @@ class _Calls:
         return self._later(step.call_id, call) if self._is_awaited(step.position) else await call
 
     async def explain(self, asked: str, args: Any, modules: Modules) -> Any:
-        """What `help(value)`, `dir(value)` and `value.__doc__` are, for what is ours; Monty itself knows none of them."""
+        """What `help(value)`, `dir(value)` and `value.__doc__` are, for what is ours; Monty itself knows none of
+        them."""
         assert self._door is not None
         self.made = self.called = True
         meant = modules.meant(args[0]) if args else "doorward"
         if asked == "dir":
             names = self._door.members(meant or "")
             return (
-                {"return_value": sorted(names)} if names else {"exc_type": "TypeError", "message": "dir() is for servers and doorward here"}
+                {"return_value": sorted(names)}
+                if names
+                else {"exc_type": "TypeError", "message": "dir() is for servers and doorward here"}
             )
         told = await self.call("doorward.describe", [meant], {}) if meant else {"return_value": None}
         if asked != "help" or "return_value" not in told:
@@ -248,7 +262,9 @@ def _no_files(line: int | None) -> Unsupported:
 
 
 def _too_late(limits: Limits) -> LimitExceeded:
-    return LimitExceeded(f"the run took more than {limits.timeout:g} s", hint="Do less in one run, or ask for a longer `timeout`.")
+    return LimitExceeded(
+        f"the run took more than {limits.timeout:g} s", hint="Do less in one run, or ask for a longer `timeout`."
+    )
 
 
 _TOO_OFTEN = re.compile(r"suspension limit \d+ exceeded")
@@ -269,12 +285,18 @@ def _ended(error: monty.MontyError, code: str, limits: Limits, *, made: bool) ->
             )
         )
     frames = (
-        [f for f in error.traceback() if not (f.function_name or "").startswith(api_errors.OURS)] if hasattr(error, "traceback") else []
+        [f for f in error.traceback() if not (f.function_name or "").startswith(api_errors.OURS)]
+        if hasattr(error, "traceback")
+        else []
     )
     line = frames[-1].line if frames else None
     name = api_errors.named(inner, code)
-    message = error.display("msg") if isinstance(error, (monty.MontyRuntimeError, monty.MontySyntaxError)) else str(error)
-    message = message.replace("'_csv.Error' object", "'ApiError' object").replace("'binascii.Incomplete' object", "'ToolError' object")
+    message = (
+        error.display("msg") if isinstance(error, (monty.MontyRuntimeError, monty.MontySyntaxError)) else str(error)
+    )
+    message = message.replace("'_csv.Error' object", "'ApiError' object").replace(
+        "'binascii.Incomplete' object", "'ToolError' object"
+    )
     message = message.rstrip(" ") if name == "ApiError" else message
     lacks = lacking(name, message)
     if lacks and not made:
@@ -288,10 +310,13 @@ def _ended(error: monty.MontyError, code: str, limits: Limits, *, made: bool) ->
     if name == "RuntimeError" and _TOO_OFTEN.fullmatch(message):
         hint = "Make fewer calls, and sleep less often: end the program when calls are refused, and ask for many things at once."
         asked, calls = limits.questions, limits.calls
-        raise LimitExceeded(f"the program turned to its host more than {asked} times, far beyond its limit of {calls} calls", hint=hint)
+        raise LimitExceeded(
+            f"the program turned to its host more than {asked} times, far beyond its limit of {calls} calls", hint=hint
+        )
     if name == "MemoryError" and "memory limit" in message:
         raise LimitExceeded(
-            f"the program needed more memory than its limit of {limits.memory_bytes // 2**20} MiB", hint="Work on smaller pieces."
+            f"the program needed more memory than its limit of {limits.memory_bytes // 2**20} MiB",
+            hint="Work on smaller pieces.",
         )
     shown = tuple(Frame(f.line, getattr(f, "function_name", "") or "<module>") for f in frames[-20:])
     return ProgramResult(error=Failure("program", name, message, line, shown, hint=lacks.instead if lacks else None))

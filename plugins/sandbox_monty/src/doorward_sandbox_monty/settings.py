@@ -9,6 +9,10 @@ from pydantic import Field, PositiveInt
 class MontySettings(Settings):
     """`[executors.monty]`."""
 
-    workers: PositiveInt = Field(32, description="Programs and open sessions at once; principals share them, and more wait, in turn")
-    type_check: bool = Field(False, description="Check each program's types before it runs, against the functions' signatures")
+    workers: PositiveInt = Field(
+        32, description="Programs and open sessions at once; principals share them, and more wait, in turn"
+    )
+    type_check: bool = Field(
+        False, description="Check each program's types before it runs, against the functions' signatures"
+    )
     wait: float = Field(30.0, gt=0, description="Seconds that a program waits for a free worker")

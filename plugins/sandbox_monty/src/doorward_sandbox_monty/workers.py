@@ -30,8 +30,8 @@ _AFTER = 0.001
 
 
 _FLUSH = 0.001
-"""Seconds that a worker may hold what was printed: gone with it if it is killed. Each line at once would let a program that does
-nothing but print keep this process busy."""
+"""Seconds that a worker may hold what was printed: gone with it if it is killed. Each line at once would let a program
+that does nothing but print keep this process busy."""
 
 _SETTLE = 0.1
 """Seconds that the interpreter waits before it ends. Monty's threads still drop what they held of Python when the last
@@ -40,7 +40,8 @@ run is over (pydantic-monty 1.4); one that does so in an interpreter that is bei
 
 @dataclass
 class Worker:
-    """A worker checked out: its Monty session, the modules that it may import, its process, and for what it was made."""
+    """A worker checked out: its Monty session, the modules that it may import, its process, and for what it was
+    made."""
 
     session: Any
     modules: Modules
@@ -53,7 +54,8 @@ class Worker:
     _news: int | None = None
 
     def watch(self) -> None:
-        """From now on its death is noticed at once, where the system tells (Linux), and it does not outlive this process."""
+        """From now on its death is noticed at once, where the system tells (Linux), and it does not outlive this
+        process."""
         if self.pid is None:
             return
         self.watchdog.guard(self.pid)
@@ -127,7 +129,8 @@ class Workers:
             checked_out = pool.checkout(
                 script_name="program.py",
                 limits={
-                    # Of a session each run is bounded by its own deadline, of a single run the interpreter knows it too.
+                    # Of a session each run is bounded by its own deadline, of a single run the interpreter knows it
+                    # too.
                     "max_feed_duration_secs": limits.max_timeout if session else limits.timeout,
                     "max_memory": limits.memory_bytes,
                     "max_suspensions": 1_000_000_000 if session else limits.questions,
@@ -140,7 +143,9 @@ class Workers:
             )
             await checked_out.__aenter__()
         except TimeoutError as error:
-            raise Busy("all Monty workers are busy", hint="Try again, end sessions, or set [executors.monty] workers.") from error
+            raise Busy(
+                "all Monty workers are busy", hint="Try again, end sessions, or set [executors.monty] workers."
+            ) from error
         except (monty.MontyError, OSError, RuntimeError) as error:
             raise ExecutorError(
                 f"Monty does not start: {error}", hint="Reinstall pydantic-monty; its worker must be executable."
@@ -168,7 +173,9 @@ class Workers:
     async def _start(self) -> monty.AsyncMonty:
         async with self._starting:
             if self._pool is None:
-                pool = monty.AsyncMonty(min_processes=1, max_processes=self._settings.workers, checkout_timeout=self._settings.wait)
+                pool = monty.AsyncMonty(
+                    min_processes=1, max_processes=self._settings.workers, checkout_timeout=self._settings.wait
+                )
                 self._pool = await pool.__aenter__()
                 _settle_at_exit()
             return self._pool

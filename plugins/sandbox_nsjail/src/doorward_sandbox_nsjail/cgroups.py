@@ -42,17 +42,21 @@ class _Hierarchy:
 
 
 def find(setting: str, *, cpu: bool, proc: Path = Path("/proc/self")) -> Parents | str:
-    """Where groups can be made, or a sentence that says why they cannot. `setting` is "auto", "off" or the folder of a group that was
-    delegated to Doorward (in version 1: its path below each hierarchy). Nothing is changed yet, see `prepare`.
+    """Where groups can be made, or a sentence that says why they cannot. `setting` is "auto", "off" or the folder of a
+    group that was delegated to Doorward (in version 1: its path below each hierarchy). Nothing is changed yet, see
+    `prepare`.
 
-    Raises: ExecutorError if groups are asked for (by a folder, or by `cpu`) and cannot be had: a limit that is configured is kept or
-    said to be impossible, never dropped.
+    Raises: ExecutorError if groups are asked for (by a folder, or by `cpu`) and cannot be had: a limit that is
+    configured is kept or said to be impossible, never dropped.
     """
     wanted = ("memory", "pids", *(("cpu",) if cpu else ()))
     found = "cgroups are switched off (`cgroup`)" if setting == "off" else _search(setting, wanted, proc)
     if isinstance(found, str) and (cpu or setting not in ("auto", "off")):
         what = "`cpus` needs cgroups" if setting in ("auto", "off") else f"`cgroup` {setting} cannot be used"
-        raise ExecutorError(f"{what}: {found}", hint='Delegate a group (systemd: Delegate=yes), or remove `cpus` and set cgroup = "auto".')
+        raise ExecutorError(
+            f"{what}: {found}",
+            hint='Delegate a group (systemd: Delegate=yes), or remove `cpus` and set cgroup = "auto".',
+        )
     return found
 
 
@@ -101,7 +105,12 @@ def _hierarchies(proc: Path) -> Iterator[_Hierarchy]:
 
 def _unusable(place: Path, v2: _Hierarchy, wanted: Sequence[str]) -> str:
     """Why groups cannot be made in a group of version 2; empty if they can."""
-    for file in (place, place / "cgroup.procs", place / "cgroup.subtree_control", _common(place, v2.own) / "cgroup.procs"):
+    for file in (
+        place,
+        place / "cgroup.procs",
+        place / "cgroup.subtree_control",
+        _common(place, v2.own) / "cgroup.procs",
+    ):
         if not os.access(file, os.W_OK):
             return f"{file} is not writable"
     if missing := set(wanted) - set(_lines(place / "cgroup.controllers", words=True)):
@@ -133,7 +142,8 @@ def prepare(parents: Parents) -> None:
 
 
 def sweep(parents: Parents) -> None:
-    """Remove the groups of gateways that are gone. One that still holds processes stays: those end by themselves, with their jail."""
+    """Remove the groups of gateways that are gone. One that still holds processes stays: those end by themselves, with
+    their jail."""
     for place in dict.fromkeys(parents.folders.values()):
         for group in place.glob("doorward-*"):
             name = NAME.fullmatch(group.name)

@@ -56,7 +56,8 @@ class Groups:
         return group
 
     def close(self) -> None:
-        """Remove all; their jails are gone. Waits up to a second for the kernel to count out processes that have ended."""
+        """Remove all; their jails are gone. Waits up to a second for the kernel to count out processes that have
+        ended."""
         end = time.monotonic() + 1
         self._leftovers += self._open
         while self._leftovers and time.monotonic() < end:
@@ -87,7 +88,8 @@ class Group:
         self.folders: Sequence[Path] = tuple(dict.fromkeys(by_controller.values()))
 
     async def reached(self) -> list[str]:
-        """The limits that were hit so far: "memory" (the kernel killed a process for it), "processes" (it refused one)."""
+        """The limits that were hit so far: "memory" (the kernel killed a process for it), "processes" (it refused
+        one)."""
         file = "memory.oom_control" if self._groups.parents.version == 1 else "memory.events"
         counts = {
             "memory": _count(self.by_controller["memory"] / file, "oom_kill"),
@@ -126,5 +128,7 @@ def _settings(groups: dict[str, Path], version: int, limits: Limits, cpus: float
 
 def _count(file: Path, name: str) -> int:
     with contextlib.suppress(OSError):
-        return sum(int(line.split()[1]) for line in file.read_text(encoding="ascii").splitlines() if line.split()[0] == name)
+        return sum(
+            int(line.split()[1]) for line in file.read_text(encoding="ascii").splitlines() if line.split()[0] == name
+        )
     return 0

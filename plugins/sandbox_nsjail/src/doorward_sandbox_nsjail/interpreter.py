@@ -26,8 +26,8 @@ print(json.dumps({
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """One Python. `executable` is its real file, `library` the folder of its shared library if it has one; `packages` are the
-    `site-packages` folders that programs may import from, `places` everything that must be mounted."""
+    """One Python. `executable` is its real file, `library` the folder of its shared library if it has one; `packages`
+    are the `site-packages` folders that programs may import from, `places` everything that must be mounted."""
 
     executable: Path
     version: tuple[int, int, int]
@@ -38,7 +38,11 @@ class Interpreter:
     @property
     def needs_path(self) -> bool:
         """Whether the loader must be told where its library lies: inside there is no /etc/ld.so.cache."""
-        return self.library is not None and not self.library.is_relative_to("/usr/lib") and not self.library.is_relative_to("/lib")
+        return (
+            self.library is not None
+            and not self.library.is_relative_to("/usr/lib")
+            and not self.library.is_relative_to("/lib")
+        )
 
     @property
     def text(self) -> str:
@@ -46,14 +50,21 @@ class Interpreter:
 
 
 async def interpreter(executable: str | Path, packages: Path | None = None) -> Interpreter:
-    """Ask a Python about itself. Of a virtual environment it is the one below that counts. `packages` is a virtual environment whose
-    packages programs may import.
+    """Ask a Python about itself. Of a virtual environment it is the one below that counts. `packages` is a virtual
+    environment whose packages programs may import.
 
     Raises: ExecutorError if it cannot be started or is not a CPython that the runner can run on.
     """
     try:
         asked = await asyncio.create_subprocess_exec(
-            str(executable), "-I", "-S", "-c", _ASK, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env={}
+            str(executable),
+            "-I",
+            "-S",
+            "-c",
+            _ASK,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={},
         )
         answer, said = await asked.communicate()
         about = json.loads(answer)
@@ -65,7 +76,9 @@ async def interpreter(executable: str | Path, packages: Path | None = None) -> I
         ) from None
     if name != "cpython" or version < OLDEST:
         oldest = ".".join(map(str, OLDEST))
-        raise ExecutorError(f"{executable} is {name} {'.'.join(map(str, version))}; CPython {oldest} or newer is needed")
+        raise ExecutorError(
+            f"{executable} is {name} {'.'.join(map(str, version))}; CPython {oldest} or newer is needed"
+        )
     return _described(about, version, packages)
 
 

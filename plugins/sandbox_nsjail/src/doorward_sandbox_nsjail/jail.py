@@ -42,8 +42,8 @@ class Jail:
         return status
 
     async def kill(self) -> None:
-        """End it. On SIGTERM nsjail kills the first process of the jail, with which the kernel ends all the others, and waits for it.
-        Idempotent."""
+        """End it. On SIGTERM nsjail kills the first process of the jail, with which the kernel ends all the others, and
+        waits for it. Idempotent."""
         for end in (self._process.terminate, self._process.kill):
             with contextlib.suppress(ProcessLookupError):
                 end()
@@ -59,7 +59,8 @@ class Jail:
 
 
 async def launch(nsjail: Path, config: str, command: Sequence[str]) -> Jail:
-    """Start a jail. It gets no environment variable and no file descriptor but its socket and the pipe of its standard error.
+    """Start a jail. It gets no environment variable and no file descriptor but its socket and the pipe of its standard
+    error.
 
     Raises: OSError if nsjail is no program.
     """

@@ -1,4 +1,5 @@
-"""The virtual environment that `packages` asks for: built once, kept in the state folder, one folder for each set of packages."""
+"""The virtual environment that `packages` asks for: built once, kept in the state folder, one folder for each set of
+packages."""
 
 from __future__ import annotations
 
@@ -57,24 +58,42 @@ def _finish(making: Path, folder: Path, made_of: str) -> None:
     with contextlib.suppress(OSError):  # somebody else has just built it
         os.rename(making, folder)
     if not built(folder):
-        raise ExecutorError(f"{folder} is there but is no finished environment", hint="Remove that folder, then build again.")
+        raise ExecutorError(
+            f"{folder} is there but is no finished environment", hint="Remove that folder, then build again."
+        )
 
 
 def installer(python: str) -> list[str]:
-    """The command that installs packages into the environment of `python`: pip or uv, whichever Doorward's own environment has.
+    """The command that installs packages into the environment of `python`: pip or uv, whichever Doorward's own
+    environment has.
 
     Raises: ExecutorError if it has neither.
     """
     if importlib.util.find_spec("pip"):
-        return [sys.executable, "-I", "-m", "pip", "--python", python, "install", "--quiet", "--no-input", "--disable-pip-version-check"]
+        return [
+            sys.executable,
+            "-I",
+            "-m",
+            "pip",
+            "--python",
+            python,
+            "install",
+            "--quiet",
+            "--no-input",
+            "--disable-pip-version-check",
+        ]
     if uv := shutil.which("uv", path=os.pathsep.join([sysconfig.get_path("scripts"), *os.get_exec_path()])):
         return [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", python]
-    raise ExecutorError("neither pip nor uv is there to install `packages`", hint="Install one beside Doorward: `python -m ensurepip`.")
+    raise ExecutorError(
+        "neither pip nor uv is there to install `packages`", hint="Install one beside Doorward: `python -m ensurepip`."
+    )
 
 
 async def _do(command: list[str]) -> None:
     # Readable by everyone, whatever the umask: under root the jail's user is another one.
-    done = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, umask=0o022)
+    done = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, umask=0o022
+    )
     try:
         said, _ = await done.communicate()
     except BaseException:

@@ -29,12 +29,19 @@ OWN = tuple(map(Path, ("/dev", PACKAGES, "/proc", "/tmp", "/work")))  # noqa: S1
 
 
 def jail_config(
-    python: Interpreter, paths: Sequence[Path], *, user: int, seccomp: str = "", scratch: int = 2**20, inodes: int = 1000
+    python: Interpreter,
+    paths: Sequence[Path],
+    *,
+    user: int,
+    seccomp: str = "",
+    scratch: int = 2**20,
+    inodes: int = 1000,
 ) -> str:
     """The configuration of a jail that runs `python` and shows `paths` too, all read-only.
 
-    `user` is the user outside that the jail's processes are when this process is root; else they are of this process's user.
-    `scratch` (bytes) and `inodes` are for a jail whose runs cannot have scratch space of their own, and that serves one for that reason.
+    `user` is the user outside that the jail's processes are when this process is root; else they are of this process's
+    user. `scratch` (bytes) and `inodes` are for a jail whose runs cannot have scratch space of their own, and that
+    serves one for that reason.
     """
     lines = [files(__package__).joinpath("jail.cfg").read_text(encoding="utf-8"), "# This machine"]
     lines += _who(user)
@@ -58,8 +65,9 @@ def packages_inside(python: Interpreter) -> list[str]:
 
 
 def _who(user: int) -> list[str]:
-    """Root maps itself too, and keeps what it takes to become `user`: files below folders that only root may enter can be mounted by
-    root alone. The zygote becomes INSIDE before it does anything else, and loses all capabilities by that."""
+    """Root maps itself too, and keeps what it takes to become `user`: files below folders that only root may enter can
+    be mounted by root alone. The zygote becomes INSIDE before it does anything else, and loses all capabilities by
+    that."""
     if os.geteuid():
         pairs, caps = [(INSIDE, os.geteuid(), os.getegid())], []
     else:
@@ -82,13 +90,18 @@ def _places(python: Interpreter, paths: Sequence[Path]) -> list[Path]:
     for place in sorted({*wanted, *python.places, *paths}, key=lambda p: (not p.is_symlink(), len(p.parts), p)):
         if _within(place, OWN) or place == Path("/"):
             raise ExecutorError(
-                f"{place} cannot be shown in a jail", hint=f"It is, or lies below, one of {', '.join(map(str, OWN))}: move it."
+                f"{place} cannot be shown in a jail",
+                hint=f"It is, or lies below, one of {', '.join(map(str, OWN))}: move it.",
             )
         if place in paths and not place.exists():
             raise ExecutorError(f"{place}: no such file or folder", hint="Mend `paths` of [executors.nsjail].")
         if place.exists() and not _within(place, found):
             found.append(place)
-    return found + [link for link in map(Path, LINKS) if link.is_symlink() and _within(link.resolve(), found) and not _within(link, found)]
+    return found + [
+        link
+        for link in map(Path, LINKS)
+        if link.is_symlink() and _within(link.resolve(), found) and not _within(link, found)
+    ]
 
 
 def _mount(place: Path) -> str:

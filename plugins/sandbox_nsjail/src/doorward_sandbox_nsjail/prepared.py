@@ -1,4 +1,5 @@
-"""What the first jail needs: an nsjail that works here, a Python, its packages, the configuration's text, and control groups."""
+"""What the first jail needs: an nsjail that works here, a Python, its packages, the configuration's text, and control
+groups."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """All that is known once a jail has really been started on this machine. `groups` is a sentence where there are none."""
+    """All that is known once a jail has really been started on this machine. `groups` is a sentence where there are
+    none."""
 
     nsjail: Nsjail
     python: Interpreter
@@ -33,8 +35,8 @@ class Prepared:
     groups: Groups | str
 
     def zygote(self, limits: Limits) -> dict[str, Any]:
-        """The zygote's part of the limits, and what it must know of this machine (`doorward_jail.zygote_config`). Where no control
-        group counts memory, a program may be one process only, for address space is limited a process."""
+        """The zygote's part of the limits, and what it must know of this machine (`doorward_jail.zygote_config`). Where
+        no control group counts memory, a program may be one process only, for address space is limited a process."""
         alone = isinstance(self.groups, str)
         return {
             "path": packages_inside(self.python),
@@ -53,7 +55,12 @@ async def prepare(settings: NsjailSettings, state: Path) -> Prepared:
     found = candidates(settings.nsjail)
     python = await with_packages(settings, state)
     config = jail_config(
-        python, settings.paths, user=settings.user, seccomp=kafel_policy(), scratch=settings.scratch, inodes=settings.inodes
+        python,
+        settings.paths,
+        user=settings.user,
+        seccomp=kafel_policy(),
+        scratch=settings.scratch,
+        inodes=settings.inodes,
     )
     first: ExecutorError | None = None
     for nsjail in found:
@@ -70,7 +77,9 @@ def groups(settings: NsjailSettings) -> Groups | str:
 
     Raises: ExecutorError if the settings ask for what cannot be had.
     """
-    with contextlib.suppress(ExecutorError):  # with one of processor time, so that a sandbox of many threads gets the share of one sandbox
+    with contextlib.suppress(
+        ExecutorError
+    ):  # with one of processor time, so that a sandbox of many threads gets the share of one sandbox
         if not isinstance(found := _groups(settings, cpu=True), str):
             return found
     return _groups(settings, cpu=settings.cpus is not None)
@@ -84,7 +93,9 @@ def _groups(settings: NsjailSettings, *, cpu: bool) -> Groups | str:
         cgroups.prepare(parents)
     except OSError as error:
         if settings.cpus or settings.cgroup != "auto":
-            raise ExecutorError(f"cgroups cannot be used: {error}", hint='Remove `cpus` and set cgroup = "auto".') from None
+            raise ExecutorError(
+                f"cgroups cannot be used: {error}", hint='Remove `cpus` and set cgroup = "auto".'
+            ) from None
         return f"cgroups cannot be used: {error}"
     cgroups.sweep(parents)
     return Groups(parents, settings.cpus)
@@ -103,7 +114,9 @@ async def with_packages(settings: NsjailSettings, state: Path) -> Interpreter:
         return found
     folder = packages.place(state, found, settings.packages)
     if not packages.built(folder):
-        raise ExecutorError("the packages of the executor `nsjail` are not installed yet", hint="doorward sandbox build nsjail")
+        raise ExecutorError(
+            "the packages of the executor `nsjail` are not installed yet", hint="doorward sandbox build nsjail"
+        )
     return await interpreter(python, folder)
 
 
@@ -112,7 +125,9 @@ async def _tried(nsjail: Nsjail, python: Interpreter, config: str, user: int) ->
     try:
         jail = await launch(nsjail.path, config, [str(python.executable), "-I", "-S", "-c", "pass"])
     except OSError as error:
-        return ExecutorError(f"{nsjail.path} cannot be started: {error}", hint="`nsjail` of [executors.nsjail] names another.")
+        return ExecutorError(
+            f"{nsjail.path} cannot be started: {error}", hint="`nsjail` of [executors.nsjail] names another."
+        )
     try:
         status = await jail.ended()
     finally:

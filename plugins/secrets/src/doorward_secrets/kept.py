@@ -14,7 +14,8 @@ AGAIN = 5.0
 
 
 class Kept:
-    """What `fetch` gives for a name, for `ttl` seconds. Threads that ask for one name at the same time share one `fetch`."""
+    """What `fetch` gives for a name, for `ttl` seconds. Threads that ask for one name at the same time share one
+    `fetch`."""
 
     def __init__(self, ttl: float, fetch: Callable[[str], str]) -> None:
         self._ttl, self._fetch = ttl, fetch

@@ -11,7 +11,8 @@ from doorward.data.words import split_words, stems
 from doorward.model.types import Function
 
 FIELDS = ("facts", "server", "name", "noun", "summary", "route", "tags", "description", "parameters")
-"""The columns of the index. Each word counts once in a field, and each field holds only so many: nothing is gained by repeating."""
+"""The columns of the index. Each word counts once in a field, and each field holds only so many: nothing is gained by
+repeating."""
 
 WEIGHTS = (0, 0, 5, 3, 3, 2, 2, 1, 1)
 """How much a word counts in each of the fields, where functions are ranked by BM25."""

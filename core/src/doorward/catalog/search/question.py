@@ -25,7 +25,10 @@ READS = frozenset(["list", "get", "search"])
 
 _ASKING = {"who", "which", "what", "how", "where", "is", "has", "may", "can", "are"}
 
-_PLAIN = {stem(verb) for verb in ("list", "show", "get", "fetch", "read", "retrieve", "view", "see", "find", "create", "add", "make")}
+_PLAIN = {
+    stem(verb)
+    for verb in ("list", "show", "get", "fetch", "read", "retrieve", "view", "see", "find", "create", "add", "make")
+}
 _PLAIN |= {stem(verb) for verb in ("new", "update", "edit", "change", "set", "delete", "remove")}
 """Verbs that say what to do with a thing and not with which."""
 
@@ -34,8 +37,8 @@ _TAG = re.compile(r'(?:^|\s)tag:(?:"([^"]{1,100})"|(\S{1,100}))')
 
 @dataclass(frozen=True, slots=True)
 class Concept:
-    """Something that the question is about: its own phrase, and all that mean it with how well they do, up to 1. `plain`: a verb
-    that fits half of all functions."""
+    """Something that the question is about: its own phrase, and all that mean it with how well they do, up to 1.
+    `plain`: a verb that fits half of all functions."""
 
     phrase: Phrase
     phrases: Mapping[Phrase, float]
@@ -44,7 +47,8 @@ class Concept:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`kinds`: what is asked for (list, get, search, create, update, delete, write), said plainly if `sure`. `tags` must all fit."""
+    """`kinds`: what is asked for (list, get, search, create, update, delete, write), said plainly if `sure`. `tags`
+    must all fit."""
 
     concepts: tuple[Concept, ...]
     kinds: frozenset[str]

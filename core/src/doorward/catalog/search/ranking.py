@@ -1,8 +1,8 @@
 """Which of the functions that share words with a question fit it best.
 
-The index says which functions know which concept of the question, and in what field: cheap, so for all of them. The best
-of those are looked at: how much of its own name the question explains, and whether it does what is wanted. The weights were found by
-trying, on the half `development` of `benchmarks/questions.tsv`.
+The index says which functions know which concept of the question, and in what field: cheap, so for all of them. The
+best of those are looked at: how much of its own name the question explains, and whether it does what is wanted. The
+weights were found by trying, on the half `development` of `benchmarks/questions.tsv`.
 """
 
 from __future__ import annotations
@@ -29,13 +29,15 @@ EVERYWHERE = 0.5
 """The part of all functions that may have a word for it to stand for another one: what is everywhere says nothing."""
 
 FAR, SLIPPED = 0.25, 0.7
-"""How much the word itself counts there, and one that was meant by a slip; in a name, a summary or a path it counts 1."""
+"""How much the word itself counts there, and one that was meant by a slip; in a name, a summary or a path it counts
+1."""
 
 NAME, NOUN, SUMMARY = 0.42, 0.07, 0.12
 """What it adds if the question explains all of a name, of the last word of the path, of the summary."""
 
 DOES, MAY_DO, SERVER, DEPRECATED = 0.14, 0.1, 0.5, 0.05
-"""What it adds to do what is wanted, or probably wanted, and to be of a server that is named; and what being deprecated takes."""
+"""What it adds to do what is wanted, or probably wanted, and to be of a server that is named; and what being deprecated
+takes."""
 
 BY_NAME = 0.05
 """The part of a server's functions that may be called by its name without that being a word for what they are about."""
@@ -57,7 +59,9 @@ VERB = 0.5
 
 _CALLED, _FACTS, _SERVER = ("name", "noun", "route", "tags"), ("facts",), ("server",)
 _BRIEF, _LONG = ("server", "name", "noun", "summary", "route", "tags"), ("description", "parameters")
-_UNSAID = FILLER | {stem(verb) for verb in ("list", "get", "read", "show", "retrieve", "create", "add", "update", "replace", "patch")}
+_UNSAID = FILLER | {
+    stem(verb) for verb in ("list", "get", "read", "show", "retrieve", "create", "add", "update", "replace", "patch")
+}
 _UNSAID |= {"put", "post", "delet", "remov", "set", "v1", "v2", "v3", "rest"}
 """What is in so many names that none of it has to be explained."""
 
@@ -65,10 +69,12 @@ Fields = tuple[str, ...]
 
 
 class Words:
-    """In how many functions each word is: of servers, names, summaries, routes and tags. `doing` are all that do what is asked, by
-    kind, and `called` whether functions are called so, as far as that was asked."""
+    """In how many functions each word is: of servers, names, summaries, routes and tags. `doing` are all that do what
+    is asked, by kind, and `called` whether functions are called so, as far as that was asked."""
 
-    def __init__(self, counts: Mapping[str, int], functions: int, servers: Collection[str], doing: dict[str, frozenset[int]]) -> None:
+    def __init__(
+        self, counts: Mapping[str, int], functions: int, servers: Collection[str], doing: dict[str, frozenset[int]]
+    ) -> None:
         self.counts = counts
         self.functions = functions
         self.servers = servers
@@ -84,13 +90,15 @@ class Words:
         return all(word in self.counts for word in phrase)
 
     def near(self, word: str) -> list[Phrase]:
-        """What may be meant by a word that is in no name: two words written as one, other forms of it, or known words one slip
-        of the finger away."""
+        """What may be meant by a word that is in no name: two words written as one, other forms of it, or known words
+        one slip of the finger away."""
         halves: list[Phrase] = [(word[:i], word[i:]) for i in range(3, len(word) - 2)]
         if both := [half for half in halves if self.knows(half)]:
             return both[:1]
         start = bisect_left(self.ordered, word[:5])
-        alike = itertools.takewhile(lambda known: known.startswith(word[:5]), itertools.islice(self.ordered, start, start + 100))
+        alike = itertools.takewhile(
+            lambda known: known.startswith(word[:5]), itertools.islice(self.ordered, start, start + 100)
+        )
         forms = [known for known in alike if _same_root(word, known)] or _slips(word) & self.counts.keys()
         return [(form,) for form in sorted(forms, key=lambda form: (self.rarity(form), form))[:3]]
 
@@ -98,9 +106,14 @@ class Words:
 class Ranking:
     """The functions that fit `question`, of those that `only` leaves and are among `among` (all, if that is `None`)."""
 
-    def __init__(self, index: SearchIndex, words: Words, question: Question, only: Only, among: Collection[int] | None = None) -> None:
+    def __init__(
+        self, index: SearchIndex, words: Words, question: Question, only: Only, among: Collection[int] | None = None
+    ) -> None:
         self._index, self._words, self._question, self._only, self._among = index, words, question, only, among
-        concepts = [self._understood(c, after) for c, after in zip(question.concepts, [*question.concepts[1:], None], strict=True)]
+        concepts = [
+            self._understood(c, after)
+            for c, after in zip(question.concepts, [*question.concepts[1:], None], strict=True)
+        ]
         named = [c for c in concepts if c.phrase[0] in words.servers and not self._is_word(c.phrase)]
         self._servers = [c.phrase for c in named]
         self._about = [c for c in concepts if c not in named] or named
@@ -125,9 +138,14 @@ class Ranking:
         return known[name]
 
     def _understood(self, concept: Concept, after: Concept | None) -> Concept:
-        """With what may be meant by words that no name has, or that names write together (`port forward`: `portforward`)."""
+        """With what may be meant by words that no name has, or that names write together (`port forward`:
+        `portforward`)."""
         known = self._words.knows(concept.phrase)
-        more = [] if known or len(concept.phrase) > 1 or len(concept.phrase[0]) < 4 else self._words.near(concept.phrase[0])
+        more = (
+            []
+            if known or len(concept.phrase) > 1 or len(concept.phrase[0]) < 4
+            else self._words.near(concept.phrase[0])
+        )
         if after and self._words.knows(pair := ("".join(concept.phrase + after.phrase),)):
             more.append(pair)
         return replace(concept, phrases=dict.fromkeys(more, SLIPPED) | dict(concept.phrases)) if more else concept
@@ -149,7 +167,9 @@ class Ranking:
         """Every function that knows a concept of the question, and how well it fits without being looked at."""
         fits = self._known(EVERYWHERE) or self._known(1)
         if not fits and all(concept.plain for concept in self._about):  # `list`, and nothing that is called so
-            facts = [(f"kind_{kind}",) for kind in self._question.kinds] + [("reads",)] * bool(self._question.kinds & READS)
+            facts = [(f"kind_{kind}",) for kind in self._question.kinds] + [("reads",)] * bool(
+                self._question.kinds & READS
+            )
             fits = dict.fromkeys(self._having(_FACTS, facts), 0.0)
         of_named = self._having(_SERVER, self._servers)
         fits = fits or dict.fromkeys(of_named, 0.0)  # who names a server and what it does not know is shown what it has
@@ -179,7 +199,9 @@ class Ranking:
         phrases = [(word,) for word in sorted(words)]
         if self._among is None:
             return self._index.ranked(_BRIEF + _LONG, phrases, self._only, BEST)
-        return [row for row in self._index.ranked(_BRIEF + _LONG, phrases, self._only, None) if row in self._among][:BEST]
+        return [row for row in self._index.ranked(_BRIEF + _LONG, phrases, self._only, None) if row in self._among][
+            :BEST
+        ]
 
     def _looked_at(self, fits: Mapping[int, float]) -> list[int]:
         said = {word for concept in self._about for phrase in concept.phrases for word in phrase}
@@ -241,4 +263,6 @@ def _slips(word: str) -> set[str]:
     letters = "abcdefghijklmnopqrstuvwxyz"
     parts = [(word[:i], word[i:]) for i in range(len(word) + 1)]
     found = {a + b[1:] for a, b in parts if b} | {a + b[1] + b[0] + b[2:] for a, b in parts if len(b) > 1}
-    return found | {a + c + b[1:] for a, b in parts if b for c in letters} | {a + c + b for a, b in parts for c in letters}
+    return (
+        found | {a + c + b[1:] for a, b in parts if b for c in letters} | {a + c + b for a, b in parts for c in letters}
+    )

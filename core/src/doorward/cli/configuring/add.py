@@ -32,14 +32,20 @@ class _Sources(click.Group):
         return _command(cmd_name, Plugins(find_index()).driver("source", cmd_name).Settings)
 
 
-add = _Sources("add", help="Add a server of a TYPE to the configuration, and compile it.", subcommand_metavar="TYPE NAME ...")
+add = _Sources(
+    "add", help="Add a server of a TYPE to the configuration, and compile it.", subcommand_metavar="TYPE NAME ..."
+)
 
 
 def _command(source: str, model: Any) -> click.Command:
-    """The command that adds a server of this source. The first key that is required stands behind the name; one that is a
-    command line stands at the end, behind `--`."""
+    """The command that adds a server of this source. The first key that is required stands behind the name; one that is
+    a command line stands at the end, behind `--`."""
     fields = model.model_fields
-    core = {key: field for key, field in ServerSettings.model_fields.items() if key not in ("source", "read_only", "disabled")}
+    core = {
+        key: field
+        for key, field in ServerSettings.model_fields.items()
+        if key not in ("source", "read_only", "disabled")
+    }
     first = next((key for key, field in fields.items() if field.is_required()), None)
     words = next((key for key, field in fields.items() if _format(field) == "command"), None)
     behind_dashes = f" Its {words} stands behind `--`." if words else ""
@@ -50,8 +56,12 @@ def _command(source: str, model: Any) -> click.Command:
     @click.option("--read-only", is_flag=True, help="Leave out what may change something.")
     @click.option("--force", is_flag=True, help="Replace the server if there is one of that name.")
     @click.option("--no-auth", is_flag=True, help="Write no auth, also if the server seems to want one.")
-    def command(project: Project, name: str, read_only: bool, force: bool, no_auth: bool, **given: str | tuple[str, ...] | None) -> int:
-        both = {key: _value(field.annotation, text) for key, field in {**core, **fields}.items() if (text := given[key])}
+    def command(
+        project: Project, name: str, read_only: bool, force: bool, no_auth: bool, **given: str | tuple[str, ...] | None
+    ) -> int:
+        both = {
+            key: _value(field.annotation, text) for key, field in {**core, **fields}.items() if (text := given[key])
+        }
         for key in both:
             if key in (first, "skills") or _format(fields.get(key)) == "path":
                 both[key] = files.beside(project.config, both[key])
@@ -65,7 +75,9 @@ def _command(source: str, model: Any) -> click.Command:
     if words is not None:
         command.params.append(click.Argument([words], nargs=-1, type=click.UNPROCESSED))
     command.params += [
-        click.Option([f"--{key.replace('_', '-')}", key], help=field.description, multiple=_takes_several(field.annotation))
+        click.Option(
+            [f"--{key.replace('_', '-')}", key], help=field.description, multiple=_takes_several(field.annotation)
+        )
         for key, field in {**core, **fields}.items()
         if key not in (first, words)
     ]
@@ -73,8 +85,8 @@ def _command(source: str, model: Any) -> click.Command:
 
 
 def _value(annotation: Any, given: str | tuple[str, ...]) -> Any:
-    """The value of a key: text where the key takes text, texts where it takes a list, else JSON, or a table as the file has it; a
-    table of texts may be given as `name=text`, several times."""
+    """The value of a key: text where the key takes text, texts where it takes a list, else JSON, or a table as the file
+    has it; a table of texts may be given as `name=text`, several times."""
     if isinstance(given, tuple):
         if _takes_list(annotation):
             return list(given)
@@ -97,7 +109,9 @@ def _table(text: str) -> Any:
 
 def _takes_several(annotation: Any) -> bool:
     """Whether the option may be given several times."""
-    return _takes_list(annotation) or any(get_origin(part) is dict and _takes_text(get_args(part)[1]) for part in _parts(annotation))
+    return _takes_list(annotation) or any(
+        get_origin(part) is dict and _takes_text(get_args(part)[1]) for part in _parts(annotation)
+    )
 
 
 def _takes_list(annotation: Any) -> bool:
@@ -116,6 +130,7 @@ def _takes_text(annotation: Any) -> bool:
 
 
 def _format(field: Any) -> Any:
-    """What a key says of itself by `Field(json_schema_extra={"format": …})`: it holds a `path` (or paths), or a `command` line."""
+    """What a key says of itself by `Field(json_schema_extra={"format": …})`: it holds a `path` (or paths), or a
+    `command` line."""
     extra = getattr(field, "json_schema_extra", None)
     return extra.get("format") if isinstance(extra, dict) else None

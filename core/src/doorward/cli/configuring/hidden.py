@@ -31,8 +31,8 @@ def moved(project: Project, name: str, table: Mapping[str, Any]) -> dict[str, An
 
 
 def hidden(table: Mapping[str, Any], keep: Keep, plugins: Plugins) -> dict[str, Any]:
-    """The table of a server with what `keep` answers in place of credentials: those of auths, of headers, of an environment, and those
-    that a command line or a URL shows."""
+    """The table of a server with what `keep` answers in place of credentials: those of auths, of headers, of an
+    environment, and those that a command line or a URL shows."""
     secret = set(_secret_keys(plugins, "source", table.get("source")))
     return {
         key: _auths(value, keep, plugins) if key in ("auth", "local_auth") else _of_source(key, value, keep, secret)
@@ -49,7 +49,9 @@ def _of_source(key: str, value: Any, keep: Keep, secret: set[str]) -> Any:
         case list() if key == "command" and all(isinstance(word, str) for word in value):
             return list(hide_arguments(value, keep))
         case dict() if key in ("headers", "env"):
-            return {name: hide(text, keep, name=name) if isinstance(text, str) else text for name, text in value.items()}
+            return {
+                name: hide(text, keep, name=name) if isinstance(text, str) else text for name, text in value.items()
+            }
         case _:
             return value
 
@@ -60,7 +62,10 @@ def _auths(value: Any, keep: Keep, plugins: Plugins) -> Any:
     if not isinstance(value, Mapping):
         return value
     secret = set(_secret_keys(plugins, "auth", value.get("type")))
-    return {key: hide_whole(text, keep, name=key) if key in secret and isinstance(text, str) else text for key, text in value.items()}
+    return {
+        key: hide_whole(text, keep, name=key) if key in secret and isinstance(text, str) else text
+        for key, text in value.items()
+    }
 
 
 def _secret_keys(plugins: Plugins, kind: str, name: Any) -> Iterator[str]:

@@ -28,11 +28,15 @@ def init(project: Project, force: bool) -> None:
         print_json({"written": [str(file) for file in written]})
     else:
         say("\n".join(f"wrote {file}" for file in written))
-        say("\nNext: doorward add openapi NAME SPEC, doorward add mcp NAME -- COMMAND, or doorward import (what MCP clients have)")
+        say(
+            "\nNext: doorward add openapi NAME SPEC, doorward add mcp NAME -- COMMAND, or doorward import (what MCP "
+            "clients have)"
+        )
 
 
 def begin(project: Project) -> list[Path]:
-    """Write a configuration to start from, and what belongs to it. Returns: the files that were written. Raises: ConfigError."""
+    """Write a configuration to start from, and what belongs to it. Returns: the files that were written. Raises:
+    ConfigError."""
     files.write(project.config, starter().encode())
     return [project.config, *write_env(project.config.parent / ".env")]
 
@@ -44,9 +48,18 @@ def starter() -> str:
 
     defaults, index = layers({}, Secrets(environ={}))[0], find_index()
     lines = [
-        _choice("executor", defaults["executor"], [e.name for e in index.of("executor")], "where programs run: the first that can run it"),
-        _choice("cache", defaults["cache"], [e.name for e in index.of("cache")], "what keeps programs for run_cached_code"),
-        _choice("plugins", defaults["plugins"], [e.name for e in index.of("plugin")], "guards and observers, in this order"),
+        _choice(
+            "executor",
+            defaults["executor"],
+            [e.name for e in index.of("executor")],
+            "where programs run: the first that can run it",
+        ),
+        _choice(
+            "cache", defaults["cache"], [e.name for e in index.of("cache")], "what keeps programs for run_cached_code"
+        ),
+        _choice(
+            "plugins", defaults["plugins"], [e.name for e in index.of("plugin")], "guards and observers, in this order"
+        ),
     ]
     template = resources.files("doorward.cli").joinpath("starter.toml").read_text(encoding="utf-8")
     return template.replace("@drivers@", "\n".join(lines))

@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 @click.command()
 @common
 @click.argument("name")
-@click.option("--logins/--keep-logins", default=None, help="Forget what was kept of its logins, or keep it; else you are asked.")
+@click.option(
+    "--logins/--keep-logins", default=None, help="Forget what was kept of its logins, or keep it; else you are asked."
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, remove nothing.")
 def remove(project: Project, name: str, logins: bool | None, dry_run: bool) -> None:
     """Remove the server NAME from the configuration, what was compiled of it, and its logins if you like."""
@@ -64,16 +66,33 @@ class _Removal:
 
     def as_dict(self) -> dict[str, Any]:
         left = {"variables": self.variables, "elsewhere": self.elsewhere, "logins": self.kept}
-        told: dict[str, Any] = {"server": self.name, "file": self.file, "functions": self.functions, "logins": self.logins}
-        return told | {"left": {what: value for what, value in left.items() if value}} | ({"dry_run": True} if self.dry_run else {})
+        told: dict[str, Any] = {
+            "server": self.name,
+            "file": self.file,
+            "functions": self.functions,
+            "logins": self.logins,
+        }
+        return (
+            told
+            | {"left": {what: value for what, value in left.items() if value}}
+            | ({"dry_run": True} if self.dry_run else {})
+        )
 
     def told(self) -> list[str]:
         remove, forget = ("would remove", "would forget") if self.dry_run else ("removed", "forgot")
         lines = [f"{remove} [servers.{self.name}] from {self.file}"] if self.file else []
         lines += [f"{forget} {counted(self.functions)}"] if self.functions else []
         lines += [f"logins: {said}" for said in self.logins]
-        lines += [f"left: what was kept of its logins; `doorward remove {self.name} --logins` forgets it"] if self.kept else []
-        lines += [f"left: {', '.join(self.variables)} in {self.env_file}, which the configuration names no more"] if self.variables else []
+        lines += (
+            [f"left: what was kept of its logins; `doorward remove {self.name} --logins` forgets it"]
+            if self.kept
+            else []
+        )
+        lines += (
+            [f"left: {', '.join(self.variables)} in {self.env_file}, which the configuration names no more"]
+            if self.variables
+            else []
+        )
         return lines + [f"left: {each}, which makes a server of this name" for each in self.elsewhere]
 
 
@@ -92,14 +111,18 @@ async def _remove(project: Project, name: str, logins: bool | None, dry_run: boo
         removal.functions = report.functions if report else 0
         auths = [*_auths(gate, name)]
         if logins is None and (auths or kept) and not (dry_run or project.json) and at_terminal():
-            logins = click.confirm(f"Log out of {name}, and forget what was kept of its logins?", default=True, err=True)
+            logins = click.confirm(
+                f"Log out of {name}, and forget what was kept of its logins?", default=True, err=True
+            )
         removal.kept = any(file.suffix == ".json" for file in kept) and not logins
         if not dry_run:
             if is_there:
                 remove_server(project, name)
             if logins:
                 removal.logins = [logs.scrub(said) for auth in auths if (said := await _logged_out(auth))]
-                removal.logins += [f"{forgotten} more forgotten"] if (forgotten := _forget(_kept(gate.state, name))) else []
+                removal.logins += (
+                    [f"{forgotten} more forgotten"] if (forgotten := _forget(_kept(gate.state, name))) else []
+                )
             if not is_shared:
                 await anyio.to_thread.run_sync(gate.catalog.drop, [module])
             if re.fullmatch(r"[\w-]+", name, re.ASCII):  # what names no server may name any folder
@@ -109,7 +132,8 @@ async def _remove(project: Project, name: str, logins: bool | None, dry_run: boo
 
 
 def _auths(gate: Gateway, name: str) -> Iterator[Any]:
-    """The auths of a server that have logins: those of all principals that the configuration names, where each has their own."""
+    """The auths of a server that have logins: those of all principals that the configuration names, where each has
+    their own."""
     server = gate.servers.configured.get(name)
     others = [each for each in gate.config.principals if each not in (LOCAL, EVERYONE)]
     for principal in [LOCAL, *(others if server and server.settings.per_principal else ())]:
@@ -125,7 +149,8 @@ async def _logged_out(auth: Any) -> str:
 
 
 def _kept(state: Path, name: str) -> list[Path]:
-    """What auths keep of logins to a server, whoever's they are: files in the folder `credentials`, with the server's name first."""
+    """What auths keep of logins to a server, whoever's they are: files in the folder `credentials`, with the server's
+    name first."""
     own, folder = re.compile(rf"{re.escape(name)}-[0-9a-f]{{32}}\.(json|lock|changed)"), state / "credentials"
     return [file for file in folder.iterdir() if own.fullmatch(file.name)] if folder.is_dir() else []
 
@@ -143,14 +168,18 @@ def _forget(kept: list[Path]) -> int:
 def _absent(name: str, loaded: Loaded) -> DoorwardError:
     """Why a server cannot be removed from the file."""
     if where := _elsewhere(name, loaded):
-        return ConfigError(f"the server {name!r} does not stand in {loaded.file}, but in {' and '.join(where)}", hint="Remove it there.")
+        return ConfigError(
+            f"the server {name!r} does not stand in {loaded.file}, but in {' and '.join(where)}",
+            hint="Remove it there.",
+        )
     near = get_close_matches(name, loaded.config.servers)
     hint = f"Did you mean {' or '.join(near)}?" if near else f"Servers: {some(loaded.config.servers)}."
     return UnknownName(f"there is no server {name!r}", hint=hint)
 
 
 def _elsewhere(name: str, loaded: Loaded) -> list[str]:
-    """What besides the file makes a server of this name, or a part of one: variables of the environment, the installed distribution."""
+    """What besides the file makes a server of this name, or a part of one: variables of the environment, the installed
+    distribution."""
     return [*of_server(name, loaded.secrets), *([given_by] if (given_by := brought_by(name)) else [])]
 
 

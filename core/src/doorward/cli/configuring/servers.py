@@ -32,9 +32,9 @@ def put_server(
     later: bool = False,
     aside: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write `[servers.NAME]` into the configuration, which is made if there is none. What stands around it stays as it is. A server
-    that could not be used is not left there; `later`: but for what it only lacks today, its source or the value of a variable. What is
-    `aside` is written as a comment.
+    """Write `[servers.NAME]` into the configuration, which is made if there is none. What stands around it stays as it
+    is. A server that could not be used is not left there; `later`: but for what it only lacks today, its source or the
+    value of a variable. What is `aside` is written as a comment.
 
     Raises: ConfigError, also if there is a server of this name, but for `replace`.
     """
@@ -66,7 +66,11 @@ def remove_server(project: Project, name: str) -> None:
         del data["servers"][name]
         left = tomllib.loads(after.removeprefix("\ufeff"))
         if {"servers": {}, **left} != {"servers": {}, **data}:
-            raise ConfigError("cannot be removed without a change to others", place=f"{file} [servers.{name}]", hint="Remove it by hand.")
+            raise ConfigError(
+                "cannot be removed without a change to others",
+                place=f"{file} [servers.{name}]",
+                hint="Remove it by hand.",
+            )
         files.write(file, after.encode())
 
 
@@ -95,8 +99,8 @@ def _check(project: Project, name: str, table: Mapping[str, Any], later: bool) -
 
 
 def _check_auth(loaded: Loaded, name: str) -> None:
-    """That the types and the keys of a server's `auth` are right: in one that is unknown nobody can tell which keys hold a secret.
-    Variables may get their values later. Raises: ConfigError, PluginError."""
+    """That the types and the keys of a server's `auth` are right: in one that is unknown nobody can tell which keys
+    hold a secret. Variables may get their values later. Raises: ConfigError, PluginError."""
     from doorward.access.principals import Principals
     from doorward.config.distribution import find_index
     from doorward.plugins.manager import Plugins
@@ -114,12 +118,14 @@ def servers_of(project: Project) -> dict[str, dict[str, Any]]:
         return {}
     except (OSError, ValueError) as error:
         raise ConfigError(str(error), place=str(project.config), hint="Mend the file.") from None
-    return {name: table for name, table in servers.items() if isinstance(table, dict)} if isinstance(servers, dict) else {}
+    return (
+        {name: table for name, table in servers.items() if isinstance(table, dict)} if isinstance(servers, dict) else {}
+    )
 
 
 def server_name(text: str, taken: Container[str] = ()) -> str:
-    """A name that a server may have, made of any text: `My server` → `My-server`, `time` → `time-mcp`. None whose module is in
-    `taken`, which holds such as `module_name` makes."""
+    """A name that a server may have, made of any text: `My server` → `My-server`, `time` → `time-mcp`. None whose
+    module is in `taken`, which holds such as `module_name` makes."""
     import keyword
     import unicodedata
 
@@ -170,7 +176,8 @@ def _inline(value: Any) -> Any:
 
 
 def without(file: Path, text: str, name: str) -> str:
-    """The file's text without the server of this name. What stands around it stays as it is, comments of what follows it too.
+    """The file's text without the server of this name. What stands around it stays as it is, comments of what follows
+    it too.
 
     Raises: ConfigError if it is no TOML.
     """
@@ -190,14 +197,17 @@ def without(file: Path, text: str, name: str) -> str:
 
 
 def _with_comments(before: str, after: str) -> str:
-    """The text after a table was removed with the comments that stood behind it, from a blank line on: they are about what follows, and
-    tomlkit takes them for the table's."""
+    """The text after a table was removed with the comments that stood behind it, from a blank line on: they are about
+    what follows, and tomlkit takes them for the table's."""
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     kept: list[str] = []
     for change, start, end, first, last in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         kept += new[first:last]
         if change == "delete":
-            behind = next((n for n in range(end, start, -1) if old[n - 1].strip() and not old[n - 1].lstrip().startswith("#")), start)
+            behind = next(
+                (n for n in range(end, start, -1) if old[n - 1].strip() and not old[n - 1].lstrip().startswith("#")),
+                start,
+            )
             blank = next((n for n in range(behind, end) if not old[n].strip()), end)
             comment = next((n for n in range(blank, end) if old[n].strip()), end)
             kept += old[comment:end]

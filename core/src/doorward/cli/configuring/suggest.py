@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The suggestions for a server, the best first, and what became of that: it was `written`, it stands `aside` as a comment, or
-    neither, because no function needs credentials. `closed` is how many do; `None` if the server refused before it told its functions."""
+    """The suggestions for a server, the best first, and what became of that: it was `written`, it stands `aside` as a
+    comment, or neither, because no function needs credentials. `closed` is how many do; `None` if the server refused
+    before it told its functions."""
 
     server: str
     env: str
@@ -42,7 +43,12 @@ class Advice:
     def as_dict(self) -> dict[str, Any]:
         """For `--json`."""
         first, *others = [
-            {"auth": auth_suggestions.value(s), "says": s.says, "serves": s.serves, "variables": auth_suggestions.variables(s.auth)}
+            {
+                "auth": auth_suggestions.value(s),
+                "says": s.says,
+                "serves": s.serves,
+                "variables": auth_suggestions.variables(s.auth),
+            }
             | ({"elsewhere": list(s.elsewhere)} if s.elsewhere else {})
             for s in self.suggestions
         ]
@@ -53,15 +59,23 @@ class Advice:
         first, *others = self.suggestions
         place = f"[servers.{self.server}]"
         if self.closed == 0:
-            said = [f"auth: no function of it says that it needs credentials, but they may be given. To do so, add to {place}:"]
+            said = [
+                f"auth: no function of it says that it needs credentials, but they may be given. To do so, add to "
+                f"{place}:"
+            ]
             return said + [f"  {line_of(each)}  ({each.says})" for each in self.suggestions]
         wants = "it wants credentials" if self.closed is None else counts(self.closed, first)
         said = [f"auth: {wants}: {first.says}"]
         if self.written:
             said.append(f"  written to {place}: {line_of(first)}")
         else:
-            said.append(f"  its document would have secrets sent to {' and '.join(first.elsewhere)}, which is not where the API is;")
-            said.append(f"  so it is a comment in {place}. If that is the right place, take its # away: {line_of(first)}")
+            said.append(
+                f"  its document would have secrets sent to {' and '.join(first.elsewhere)}, which is not where the "
+                f"API is;"
+            )
+            said.append(
+                f"  so it is a comment in {place}. If that is the right place, take its # away: {line_of(first)}"
+            )
         if names := auth_suggestions.variables(first.auth):
             said.append(f"  set {', '.join(names)} in {self.env}")
         said += [f"  or instead: {line_of(each)}  ({each.says})" for each in others]
@@ -69,7 +83,8 @@ class Advice:
 
 
 def compile_and_suggest(project: Project, name: str, table: Mapping[str, Any]) -> int:
-    """Compile the server that was just written, and give it the `auth` that its source then suggests. Returns: the exit code."""
+    """Compile the server that was just written, and give it the `auth` that its source then suggests. Returns: the exit
+    code."""
     told: list[Advice] = []
 
     def advise(gate: Gateway) -> Advice | None:
@@ -82,7 +97,13 @@ def compile_and_suggest(project: Project, name: str, table: Mapping[str, Any]) -
         advice = Advice(name, str(project.env_file or project.config.with_name(".env")), closed, suggestions)
         if advice.written or advice.aside:
             auth = {"auth": auth_suggestions.value(suggestions[0])}
-            put_server(project, name, {**table, **(auth if advice.written else {})}, replace=True, aside=auth if advice.aside else None)
+            put_server(
+                project,
+                name,
+                {**table, **(auth if advice.written else {})},
+                replace=True,
+                aside=auth if advice.aside else None,
+            )
         told.append(advice)
         return advice
 
@@ -103,14 +124,28 @@ def of_doctor(gate: Gateway, name: str, report: Report) -> list[tuple[str, str]]
     auth = gate.servers.configured[name].settings.auth
     suggestions = auth_suggestions.usable(report, gate.plugins)
     if auth:
-        return [(f"server {name}: {why}", "See whether calls work.") for why in auth_suggestions.mismatches(auth, suggestions)]
+        return [
+            (f"server {name}: {why}", "See whether calls work.")
+            for why in auth_suggestions.mismatches(auth, suggestions)
+        ]
     if not report.closed:
         return []
     if not suggestions:
-        return [(f"server {name} has no auth, and its functions need credentials", "None of the types of auth here serves it.")]
+        return [
+            (
+                f"server {name} has no auth, and its functions need credentials",
+                "None of the types of auth here serves it.",
+            )
+        ]
     first, *_ = suggestions
-    to = f"Its document would have secrets sent to {' and '.join(first.elsewhere)}. If that is right, add" if first.elsewhere else "Add"
-    return [(f"server {name} has no auth: {counts(report.closed, first)}", f"{to} to [servers.{name}]: {line_of(first)}")]
+    to = (
+        f"Its document would have secrets sent to {' and '.join(first.elsewhere)}. If that is right, add"
+        if first.elsewhere
+        else "Add"
+    )
+    return [
+        (f"server {name} has no auth: {counts(report.closed, first)}", f"{to} to [servers.{name}]: {line_of(first)}")
+    ]
 
 
 def counts(closed: int, suggestion: Suggestion) -> str:

@@ -68,7 +68,11 @@ def write_env(file: Path, values: Mapping[str, str] | None = None) -> list[Path]
     if before is None or values:
         text = _STUB if before is None else before
         text += "" if text.endswith("\n") or not text else "\n"
-        files.write(file, (text + "".join(f"{name}={quoted(value)}\n" for name, value in (values or {}).items())).encode(), private=True)
+        files.write(
+            file,
+            (text + "".join(f"{name}={quoted(value)}\n" for name, value in (values or {}).items())).encode(),
+            private=True,
+        )
         written.append(file)
     ignored = file.parent / ".gitignore"
     lines = ignored.read_text(encoding="utf-8") if ignored.exists() else "" if _in_git(file) else None

@@ -42,13 +42,16 @@ _ERRORS = {error.__name__: error for error in (DoorwardError, InvalidArguments, 
 
 
 class Answer(dict):  # type: ignore[type-arg]
-    """A JSON object: `value["name"]` or `value.name`. It can be awaited too, for whoever awaits a value that is there."""
+    """A JSON object: `value["name"]` or `value.name`. It can be awaited too, for whoever awaits a value that is
+    there."""
 
     def __getattr__(self, name: str) -> Any:
         try:
             return self[name]
         except KeyError:
-            raise AttributeError(f"the answer has no field {name!r}; it has: {', '.join(map(str, list(self)[:30]))}") from None
+            raise AttributeError(
+                f"the answer has no field {name!r}; it has: {', '.join(map(str, list(self)[:30]))}"
+            ) from None
 
     def __await__(self) -> Any:
         return self
@@ -76,8 +79,8 @@ class Given(str):
 
 
 class Function:
-    """A function of the catalog, or one that the sandbox performs itself (`does`). Called plainly; where the program's text awaits it,
-    `later` is called instead."""
+    """A function of the catalog, or one that the sandbox performs itself (`does`). Called plainly; where the program's
+    text awaits it, `later` is called instead."""
 
     def __init__(self, catalog: Catalog, server: str, name: str, does: Callable[..., Any] | None = None) -> None:
         self._catalog, self._does = catalog, does
@@ -95,7 +98,9 @@ class Function:
 
     def _answered(self, answer: Message) -> Any:
         value = self._catalog.answered(answer)
-        return Several(value) if str(self) in ("doorward.pages", "doorward.items") and isinstance(value, list) else value
+        return (
+            Several(value) if str(self) in ("doorward.pages", "doorward.items") and isinstance(value, list) else value
+        )
 
     def _question(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         if self._catalog.has_given:
@@ -119,8 +124,8 @@ def later(function: Any) -> Any:
 
 
 class Server(types.ModuleType):
-    """A server as a module, by its own name or an alias. Its names are asked of the host when one is not among those that the
-    program mentions."""
+    """A server as a module, by its own name or an alias. Its names are asked of the host when one is not among those
+    that the program mentions."""
 
     def __init__(self, catalog: Catalog, name: str) -> None:
         super().__init__(name)
@@ -149,8 +154,8 @@ class Server(types.ModuleType):
 
 
 class Catalog:
-    """Finds servers when a program imports them, before anything else of those names, and asks the host about the others
-    that nothing else has found."""
+    """Finds servers when a program imports them, before anything else of those names, and asks the host about the
+    others that nothing else has found."""
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
@@ -162,8 +167,8 @@ class Catalog:
         sys.meta_path.append(_Last(self))
 
     def begin(self, mentioned: Mapping[str, Sequence[str]], aliases: Mapping[str, str]) -> None:
-        """From now on these servers, and names of theirs, are those that the program's text mentions, and these import names mean
-        servers as well."""
+        """From now on these servers, and names of theirs, are those that the program's text mentions, and these import
+        names mean servers as well."""
         self.mentioned = {**self.mentioned, **mentioned}
         self.aliases = {**self.aliases, **aliases}
         self._members.clear()
@@ -178,7 +183,10 @@ class Catalog:
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
         module = Server(self, spec.name)
         if spec.name == "doorward":
-            own = {name: Function(self, spec.name, name, does) for name, does in (("path", self.path), ("server", self.server))}
+            own = {
+                name: Function(self, spec.name, name, does)
+                for name, does in (("path", self.path), ("server", self.server))
+            }
             module.__dict__.update(_ERRORS, ApiError=ApiError, **own)
         return module
 
@@ -231,7 +239,8 @@ class Catalog:
 
 
 class _Last:
-    """Asks the host for a module that nobody has found: the program's text need not hold a server's name as one word."""
+    """Asks the host for a module that nobody has found: the program's text need not hold a server's name as one
+    word."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog

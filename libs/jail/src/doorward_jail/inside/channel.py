@@ -20,11 +20,14 @@ _MARKS = str.maketrans({",": "\\u002c", "[": "\\u005b", "{": "\\u007b"})
 
 
 def sparing(frame: bytes) -> bytes:
-    """A frame of texts with very many commas and brackets, which are escaped in it: by those the host knows how much it is to read."""
+    """A frame of texts with very many commas and brackets, which are escaped in it: by those the host knows how much it
+    is to read."""
     if frame.count(b",") + frame.count(b"[") + frame.count(b"{") < _MANY:
         return frame
     line, end, blob = frame[HEADER.size :].partition(b"\n")
-    body = re.sub(r'"[^"\\]*(?:\\.[^"\\]*)*"', lambda text: text[0].translate(_MARKS), line.decode()).encode() + end + blob
+    body = (
+        re.sub(r'"[^"\\]*(?:\\.[^"\\]*)*"', lambda text: text[0].translate(_MARKS), line.decode()).encode() + end + blob
+    )
     return HEADER.pack(len(body)) + body
 
 
@@ -44,8 +47,8 @@ class Channel:
         self._futures: dict[int, asyncio.Future[Message]] = {}
 
     def send(self, message: dict[str, Any], blob: bytes = b"", default: Any = None) -> None:
-        """Send a frame. Raises: ValueError if it has more than `most` bytes; TypeError, ValueError, RecursionError for what JSON cannot
-        say."""
+        """Send a frame. Raises: ValueError if it has more than `most` bytes; TypeError, ValueError, RecursionError for
+        what JSON cannot say."""
         frame = sparing(encode(message, blob, default))
         if len(frame) > self.most:  # the host would end the sandbox for it
             raise ValueError(f"{len(frame)} bytes are more than can be sent at once ({self.most}): send less")
@@ -114,8 +117,8 @@ class Channel:
                 self._read()
 
     def _read(self) -> None:
-        """Read until an answer is there, and hand what came to who waits for it. Called with the state held, and lets go of it
-        meanwhile."""
+        """Read until an answer is there, and hand what came to who waits for it. Called with the state held, and lets
+        go of it meanwhile."""
         self._reading = True
         self._state.release()
         answers: list[Message] = []

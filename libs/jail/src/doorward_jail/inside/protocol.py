@@ -1,4 +1,5 @@
-"""Frames between a sandbox and its host: four bytes of length (big-endian), a line of JSON, and raw bytes behind it if there are any.
+"""Frames between a sandbox and its host: four bytes of length (big-endian), a line of JSON, and raw bytes behind it if
+there are any.
 
 This file runs on both sides: inside a sandbox nothing but the standard library of Python 3.9 is there.
 """

@@ -1,7 +1,8 @@
-"""Between a host that can pass no file descriptors and the sandboxes of its jail: a process that holds our ends of these, and passes on
-what comes, unread.
+"""Between a host that can pass no file descriptors and the sandboxes of its jail: a process that holds our ends of
+these, and passes on what comes, unread.
 
-No sandbox is forked from it: what it has passed on may still be in its memory, and would be in that of the next client's program.
+No sandbox is forked from it: what it has passed on may still be in its memory, and would be in that of the next
+client's program.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from doorward_jail.inside.protocol import MOST_UNREAD, Frames, encode
 _CHUNK = 2**16
 
 _LAST = 16
-"""Reads at once: more than a socket or a pipe holds, and an end where a process that a sandbox left behind writes on."""
+"""Reads at once: more than a socket or a pipe holds, and an end where a process that a sandbox left behind writes
+on."""
 
 
 class Child:
@@ -153,15 +155,18 @@ def serve(selector: selectors.BaseSelector) -> None:
 
 
 def start(reads: int, writes: int, selector: selectors.BaseSelector | None) -> socket.socket:
-    """Start the relay, which reads from and writes to the host by these: in this process if there is a selector, which is for a zygote
-    that starts one sandbox and no other; else in one of its own. Returns: what the zygote has in the place of its host."""
+    """Start the relay, which reads from and writes to the host by these: in this process if there is a selector, which
+    is for a zygote that starts one sandbox and no other; else in one of its own. Returns: what the zygote has in the
+    place of its host."""
     ours, its = socket.socketpair()
     if selector is not None:
         Relay(reads, writes, its, selector)
         return ours
     if os.fork() == 0:
         ours.close()
-        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # so many descriptors of this user may be in flight, more than programs have
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[
+            1
+        ]  # so many descriptors of this user may be in flight, more than programs have
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         try:
             selector = selectors.DefaultSelector()

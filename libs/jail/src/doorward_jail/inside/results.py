@@ -1,4 +1,5 @@
-"""What leaves a sandbox: values as JSON, figures and files as artefacts, errors with the lines of the agent's own code."""
+"""What leaves a sandbox: values as JSON, figures and files as artefacts, errors with the lines of the agent's own
+code."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ Keep = Callable[[str, bytes], None]
 
 
 def outgoing(value: Any) -> Any:
-    """What `json` does not know of the arguments of a call: a path of a file, or an open one, is that file. Raises: TypeError."""
+    """What `json` does not know of the arguments of a call: a path of a file, or an open one, is that file. Raises:
+    TypeError."""
     if isinstance(value, os.PathLike) and os.path.isfile(value):
         with open(value, "rb") as file:
             return outgoing(file)
@@ -36,7 +38,8 @@ def outgoing(value: Any) -> Any:
 
 
 def returned(value: Any) -> Any:
-    """What `json` does not know of a program's value, as something that it does. Raises: TypeError for what nobody knows."""
+    """What `json` does not know of a program's value, as something that it does. Raises: TypeError for what nobody
+    knows."""
     found = _known(value)
     if found is NotImplemented:
         raise TypeError(f"a {type(value).__name__} cannot be sent; send plain JSON values")
@@ -127,7 +130,9 @@ class Figures:
         if module.startswith("matplotlib.") and hasattr(value, "savefig"):
             value.savefig(content, format="png")
         elif module.startswith("PIL.") and hasattr(value, "save"):
-            (value if value.mode in ("1", "L", "P", "RGB", "RGBA") else value.convert("RGB")).save(content, format="PNG")
+            (value if value.mode in ("1", "L", "P", "RGB", "RGBA") else value.convert("RGB")).save(
+                content, format="PNG"
+            )
         elif module.startswith("plotly.") and hasattr(value, "to_html"):
             content.write(value.to_html(include_plotlyjs="cdn").encode())
             extension = "html"
@@ -139,7 +144,8 @@ class Figures:
         return name
 
     def watch(self) -> None:
-        """Make the `show` of images and of plotly's figures keep them, as soon as they are imported: there is no screen."""
+        """Make the `show` of images and of plotly's figures keep them, as soon as they are imported: there is no
+        screen."""
         imported = builtins.__import__
 
         def importing(name: str, *args: Any, **kwargs: Any) -> Any:
@@ -161,7 +167,8 @@ class Out:
         self._seen: dict[str, tuple[int, int]] = {}
 
     def files(self, most: int) -> Iterator[tuple[str, bytes]]:
-        """Name and content of each regular file that is new, of at most `most` bytes together. What is left out is told."""
+        """Name and content of each regular file that is new, of at most `most` bytes together. What is left out is
+        told."""
         count = 0
         for folder, folders, names in os.walk(self._folder):
             folders.sort()
@@ -175,7 +182,10 @@ class Out:
                 if count <= MOST_FILES:
                     yield os.path.relpath(path, self._folder).replace(os.sep, "-"), content
         if count > MOST_FILES:
-            sys.stderr.write(f"[{count - MOST_FILES} files in {self._folder} are more than {MOST_FILES} and not kept: write one archive]\n")
+            sys.stderr.write(
+                f"[{count - MOST_FILES} files in {self._folder} are more than {MOST_FILES} and not kept: write one "
+                f"archive]\n"
+            )
 
     def _read(self, path: str, most: int) -> bytes | None:
         try:

@@ -22,7 +22,14 @@ from doorward_jail.inside.channel import Channel, sparing
 from doorward_jail.inside.protocol import encode
 
 _VALUE = "__doorward_value__"
-_NOTHING: dict[str, Any] = {"code": "1 + 1", "before": "", "awaited": [], "inputs": {}, "given": {}, "sets_result": False}
+_NOTHING: dict[str, Any] = {
+    "code": "1 + 1",
+    "before": "",
+    "awaited": [],
+    "inputs": {},
+    "given": {},
+    "sets_result": False,
+}
 
 
 def serve(link: socket.socket) -> None:
@@ -130,12 +137,16 @@ def _surroundings(main: types.ModuleType) -> None:
     for stream in ("stdout", "stderr"):
         raw = io.FileIO(1, "w", closefd=False)
         setattr(sys, stream, io.TextIOWrapper(raw, "utf-8", "backslashreplace", write_through=True))
-    sys.breakpointhook = lambda *args, **kwargs: sys.stderr.write("[breakpoint() does nothing here: there is nobody to debug]\n")
+    sys.breakpointhook = lambda *args, **kwargs: sys.stderr.write(
+        "[breakpoint() does nothing here: there is nobody to debug]\n"
+    )
     main.__dict__["__builtins__"] = builtins
     builtins.help = catalog.told  # type: ignore[assignment]
     for name in ("exit", "quit"):
         setattr(builtins, name, sys.exit)
-    if "numpy.random" in sys.modules:  # else every sandbox of the zygote would draw the same numbers; OpenSSL and others note a fork
+    if (
+        "numpy.random" in sys.modules
+    ):  # else every sandbox of the zygote would draw the same numbers; OpenSSL and others note a fork
         sys.modules["numpy.random"].seed()
     os.makedirs("in", exist_ok=True)
     os.makedirs("out", exist_ok=True)

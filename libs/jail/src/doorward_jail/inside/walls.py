@@ -1,4 +1,5 @@
-"""The walls of a sandbox, put up by itself before it runs anything: namespaces, mounts, limits, capabilities, system calls.
+"""The walls of a sandbox, put up by itself before it runs anything: namespaces, mounts, limits, capabilities, system
+calls.
 
 Source: user_namespaces(7), mount(2), capabilities(7), prctl(2), seccomp(2).
 """
@@ -52,10 +53,12 @@ def hide(hidden: bool = True) -> None:
 
 
 def start(*, fresh: bool, network: bool) -> int:
-    """Fork. The child is the first process of namespaces of its own, as the only user there (`fresh`); it has to call `settle`.
+    """Fork. The child is the first process of namespaces of its own, as the only user there (`fresh`); it has to call
+    `settle`.
 
-    Python knows no such fork. It is sound for a process without other threads at work whose pid is 1, as the child's is:
-    libc, which is not told, goes on to believe that. Returns: as `os.fork`. Raises: OSError if the kernel or a policy refuses.
+    Python knows no such fork. It is sound for a process without other threads at work whose pid is 1, as the child's
+    is: libc, which is not told, goes on to believe that. Returns: as `os.fork`. Raises: OSError if the kernel or a
+    policy refuses.
     """
     if not fresh:
         return os.fork()
@@ -82,7 +85,12 @@ def settle(uid: int, gid: int) -> None:
 def mounts(size: int, inodes: int) -> None:
     """Fresh scratch space, one quota for all of it, and no process but ours to be seen."""
     _call("mount", None, b"/", None, _REC | _PRIVATE, None)
-    for place in ("/proc", "/sys", "/dev/pts", "/dev/mqueue"):  # the last two, of a container, are its sandboxes' in common
+    for place in (
+        "/proc",
+        "/sys",
+        "/dev/pts",
+        "/dev/mqueue",
+    ):  # the last two, of a container, are its sandboxes' in common
         if os.path.isdir(place):
             _hide(place)
     flags = _NOSUID | _NODEV | _NOEXEC
@@ -106,8 +114,9 @@ def _hide(place: str) -> None:
 
 
 def unlist_mounts() -> None:
-    """List none of our mounts: `/proc/self/mountinfo` tells where on the host each comes from. It has those of a process's mount namespace
-    that its root leads to. So have another namespace, and stay in the files of this one, which the first process keeps."""
+    """List none of our mounts: `/proc/self/mountinfo` tells where on the host each comes from. It has those of a
+    process's mount namespace that its root leads to. So have another namespace, and stay in the files of this one,
+    which the first process keeps."""
     here = os.open("/", os.O_PATH | os.O_DIRECTORY)
     _call("unshare", _NEWNS)
     os.fchdir(here)
@@ -125,7 +134,9 @@ def limits(config: dict[str, Any]) -> None:
     """Bounds that the kernel keeps for this process and each that it starts."""
     wanted = {
         "RLIMIT_CORE": 1,  # core(5): the one limit that a handler of crashes on the host keeps to
-        "RLIMIT_NOFILE": config["files"] // 4 if config["one_process"] else config["files"],  # each may hold memory that is not counted
+        "RLIMIT_NOFILE": config["files"] // 4
+        if config["one_process"]
+        else config["files"],  # each may hold memory that is not counted
         "RLIMIT_FSIZE": config["scratch"],
         "RLIMIT_MEMLOCK": 0,
         "RLIMIT_MSGQUEUE": 0,
@@ -134,7 +145,9 @@ def limits(config: dict[str, Any]) -> None:
         "RLIMIT_NICE": 0,
     }
     if config["fresh"] and tuple(map(int, os.uname().release.split(".")[:2])) >= (5, 14):
-        wanted["RLIMIT_NPROC"] = config["processes"] + 1  # the first process of all; counted in a user namespace of its own only since then
+        wanted["RLIMIT_NPROC"] = (
+            config["processes"] + 1
+        )  # the first process of all; counted in a user namespace of its own only since then
     if config["memory"]:  # beside what the preloaded packages have reserved, which is no memory yet
         with contextlib.suppress(AttributeError):
             _libc.mallopt(_ARENA_MAX, 1)  # glibc would reserve 128 MiB for each thread
@@ -153,7 +166,8 @@ def first_to_die() -> None:
 
 
 def privileges(bpf: str) -> None:
-    """Give up every capability and the way to new ones, and every system call that is not on the list. The last wall."""
+    """Give up every capability and the way to new ones, and every system call that is not on the list. The last
+    wall."""
     _prctl(_SET_NO_NEW_PRIVS, 1)
     _libc.prctl(_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)
     for capability in range(64):

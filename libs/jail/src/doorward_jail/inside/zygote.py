@@ -1,7 +1,7 @@
 """The first process of a jail: it has loaded what programs need, and starts a process with walls of its own for each.
 
-It runs no code of an agent's. Its channel to the host is its standard input and output; when that closes it ends, and with
-it, as the first process of its namespace, everything in the jail.
+It runs no code of an agent's. Its channel to the host is its standard input and output; when that closes it ends, and
+with it, as the first process of its namespace, everything in the jail.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _CHUNK = 2**16
 
 
 class Zygote:
-    """Starts and ends sandboxes as the host says. It reads nothing that is a sandbox's: what it has read would be in the memory of all
-    that it forks later."""
+    """Starts and ends sandboxes as the host says. It reads nothing that is a sandbox's: what it has read would be in
+    the memory of all that it forks later."""
 
     def __init__(self, config: dict[str, Any], link: socket.socket, selector: selectors.BaseSelector) -> None:
         self._config = config
@@ -119,7 +119,8 @@ class Zygote:
             os._exit(1)
 
     def _reap(self, events: int) -> bool:
-        """Tell of each sandbox whose first process has ended, and that is all of it: the kernel ends what it had started."""
+        """Tell of each sandbox whose first process has ended, and that is all of it: the kernel ends what it had
+        started."""
         self._ended.recv(4096)
         while True:
             try:
@@ -132,14 +133,17 @@ class Zygote:
                 if child == pid:
                     del self._children[number]
                     code = os.waitstatus_to_exitcode(status)
-                    self._tell({"gone": number, "code": 128 - code if self._config["fresh"] and 128 < code < 193 else code})
+                    self._tell(
+                        {"gone": number, "code": 128 - code if self._config["fresh"] and 128 < code < 193 else code}
+                    )
 
 
 def _wait(pid: int) -> None:
-    """As the first process of a sandbox, be there for nothing but the end of the second, which runs its programs. Never returns.
+    """As the first process of a sandbox, be there for nothing but the end of the second, which runs its programs. Never
+    returns.
 
-    That one is made by libc's own fork and has another process id than the zygote: by these, libraries know that they are in a new
-    process, and draw other random numbers there, and so other keys.
+    That one is made by libc's own fork and has another process id than the zygote: by these, libraries know that they
+    are in a new process, and draw other random numbers there, and so other keys.
     """
     os.closerange(0, 4)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -177,8 +181,17 @@ def main(config: dict[str, Any]) -> None:
     for name in [name for name in sys.modules if name.startswith("doorward")]:
         del sys.modules[name]  # programs import a `doorward` of their own
     selector = selectors.DefaultSelector()
-    link = relay.start(*ends, None if config["fresh"] else selector) if config["relayed"] else socket.socket(fileno=ends[0])
-    hello = {"python": ".".join(map(str, sys.version_info[:3])), "fresh": config["fresh"], "why": why, "problems": problems}
+    link = (
+        relay.start(*ends, None if config["fresh"] else selector)
+        if config["relayed"]
+        else socket.socket(fileno=ends[0])
+    )
+    hello = {
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "fresh": config["fresh"],
+        "why": why,
+        "problems": problems,
+    }
     link.sendall(encode({"hello": hello}))
     Zygote(config, link, selector)
     relay.serve(selector)

@@ -1,8 +1,8 @@
 """Probes: small programs by which an executor proves on this machine that it isolates.
 
-Each probe opens something on the host for its time (a listener, a file, a process) that the program looks for with all that
-Python has. What counts is what the host sees, and only then what the program says. A probe costs milliseconds; all of them
-together are over in seconds, also where nothing holds.
+Each probe opens something on the host for its time (a listener, a file, a process) that the program looks for with all
+that Python has. What counts is what the host sees, and only then what the program says. A probe costs milliseconds; all
+of them together are over in seconds, also where nothing holds.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ REFUSED = ("ModuleNotFoundError", "NameError", "AttributeError", "NotImplemented
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """What came of a probe. `held`: whether the isolation did; None: the executor's language has no words for the attempt.
-    `says` is a sentence, `ms` what it took."""
+    """What came of a probe. `held`: whether the isolation did; None: the executor's language has no words for the
+    attempt. `says` is a sentence, `ms` what it took."""
 
     probe: str
     held: bool | None
@@ -73,7 +73,10 @@ def summary(results: Sequence[Probed]) -> str:
     """What held, and what there was no way to try, in a line."""
     held = [r.probe for r in results if r.held]
     wordless = [r.probe for r in results if r.held is None]
-    parts = [f"holds: {', '.join(held)}" if held else "", f"has no way to try: {', '.join(wordless)}" if wordless else ""]
+    parts = [
+        f"holds: {', '.join(held)}" if held else "",
+        f"has no way to try: {', '.join(wordless)}" if wordless else "",
+    ]
     return "; ".join(filter(None, parts))
 
 

@@ -15,8 +15,8 @@ PATIENCE = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A program, its parameters, and how the host judges its end: the sentence of what did not hold, or "". `well` says what
-    held; `limit` is the word in the message of the limit that should end the program."""
+    """A program, its parameters, and how the host judges its end: the sentence of what did not hold, or "". `well` says
+    what held; `limit` is the word in the message of the limit that should end the program."""
 
     code: str
     params: Mapping[str, Any]

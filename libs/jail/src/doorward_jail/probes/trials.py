@@ -76,7 +76,12 @@ def _file(token: str, limits: Limits) -> Iterator[Trial]:
         canary.write_text(token)
         canary.chmod(0o644)
         wrong = f"a program read the host's file {canary}"
-        yield Trial(_FILE, {"PATH": str(canary)}, lambda value, _: wrong * (token in str(value)), "a file that all may read cannot be read")
+        yield Trial(
+            _FILE,
+            {"PATH": str(canary)},
+            lambda value, _: wrong * (token in str(value)),
+            "a file that all may read cannot be read",
+        )
 
 
 _WRITE = """
@@ -95,7 +100,18 @@ for folder in FOLDERS:
 @contextlib.contextmanager
 def _write(token: str, limits: Limits) -> Iterator[Trial]:
     with _open_folder() as folder:
-        folders = [str(folder), tempfile.gettempdir(), "/", "/etc", "/usr", "/var/tmp", "/tmp", "/dev/shm", "/home", os.getcwd()]  # noqa: S108
+        folders = [
+            str(folder),
+            tempfile.gettempdir(),
+            "/",
+            "/etc",
+            "/usr",
+            "/var/tmp",  # noqa: S108
+            "/tmp",  # noqa: S108
+            "/dev/shm",  # noqa: S108
+            "/home",
+            os.getcwd(),
+        ]
 
         def judge(value: Any, error: Any) -> str:
             written = [path for name in dict.fromkeys(folders) if (path := Path(name, token)).exists()]
@@ -143,7 +159,9 @@ def _process(token: str, limits: Limits) -> Iterator[Trial]:
             return "a program saw a process of the host" if value else ""
 
         try:
-            yield Trial(_PROCESS, {"PID": process.pid, "TOKEN": other}, judge, "other processes are neither seen nor signalled")
+            yield Trial(
+                _PROCESS, {"PID": process.pid, "TOKEN": other}, judge, "other processes are neither seen nor signalled"
+            )
         finally:
             process.kill()
 

@@ -59,7 +59,11 @@ def processes(token: str, limits: Limits) -> Iterator[Trial]:
     most = limits.processes
 
     def judge(value: Any, error: Any) -> str:
-        return f"a program started {value} processes, and its limit is {most}" if isinstance(value, int) and value > most else ""
+        return (
+            f"a program started {value} processes, and its limit is {most}"
+            if isinstance(value, int) and value > most
+            else ""
+        )
 
     yield Trial(_PROCESSES, {"MOST": most + 16}, judge, f"a program gets no more than {most} processes", "processes")
 
@@ -99,7 +103,9 @@ def deadline(token: str, limits: Limits) -> Iterator[Trial]:
             return f"{len(left)} processes of a program lived on after its deadline"
         return f"a program ended {late:.1f} s late" if late > 1 else ""
 
-    yield Trial(_DEADLINE, {"NAME": name}, judge, "a program that swallows every error is gone, with its children", "", DEADLINE)
+    yield Trial(
+        _DEADLINE, {"NAME": name}, judge, "a program that swallows every error is gone, with its children", "", DEADLINE
+    )
 
 
 def _named(name: str) -> list[int]:
@@ -108,5 +114,7 @@ def _named(name: str) -> list[int]:
     for status in Path("/proc").glob("[0-9]*/status"):
         with contextlib.suppress(OSError):
             text = status.read_text()
-            found += [int(status.parent.name)] if text.startswith(f"Name:\t{name}\n") and "State:\tZ" not in text else []
+            found += (
+                [int(status.parent.name)] if text.startswith(f"Name:\t{name}\n") and "State:\tZ" not in text else []
+            )
     return found

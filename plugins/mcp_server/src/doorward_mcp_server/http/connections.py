@@ -1,4 +1,5 @@
-"""Who is connected by HTTP: how many may be, and how long a client may keep us waiting. uvicorn speaks HTTP; it has no such bounds."""
+"""Who is connected by HTTP: how many may be, and how long a client may keep us waiting. uvicorn speaks HTTP; it has no
+such bounds."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ _FIRST = ("head", "body", "end")
 """What those wait for who make room first."""
 
 PIECE = 16 * 2**10
-"""Bytes that are parsed at once: thousands of small chunks or headers hold up nobody else for longer than these take."""
+"""Bytes that are parsed at once: thousands of small chunks or headers hold up nobody else for longer than these
+take."""
 
 
 class Connection(H11Protocol):
@@ -105,8 +107,8 @@ class Connection(H11Protocol):
 
 
 class Connections:
-    """All of them. Where no more may be, the one that has let us wait longest makes room: whoever sends what they have to
-    is served, however many others do not."""
+    """All of them. Where no more may be, the one that has let us wait longest makes room: whoever sends what they have
+    to is served, however many others do not."""
 
     def __init__(self, make: Callable[[], Connection], http: HttpSettings, tls: ssl.SSLContext | None) -> None:
         self._make, self._http = make, http

@@ -44,9 +44,11 @@ class Endpoint:
         place = "[http] host" if not inside else "[http] url"
         if not authenticated and not (inside and (named is None or is_loopback(named))):
             raise ConfigError(
-                f"serving on {http.url if inside else self.host} would let anyone who reaches it run programs with your credentials",
+                f"serving on {http.url if inside else self.host} would let anyone who reaches it run programs with "
+                f"your credentials",
                 place=place,
-                hint="Make tokens for its clients (`doorward token new NAME`), set [http.oauth], or bind to 127.0.0.1 without `url`.",
+                hint="Make tokens for its clients (`doorward token new NAME`), set [http.oauth], or bind to 127.0.0.1 "
+                "without `url`.",
             )
         if _everywhere(self.host) and not http.url:
             raise ConfigError(
@@ -62,19 +64,24 @@ class Endpoint:
             )
 
     def admits(self, headers: Headers) -> bool | None:
-        """Whether the `Host` and the `Origin` of a request are good ones (against DNS rebinding, and web pages): no if that host is
-        not ours, nothing if that origin is not let in. Each is read as a whole, for `127.0.0.1:80@evil.example` begins well too."""
+        """Whether the `Host` and the `Origin` of a request are good ones (against DNS rebinding, and web pages): no if
+        that host is not ours, nothing if that origin is not let in. Each is read as a whole, for
+        `127.0.0.1:80@evil.example` begins well too."""
         named = [_host(host) for host in headers.getlist("host")]
         if len(named) != 1 or named[0] not in self._hosts:
             return False
         origins = [origin_of(origin) for origin in headers.getlist("origin")]
-        return True if all(origin and (origin in self._origins or self._is_local(origin)) for origin in origins) else None
+        return (
+            True if all(origin and (origin in self._origins or self._is_local(origin)) for origin in origins) else None
+        )
 
     @cached_property
     def _hosts(self) -> set[str]:
         """The names that we go by; each with any port, for it may be forwarded."""
         hosts = {*IN_URLS} if _everywhere(self.host) else {*IN_URLS, _in_url(self.host).lower()}
-        return hosts | {_in_url(named.lower()) for named in [urlsplit(self.loaded.config.http.url or "").hostname] if named}
+        return hosts | {
+            _in_url(named.lower()) for named in [urlsplit(self.loaded.config.http.url or "").hostname] if named
+        }
 
     @cached_property
     def _origins(self) -> set[str]:
@@ -104,7 +111,8 @@ class Endpoint:
             raise ConfigError(
                 f"{certificate} and {key} cannot be used together: {error}",
                 place="[http] certificate",
-                hint="Both are PEM files: the certificate first, then those that signed it; and its private key, without a password.",
+                hint="Both are PEM files: the certificate first, then those that signed it; and its private key, "
+                "without a password.",
             ) from None
         return context
 

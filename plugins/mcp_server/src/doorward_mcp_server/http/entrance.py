@@ -23,18 +23,23 @@ _METADATA = "/.well-known/"
 
 
 class Entrance:
-    """The application behind it, for clients who know what the endpoint is called and have a good token, or for all of these where no
-    token is wanted. `metadata` is the URL of what RFC 9728 tells, if there is an authorization server to tell of."""
+    """The application behind it, for clients who know what the endpoint is called and have a good token, or for all of
+    these where no token is wanted. `metadata` is the URL of what RFC 9728 tells, if there is an authorization server to
+    tell of."""
 
     def __init__(self, app: ASGIApp, endpoint: Endpoint, verifiers: Verifiers, metadata: AnyHttpUrl | None) -> None:
         self._app, self._endpoint, self._verifiers = app, endpoint, verifiers
         self._path = endpoint.loaded.config.http.path
         required = RequireAuthMiddleware(self._named, verifiers.scopes, metadata)
-        self._guarded = AuthenticationMiddleware(AuthContextMiddleware(required), BearerAuthBackend(verifiers), _unavailable)
+        self._guarded = AuthenticationMiddleware(
+            AuthContextMiddleware(required), BearerAuthBackend(verifiers), _unavailable
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         names = [name for name, _ in scope.get("headers", ())]
-        if b"content-length" in names and b"transfer-encoding" in names:  # of two lengths a proxy may have read the other one
+        if (
+            b"content-length" in names and b"transfer-encoding" in names
+        ):  # of two lengths a proxy may have read the other one
             await JSONResponse({"error": "invalid_request"}, 400, {"Connection": "close"})(scope, receive, send)
         elif scope["type"] != "http" or (scope["path"].startswith(_METADATA) and scope["path"] != self._path):
             await self._app(scope, receive, send)

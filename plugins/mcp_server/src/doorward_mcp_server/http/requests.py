@@ -1,4 +1,5 @@
-"""Requests within bounds: how many a principal may have under way, and how large they may be. One whose client goes ends."""
+"""Requests within bounds: how many a principal may have under way, and how large they may be. One whose client goes
+ends."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ LARGEST = 4 * 2**20
 """Bytes of a call of a tool, and of what a client of the older era answers."""
 
 LARGE = 64 * 2**10
-"""Bytes of any other request: what it holds may be kept for as long as a stream is open, and takes twenty times as much once it is read."""
+"""Bytes of any other request: what it holds may be kept for as long as a stream is open, and takes twenty times as much
+once it is read."""
 
 OPENING = 16 * 2**10
 """Bytes of a request that opens a session, which keeps what it holds."""
@@ -62,7 +64,9 @@ class Requests:
             async with AsyncExitStack() as places:
                 _take(places, self._under_way, scope[PRINCIPAL], self._most)
                 if scope["method"] == "GET" or Headers(scope=scope).get("mcp-method") == "subscriptions/listen":
-                    _take(places, self._streams, scope[PRINCIPAL], self._most // 2)  # they last; the rest is for what is asked
+                    _take(
+                        places, self._streams, scope[PRINCIPAL], self._most // 2
+                    )  # they last; the rest is for what is asked
                 if scope["method"] == "POST":
                     await self._post(scope, receive, send, places)
                 else:
@@ -71,7 +75,8 @@ class Requests:
             await refused.answer()(scope, receive, send)
 
     async def end(self) -> None:
-        """Wait for the answers of what is under way, which has been told to end; then end the sessions, with the streams they have open."""
+        """Wait for the answers of what is under way, which has been told to end; then end the sessions, with the
+        streams they have open."""
         with anyio.move_on_after(ANSWERING):
             while self._posts:
                 self._answered.clear()
@@ -83,7 +88,8 @@ class Requests:
         self._answered.set()
 
     async def _other(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # No event is kept, so a stream that is opened again has only what comes from now on: the SDK would answer nothing.
+        # No event is kept, so a stream that is opened again has only what comes from now on: the SDK would answer
+        # nothing.
         scope = {**scope, "headers": [(name, value) for name, value in scope["headers"] if name != b"last-event-id"]}
         with self.sessions.used(scope):
             await self._app(scope, receive, send)
@@ -132,7 +138,8 @@ class Requests:
             raise _busy("large ones") from None
 
     async def _in_session(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        """A message of the older era. The SDK lets a request go on whose client is gone; nobody could come for its answer."""
+        """A message of the older era. The SDK lets a request go on whose client is gone; nobody could come for its
+        answer."""
         message = _parsed(body)
         method, answered = message.get("method"), False
         if len(body) > LARGE and method not in (None, "tools/call"):
@@ -148,7 +155,9 @@ class Requests:
             if method and "id" in message and not answered:
                 await self._notify(scope, receive, {"requestId": message["id"], "reason": "its client is gone"})
             elif len(body) > KEPT:
-                await self._notify(scope, receive, {})  # of nothing: it takes the place of the last message, which the SDK keeps
+                await self._notify(
+                    scope, receive, {}
+                )  # of nothing: it takes the place of the last message, which the SDK keeps
 
     async def _notify(self, scope: Scope, receive: Receive, params: dict[str, Any]) -> None:
         cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}

@@ -37,7 +37,9 @@ class Refused(Exception):
     def answer(self) -> Response:
         error = t.JSONRPCError(jsonrpc="2.0", id=None, error=t.ErrorData(code=t.INVALID_REQUEST, message=str(self)))
         headers = {"Retry-After": "5"} if self.status == 503 else None
-        return Response(error.model_dump_json(by_alias=True, exclude_unset=True), self.status, headers, "application/json")
+        return Response(
+            error.model_dump_json(by_alias=True, exclude_unset=True), self.status, headers, "application/json"
+        )
 
 
 @dataclass(eq=False)
@@ -53,12 +55,14 @@ class _Session:
         return str(self.scope[PRINCIPAL])
 
     def over(self) -> bool:
-        return not self.under_way and time.monotonic() - self.used > (DEFAULT_SESSION_IDLE_TIMEOUT if self.asked else UNCALLED)
+        return not self.under_way and time.monotonic() - self.used > (
+            DEFAULT_SESSION_IDLE_TIMEOUT if self.asked else UNCALLED
+        )
 
 
 class HttpSessions:
-    """Those of the application, at most `most` of one principal: the one that was not used for longest makes room, first
-    among those in which nothing was asked. `forget` is told the id of each that ends."""
+    """Those of the application, at most `most` of one principal: the one that was not used for longest makes room,
+    first among those in which nothing was asked. `forget` is told the id of each that ends."""
 
     def __init__(self, app: ASGIApp, most: int, forget: Callable[[str], None]) -> None:
         self._app, self._most, self._forget = app, most, forget
@@ -128,7 +132,11 @@ class HttpSessions:
         self._all.discard(session)
         if self._by_id.pop(session.id, None):
             self._forget(session.id)
-            await self._app({**session.scope, "method": "DELETE", "headers": [(ID.encode(), session.id.encode())]}, _nothing, nowhere)
+            await self._app(
+                {**session.scope, "method": "DELETE", "headers": [(ID.encode(), session.id.encode())]},
+                _nothing,
+                nowhere,
+            )
 
 
 async def _nothing() -> Message:

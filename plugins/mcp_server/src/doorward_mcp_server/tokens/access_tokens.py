@@ -27,7 +27,8 @@ class Refused(ValueError):
 
 
 class AccessTokens:
-    """Verifies them. `resource` is the URL of this endpoint, which they must be for if the configuration does not say otherwise."""
+    """Verifies them. `resource` is the URL of this endpoint, which they must be for if the configuration does not say
+    otherwise."""
 
     def __init__(self, settings: OAuthSettings) -> None:
         self._settings = settings
@@ -71,7 +72,13 @@ class AccessTokens:
         for key in await self._keys.named(kid, algorithm):
             try:
                 claims: dict[str, Any] = jwt.decode(
-                    token, key, [algorithm], options, audience=self._audience or [self.resource], issuer=self._settings.issuer, leeway=SKEW
+                    token,
+                    key,
+                    [algorithm],
+                    options,
+                    audience=self._audience or [self.resource],
+                    issuer=self._settings.issuer,
+                    leeway=SKEW,
                 )
             except jwt.InvalidSignatureError as error:
                 wrong = error
@@ -102,9 +109,9 @@ def _check(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
 
 
 def _check_client(claims: Mapping[str, Any]) -> None:
-    """An ID token, whose other marks are all optional, is for the client that it was issued to, and gives no rights: a token that does
-    not say what it is must have been issued to somebody for somebody else. `scp` is enough: with Entra ID an application may be its
-    own API.
+    """An ID token, whose other marks are all optional, is for the client that it was issued to, and gives no rights: a
+    token that does not say what it is must have been issued to somebody for somebody else. `scp` is enough: with Entra
+    ID an application may be its own API.
 
     Raises: Refused.
     """
@@ -121,4 +128,10 @@ def _check_client(claims: Mapping[str, Any]) -> None:
 def _scopes(claims: Mapping[str, Any]) -> list[str]:
     """`scope` is a string (RFC 9068), `scp` a string or a list."""
     found = claims.get("scope", claims.get("scp", ""))
-    return found.split() if isinstance(found, str) else [s for s in found if isinstance(s, str)] if isinstance(found, list) else []
+    return (
+        found.split()
+        if isinstance(found, str)
+        else [s for s in found if isinstance(s, str)]
+        if isinstance(found, list)
+        else []
+    )

@@ -1,4 +1,5 @@
-"""`doorward token`: bearer tokens of those who come over HTTP. Only their hashes are kept, in the configuration file."""
+"""`doorward token`: bearer tokens of those who come over HTTP. Only their hashes are kept, in the configuration
+file."""
 
 from __future__ import annotations
 
@@ -17,13 +18,16 @@ _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
 @click.group()
 def token() -> None:
-    """Bearer tokens for `serve --transport http`. A server that runs takes new ones, and refuses those that are revoked, at once."""
+    """Bearer tokens for `serve --transport http`. A server that runs takes new ones, and refuses those that are
+    revoked, at once."""
 
 
 @token.command()
 @common
 @click.argument("name")
-@click.option("--expires", metavar="TIME", help="When it ends: 90d, 12h, or a date such as 2027-01-31. Never, if not given.")
+@click.option(
+    "--expires", metavar="TIME", help="When it ends: 90d, 12h, or a date such as 2027-01-31. Never, if not given."
+)
 def new(project: Project, name: str, expires: str | None) -> None:
     """Make a token with which one comes in as NAME. It is shown once."""
     from doorward.serving import can_come_in
@@ -31,7 +35,9 @@ def new(project: Project, name: str, expires: str | None) -> None:
     from doorward_mcp_server.tokens.client_tokens import hashed, new_token
 
     if not can_come_in(name):
-        raise click.UsageError(f"{name[:200]!r} cannot be one who comes over HTTP: 1 to 200 printable characters, not `local`, not `*`.")
+        raise click.UsageError(
+            f"{name[:200]!r} cannot be one who comes over HTTP: 1 to 200 printable characters, not `local`, not `*`."
+        )
     ends = _ends(expires) if expires else None
     made, number = new_token(), secrets.token_hex(4)
     entry = {"id": number, "hash": hashed(made)} | ({"expires": ends} if ends else {})
@@ -40,7 +46,10 @@ def new(project: Project, name: str, expires: str | None) -> None:
         print_json({"id": number, "principal": name, "token": made, "expires": ends.isoformat() if ends else None})
         return
     say(made)
-    say(f"This is {name}'s token {number}, shown only now. Its client sends it as `Authorization: Bearer TOKEN`.", err=True)
+    say(
+        f"This is {name}'s token {number}, shown only now. Its client sends it as `Authorization: Bearer TOKEN`.",
+        err=True,
+    )
 
 
 @token.command("list")
@@ -48,14 +57,22 @@ def new(project: Project, name: str, expires: str | None) -> None:
 def list_tokens(project: Project) -> None:
     """List the tokens: whose they are, and when they end."""
     found = [
-        {"id": each.id, "principal": name, "expires": each.expires.isoformat() if each.expires else None, "expired": _over(each.expires)}
+        {
+            "id": each.id,
+            "principal": name,
+            "expires": each.expires.isoformat() if each.expires else None,
+            "expired": _over(each.expires),
+        }
         for name, settings in project.load().config.principals.items()
         for each in settings.tokens
     ]
     if project.json:
         print_json({"tokens": found})
     elif found:
-        rows = [(t["id"], t["principal"], f"{t['expires'] or 'never'}{' (has ended)' if t['expired'] else ''}") for t in found]
+        rows = [
+            (t["id"], t["principal"], f"{t['expires'] or 'never'}{' (has ended)' if t['expired'] else ''}")
+            for t in found
+        ]
         table(("id", "principal", "ends"), rows)
     else:
         say("There are no tokens. `doorward token new NAME` makes one.", err=True)
@@ -73,11 +90,15 @@ def revoke(project: Project, id: str) -> None:
         return
     say(f"Token {id} is revoked.")
     if not left:
-        say("It was the last: a server that is started now asks for no token, on loopback, unless [http.oauth] is set.", err=True)
+        say(
+            "It was the last: a server that is started now asks for no token, on loopback, unless [http.oauth] is set.",
+            err=True,
+        )
 
 
 def _change(project: Project, change: Any) -> None:
-    """Change the configuration file; what stands around it stays. It must be one after that as it was before. Raises: ConfigError."""
+    """Change the configuration file; what stands around it stays. It must be one after that as it was before. Raises:
+    ConfigError."""
     with alone(project.config):
         _change_alone(project, change)
 
@@ -133,7 +154,9 @@ def _remove(project: Project, document: Any, id: str) -> None:
             del mine["tokens"]
     if not found:
         known = ", ".join(_ids(document)) or "none"
-        raise ConfigError(f"there is no token {id[:100]!r}", place=str(project.config), hint=f"Tokens in this file: {known}.")
+        raise ConfigError(
+            f"there is no token {id[:100]!r}", place=str(project.config), hint=f"Tokens in this file: {known}."
+        )
 
 
 def _ids(document: Any) -> Iterator[str]:

@@ -1,4 +1,5 @@
-"""The keys of an authorization server: found by its metadata, kept, and fetched again when a token names one that is new."""
+"""The keys of an authorization server: found by its metadata, kept, and fetched again when a token names one that is
+new."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ AGAIN = 30.0
 AGAIN_DOWN = 2.0
 """The same after the issuer could not be asked."""
 OLD = 3600.0
-"""Seconds after which keys are fetched anew, so that one that was withdrawn ends; they go on working until that succeeds."""
+"""Seconds after which keys are fetched anew, so that one that was withdrawn ends; they go on working until that
+succeeds."""
 PATIENCE = 10.0
 """Seconds for all of it: requests wait meanwhile."""
 MOST = 50
@@ -83,7 +85,9 @@ class Keys:
             self._fetched, self._down = time.monotonic(), False
         except Exception as error:  # whatever an answer does to us: the keys that are held go on working
             self._down = True
-            seldom.warning("issuer_unavailable", issuer=self._settings.issuer, why=f"{type(error).__name__}: {error}"[:500])
+            seldom.warning(
+                "issuer_unavailable", issuer=self._settings.issuer, why=f"{type(error).__name__}: {error}"[:500]
+            )
         finally:
             self._tried = time.monotonic()
 
@@ -97,7 +101,11 @@ class Keys:
             if found.get("issuer") != issuer:
                 raise ServerError(f"{url} is of another issuer: {found.get('issuer')!r:.200}, not {issuer!r}")
             where = found.get("jwks_uri")
-            here = is_loopback(urlsplit(issuer).hostname or "") and isinstance(where, str) and is_loopback(urlsplit(where).hostname or "")
+            here = (
+                is_loopback(urlsplit(issuer).hostname or "")
+                and isinstance(where, str)
+                and is_loopback(urlsplit(where).hostname or "")
+            )
             if isinstance(where, str) and (where.startswith("https://") or here):
                 return where
             raise ServerError(f"{url} names no https jwks_uri")
@@ -120,7 +128,11 @@ async def _json(client: httpx2.AsyncClient, url: str) -> dict[str, Any] | None:
 def _usable(keys: Iterator[Mapping[str, Any]], algorithm: str) -> Iterator[jwt.PyJWK]:
     """Those that are for this kind of signature. One that cannot be read is none."""
     for key in keys:
-        if key.get("kty") != _KINDS[algorithm[:2]] or key.get("use", "sig") != "sig" or key.get("alg", algorithm) != algorithm:
+        if (
+            key.get("kty") != _KINDS[algorithm[:2]]
+            or key.get("use", "sig") != "sig"
+            or key.get("alg", algorithm) != algorithm
+        ):
             continue
         try:
             yield jwt.PyJWK(dict(key), algorithm)

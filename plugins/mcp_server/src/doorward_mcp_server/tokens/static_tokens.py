@@ -25,7 +25,8 @@ class StaticTokens:
         return bool(self._file.tokens)
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """What the SDK wants to know of a good token; else `None`. Found by its hash: how long that takes tells nothing of the token."""
+        """What the SDK wants to know of a good token; else `None`. Found by its hash: how long that takes tells nothing
+        of the token."""
         if self._file.changed():
             async with self._turn:
                 await anyio.to_thread.run_sync(self._file.refresh)  # a large file takes long

@@ -15,7 +15,8 @@ from doorward_mcp_server.tokens.static_tokens import StaticTokens
 
 
 class Verifiers:
-    """All that are configured, as one: the `TokenVerifier` that the SDK wants. Raises: PluginError if a plugin's fails to be made."""
+    """All that are configured, as one: the `TokenVerifier` that the SDK wants. Raises: PluginError if a plugin's fails
+    to be made."""
 
     def __init__(self, gate: Gateway) -> None:
         self._gate = gate
@@ -32,12 +33,14 @@ class Verifiers:
             self._oauth.resource = url
 
     def wanted(self) -> bool:
-        """Whether clients must bring a token. Once they must, they must until the end, though the last token be revoked."""
+        """Whether clients must bring a token. Once they must, they must until the end, though the last token be
+        revoked."""
         self._wanted = self._wanted or bool(self._oauth or self._of_plugin or self._static)
         return self._wanted
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """What one of them says of a token, its `subject` the principal. Raises: Unavailable if none takes it and one cannot say."""
+        """What one of them says of a token, its `subject` the principal. Raises: Unavailable if none takes it and one
+        cannot say."""
         down: Unavailable | None = None
         verifiers: tuple[TokenVerifier | None, ...] = (self._static, self._of_plugin, self._oauth)
         for verifier in filter(None, verifiers):
@@ -60,7 +63,8 @@ class Verifiers:
     def _may_enter(self, found: Any) -> bool:
         if not isinstance(found, AccessToken) or not can_come_in(found.subject):
             seldom.warning(
-                "token_without_principal", hint="Its subject must be a name, other than `local` and `*`, of at most 200 characters."
+                "token_without_principal",
+                hint="Its subject must be a name, other than `local` and `*`, of at most 200 characters.",
             )
             return False
         return found.expires_at is None or found.expires_at >= time.time()

@@ -49,10 +49,12 @@ for _name in ("client", "mcp.client"):  # what the SDK says of a server that mis
 
 
 class Connection:
-    """A session that its owner keeps open, and any task may use. `changed` is called when the server says that its tools
-    are others now."""
+    """A session that its owner keeps open, and any task may use. `changed` is called when the server says that its
+    tools are others now."""
 
-    def __init__(self, context: ServerContext[MCPSettings], wire: Wire, flights: Flights, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, context: ServerContext[MCPSettings], wire: Wire, flights: Flights, changed: Callable[[], None]
+    ) -> None:
         self._settings = context.settings
         self._wire = wire
         self._flights = flights
@@ -160,7 +162,8 @@ class Connection:
             raise self._trouble(error) or Refusal(error.code, error.message, own_data(error.data)) from None
 
     def _stamped(self, method: str, params: dict[str, Any], flight: Flight) -> dict[str, str]:
-        """What every request says of us: in `_meta`, from 2026-07-28 on; and, where there are any, in these HTTP headers."""
+        """What every request says of us: in `_meta`, from 2026-07-28 on; and, where there are any, in these HTTP
+        headers."""
         version = self.session.protocol_version or ""
         headers = {MCP_PROTOCOL_VERSION_HEADER: version}
         if not self.modern:
@@ -276,7 +279,9 @@ class Connection:
     async def _pushed(self, method: str, params: Any, read: Callable[[Any], Any]) -> Any:
         """What a server asks without saying on behalf of which call."""
         try:
-            return read(await self._flights.ask(method, params.model_dump(by_alias=True, mode="json", exclude_none=True)))
+            return read(
+                await self._flights.ask(method, params.model_dump(by_alias=True, mode="json", exclude_none=True))
+            )
         except Refusal as refusal:
             return types.ErrorData(code=refusal.code, message=refusal.message)
         except ValidationError:

@@ -19,8 +19,8 @@ _PASSED_WINDOWS = {
 
 
 async def of_child(given: Mapping[str, Template], *, nested: bool) -> dict[str, str]:
-    """The environment of a server: what its entry gives, and of ours only what every program needs. `nested`: whether it
-    is told that Doorward has started it.
+    """The environment of a server: what its entry gives, and of ours only what every program needs. `nested`: whether
+    it is told that Doorward has started it.
 
     Raises: MissingSecret.
     """
@@ -28,6 +28,7 @@ async def of_child(given: Mapping[str, Template], *, nested: bool) -> dict[str, 
     passed = {
         name: value
         for name, value in os.environ.items()
-        if (name.upper() in _PASSED_WINDOWS if windows else name in _PASSED or name.startswith("LC_")) and not value.startswith("()")
+        if (name.upper() in _PASSED_WINDOWS if windows else name in _PASSED or name.startswith("LC_"))
+        and not value.startswith("()")
     }
     return passed | ({NESTED: "1"} if nested else {}) | {name: await value.get() for name, value in given.items()}

@@ -32,7 +32,8 @@ class Flight:
 
     @property
     def run(self) -> str:
-        """Whose client may be asked; empty if there is none. Each call of a run has its own `Client`, but they are one."""
+        """Whose client may be asked; empty if there is none. Each call of a run has its own `Client`, but they are
+        one."""
         return self.call.run if self.call and self.call.client else ""
 
 
@@ -40,8 +41,8 @@ class Flights:
     """All of them.
 
     A server of an older protocol asks without saying on behalf of which call. Then the client is asked whose calls are
-    under way, if they are of one run. If not, the server is told so; and from then on, calls of different runs to this server
-    take turns, so that it cannot happen again.
+    under way, if they are of one run. If not, the server is told so; and from then on, calls of different runs to this
+    server take turns, so that it cannot happen again.
     """
 
     def __init__(self) -> None:
@@ -56,7 +57,8 @@ class Flights:
 
     @contextlib.asynccontextmanager
     async def one(self, call: Call | None, seconds: float) -> AsyncIterator[Flight]:
-        """A request that may take so many seconds, and no longer than its run has. While the client is asked, none pass.
+        """A request that may take so many seconds, and no longer than its run has. While the client is asked, none
+        pass.
 
         Raises: Trouble if it takes longer.
         """
@@ -100,7 +102,10 @@ class Flights:
         clients = {f.run: f.client for f in flights}
         if len(clients) > 1:
             self._turns = True
-            raise Refusal(_INVALID_REQUEST, "Calls of several clients are under way, and this does not say whom to ask. Try again.")
+            raise Refusal(
+                _INVALID_REQUEST,
+                "Calls of several clients are under way, and this does not say whom to ask. Try again.",
+            )
         client = next(iter(clients.values()), None)
         if client is None:
             return _nobody(method, "There is nobody to ask.")

@@ -35,7 +35,8 @@ _CONNECT = 10.0
 _RELISTEN = 1.0
 """Seconds between two requests for a stream of events."""
 _READ = 2**17
-"""Bytes of an error that are read if they are no JSON. Far more than anybody is shown: the core cuts, when it has removed credentials."""
+"""Bytes of an error that are read if they are no JSON. Far more than anybody is shown: the core cuts, when it has
+removed credentials."""
 _GOODBYE = 2.0
 """Seconds for telling a server that a session ends."""
 
@@ -79,7 +80,9 @@ class Client(httpx2.AsyncClient):
                 await response.aclose()  # whatever it says, however slowly
                 return httpx2.Response(response.status_code, request=request)
         if request.method != "POST":
-            await anyio.sleep(max(0.0, self._listen_at - anyio.current_time()))  # a server may want to be asked again at once, for ever
+            await anyio.sleep(
+                max(0.0, self._listen_at - anyio.current_time())
+            )  # a server may want to be asked again at once, for ever
             self._listen_at = anyio.current_time() + _RELISTEN
             request.headers.update(await self._configured())
             return self._bounded(self._once_encoded(await super().send(request, **options)))
@@ -100,7 +103,8 @@ class Client(httpx2.AsyncClient):
         return response
 
     def _bounded(self, response: httpx2.Response) -> httpx2.Response:
-        """A response whose stream of events, if it is one, has notes in place of large results, and ends in an error at what is none."""
+        """A response whose stream of events, if it is one, has notes in place of large results, and ends in an error at
+        what is none."""
         if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             response.aiter_text = functools.partial(self.large.events, response.aiter_text)  # type: ignore[method-assign]
         return response
@@ -137,23 +141,35 @@ class Client(httpx2.AsyncClient):
         trouble = refused(self._name, response, told, with_session=with_session, of_session="session" in said.lower())
         return trouble, error.get("code"), said, error.get("data")
 
-    def _instead(self, request: httpx2.Request, trouble: Trouble, code: Any = None, said: str = "", data: Any = None) -> httpx2.Response:
-        """A JSON-RPC error that answers a request in the server's place; with the server's own `code`, it is the server's error."""
+    def _instead(
+        self, request: httpx2.Request, trouble: Trouble, code: Any = None, said: str = "", data: Any = None
+    ) -> httpx2.Response:
+        """A JSON-RPC error that answers a request in the server's place; with the server's own `code`, it is the
+        server's error."""
         error = trouble.as_error(code, said, data) if type(code) is int else trouble.as_error(data=data)
         content = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
-        return httpx2.Response(trouble.status or 503, headers={"content-type": "application/json"}, content=content, request=request)
+        return httpx2.Response(
+            trouble.status or 503, headers={"content-type": "application/json"}, content=content, request=request
+        )
 
 
 def unreachable(error: httpx2.HTTPError, url: httpx2.URL | str) -> Trouble:
     """A request that had no answer."""
     why = str(error) or type(error).__name__
     place = httpx2.URL(url).copy_with(query=None)
-    return Trouble(f"{place} cannot be reached: {why}", "Check `url`, and that it runs.", not isinstance(error, _UNSENT), passing=True)
+    return Trouble(
+        f"{place} cannot be reached: {why}",
+        "Check `url`, and that it runs.",
+        not isinstance(error, _UNSENT),
+        passing=True,
+    )
 
 
-def refused(server: str, response: httpx2.Response, told: str = "", *, with_session: bool = False, of_session: bool = False) -> Trouble:
-    """A request that was answered with 400 or above. `told` is what the answer says; `with_session` whether the request was one of a
-    session, `of_session` whether the answer speaks of it."""
+def refused(
+    server: str, response: httpx2.Response, told: str = "", *, with_session: bool = False, of_session: bool = False
+) -> Trouble:
+    """A request that was answered with 400 or above. `told` is what the answer says; `with_session` whether the request
+    was one of a session, `of_session` whether the answer speaks of it."""
     status = response.status_code
     message = f"HTTP {doorward.status(status)}" + (f": {told}" if told else "")
     if status == 401:
@@ -175,7 +191,9 @@ async def _body(response: httpx2.Response) -> bytes:
         size += len(part)
         await anyio.lowlevel.checkpoint()  # what is decompressed is there at once, hundreds of pieces of it
         if size > LONGEST:
-            raise Trouble(f"the answer has more than {LONGEST // 2**20} MiB", "Ask for less: pages, filters.", limit=True)
+            raise Trouble(
+                f"the answer has more than {LONGEST // 2**20} MiB", "Ask for less: pages, filters.", limit=True
+            )
     return b"".join(parts)
 
 
@@ -188,4 +206,6 @@ def _error_in(content: bytes) -> tuple[dict[str, Any], str]:
     error = answer.get("error") if isinstance(answer, dict) else None
     if not isinstance(error, dict):
         return {}, error_text(answer)
-    return error, error_text({"message": error["message"], "detail": error.get("data")} if error.get("message") else answer)
+    return error, error_text(
+        {"message": error["message"], "detail": error.get("data")} if error.get("message") else answer
+    )

@@ -1,5 +1,5 @@
-"""Large messages that come by HTTP. The SDK reads what it is given on the event loop, where nobody else has a turn meanwhile; so they are
-read beside it, and the SDK is given a note of where the result is."""
+"""Large messages that come by HTTP. The SDK reads what it is given on the event loop, where nobody else has a turn
+meanwhile; so they are read beside it, and the SDK is given a note of where the result is."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ class Large:
         return found  # type: ignore[no-any-return]
 
     async def noted(self, text: str | bytes) -> str:
-        """A message, with a note in place of its result. Raises: Trouble for what is no answer, or has too many values."""
+        """A message, with a note in place of its result. Raises: Trouble for what is no answer, or has too many
+        values."""
         try:
             message = await aside(partial(_read, text), len(text))
         except ValueError as error:

@@ -11,8 +11,9 @@ from doorward import Skipped
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """`tools` are plain JSON as on the wire, repaired; `skipped` are those that could not be read, and why. `era` is the
-    version of the protocol that is spoken; `server` is its name and version, `capabilities` what it says it can do."""
+    """`tools` are plain JSON as on the wire, repaired; `skipped` are those that could not be read, and why. `era` is
+    the version of the protocol that is spoken; `server` is its name and version, `capabilities` what it says it can
+    do."""
 
     tools: Sequence[Mapping[str, Any]]
     skipped: Sequence[Skipped]

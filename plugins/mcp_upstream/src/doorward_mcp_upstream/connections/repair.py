@@ -24,7 +24,9 @@ _NAME = 300
 _DESCRIPTION = 10_000
 
 
-async def read_tools(page: Callable[[str | None], Awaitable[Mapping[str, Any]]]) -> tuple[list[dict[str, Any]], list[Skipped]]:
+async def read_tools(
+    page: Callable[[str | None], Awaitable[Mapping[str, Any]]],
+) -> tuple[list[dict[str, Any]], list[Skipped]]:
     """All tools, page after page. `page` gets the page of a cursor.
 
     Raises: Trouble if the first page is no list of tools.
@@ -45,7 +47,9 @@ async def read_tools(page: Callable[[str | None], Awaitable[Mapping[str, Any]]])
         size += await anyio.to_thread.run_sync(_take, listed, number, tools, skipped)
         cursor = answer.get("nextCursor")
         if size > LONGEST:
-            skipped.append(Skipped(f"page {number}", f"more than {LONGEST // 2**20} MiB of tools; what comes after is left out"))
+            skipped.append(
+                Skipped(f"page {number}", f"more than {LONGEST // 2**20} MiB of tools; what comes after is left out")
+            )
             break
         if len(tools) + len(skipped) > MOST_TOOLS:
             skipped.append(Skipped(f"page {number}", f"more than {MOST_TOOLS} tools; what comes after is left out"))
@@ -53,7 +57,11 @@ async def read_tools(page: Callable[[str | None], Awaitable[Mapping[str, Any]]])
         if not isinstance(cursor, str) or not cursor:
             break
         if cursor in seen:
-            skipped.append(Skipped(f"page {number}", "names a page as the next that was read already; what comes after is left out"))
+            skipped.append(
+                Skipped(
+                    f"page {number}", "names a page as the next that was read already; what comes after is left out"
+                )
+            )
             break
         seen.add(cursor)
     else:
@@ -85,7 +93,8 @@ def _shortened(tool: Any) -> Any:
 
 
 def _size(tool: Any) -> int | None:
-    """About how many characters it has as JSON, found no further than `LARGEST`; `None` where it is nested too deeply."""
+    """About how many characters it has as JSON, found no further than `LARGEST`; `None` where it is nested too
+    deeply."""
     size, level = 0, [tool]
     for _ in range(DEEPEST):
         below: list[Any] = []
@@ -138,7 +147,8 @@ _KINDS: dict[str, Any] = {"description": str, "title": str, "outputSchema": dict
 
 
 def _bad_header(schema: dict[str, Any]) -> str | None:
-    """Why a tool must be left out that wants arguments in HTTP headers (MCP 2026-07-28, streamable HTTP, custom headers)."""
+    """Why a tool must be left out that wants arguments in HTTP headers (MCP 2026-07-28, streamable HTTP, custom
+    headers)."""
     try:
         return find_invalid_x_mcp_header(schema)
     except RecursionError:

@@ -24,18 +24,29 @@ class MCPSettings(Settings):
         json_schema_extra={"format": "command"},
     )
     args: list[str] = Field([], description="More arguments of `command`")
-    env: dict[str, Template] = Field({}, description="Environment of the server; it gets none of ours but PATH, HOME, LANG and the like")
+    env: dict[str, Template] = Field(
+        {}, description="Environment of the server; it gets none of ours but PATH, HOME, LANG and the like"
+    )
     cwd: str | None = Field(
-        None, description="Folder in which it is started; relative to the configuration file, whose folder is the default"
+        None,
+        description="Folder in which it is started; relative to the configuration file, whose folder is the default",
     )
     url: str | None = Field(None, description="Where the server is, for one that is reached by HTTP")
     headers: dict[str, Template] = Field({}, description="Headers of every request")
     transport: Literal["stdio", "http", "sse"] | None = Field(
-        None, description="`http` is streamable HTTP, `sse` the older HTTP with server-sent events; found out if it is not set"
+        None,
+        description="`http` is streamable HTTP, `sse` the older HTTP with server-sent events; found out if it is not "
+        "set",
     )
-    start_timeout: PositiveFloat = Field(30.0, description="Seconds until the server must have started and said what it can do")
-    timeout: PositiveFloat = Field(60.0, description="Seconds that one call may take, without the time in which a person is asked")
-    idle: NonNegativeFloat = Field(300.0, description="Seconds without a call after which the server is disconnected; 0: never")
+    start_timeout: PositiveFloat = Field(
+        30.0, description="Seconds until the server must have started and said what it can do"
+    )
+    timeout: PositiveFloat = Field(
+        60.0, description="Seconds that one call may take, without the time in which a person is asked"
+    )
+    idle: NonNegativeFloat = Field(
+        300.0, description="Seconds without a call after which the server is disconnected; 0: never"
+    )
     sampling: bool = Field(False, description="Pass requests of the server to use the client's model on to the client")
     allow_self: bool = Field(False, description="Allow an entry that starts or reaches Doorward itself")
 
@@ -86,7 +97,9 @@ class MCPSettings(Settings):
     @model_validator(mode="after")
     def _one_way(self) -> MCPSettings:
         if bool(self.command) == bool(self.url):
-            raise ValueError("needs `command` (a server that is started) or `url` (one that is reached by HTTP), and not both")
+            raise ValueError(
+                "needs `command` (a server that is started) or `url` (one that is reached by HTTP), and not both"
+            )
         if self.command and not self.command[0].strip():
             raise ValueError("command: must begin with a program")
         only = ("headers",) if self.command else ("args", "env", "cwd")

@@ -1,7 +1,7 @@
 """A server that is reached by the older HTTP with server-sent events (MCP 2024-11-05, transports, HTTP with SSE).
 
-Requests are posted, and answers come on a stream of events. The SDK's own transport takes no event above 1 MiB, and lets wait
-for ever who made a request that could not be posted.
+Requests are posted, and answers come on a stream of events. The SDK's own transport takes no event above 1 MiB, and
+lets wait for ever who made a request that could not be posted.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ async def sse(context: ServerContext[MCPSettings]) -> AsyncIterator[Wire]:
         if response.status_code >= 400:
             raise refused(context.name, response)
         if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-            raise Trouble(f"it answered HTTP {response.status_code} without a stream of events", "Check `url`.", sent=False)
+            raise Trouble(
+                f"it answered HTTP {response.status_code} without a stream of events", "Check `url`.", sent=False
+            )
         events = aiter(httpx2.EventSource(response, max_event_size=LONGEST))
         target = await _endpoint(httpx2.URL(url), events)
         arrived, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](_WAITING)
@@ -73,7 +75,9 @@ async def _receive(events: Any, arrived: Any, ended: asyncio.Event, why: list[st
             async for event in events:
                 if event.event == "message" and event.data:
                     try:
-                        message: Any = SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(event.data, by_name=False))
+                        message: Any = SessionMessage(
+                            mcp_types.jsonrpc_message_adapter.validate_json(event.data, by_name=False)
+                        )
                     except ValueError as error:
                         message = error
                     await arrived.send(message)

@@ -1,4 +1,5 @@
-"""What a server says besides the protocol: its standard error, and lines on its standard output that are no messages."""
+"""What a server says besides the protocol: its standard error, and lines on its standard output that are no
+messages."""
 
 from __future__ import annotations
 
@@ -49,7 +50,9 @@ class StderrLog:
 
     def add(self, *lines: str) -> None:
         """Keep whole lines."""
-        said = self._scrub(clean_text("\n".join(lines)))  # once for all of them, and a secret may lie across lines, or a colour within it
+        said = self._scrub(
+            clean_text("\n".join(lines))
+        )  # once for all of them, and a secret may lie across lines, or a colour within it
         clean = [line for text in said.split("\n") if (line := text[:_LINE].strip())]
         if clean:
             self._lines.extend(clean)

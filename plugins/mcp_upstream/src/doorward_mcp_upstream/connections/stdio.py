@@ -1,7 +1,7 @@
 """A server that we start, and speak with over its standard input and output.
 
-One line, one message (MCP 2026-07-28, transports, stdio), on asyncio pipes. The SDK's own reader is quadratic in the size
-of a message, and tells nobody that a server has died while nothing was asked of it.
+One line, one message (MCP 2026-07-28, transports, stdio), on asyncio pipes. The SDK's own reader is quadratic in the
+size of a message, and tells nobody that a server has died while nothing was asked of it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ async def stdio(context: ServerContext[MCPSettings], log: StderrLog) -> AsyncIte
     program = shutil.which(command[0], path=env.get("PATH"))
     if program is None:
         raise Trouble(
-            f"there is no program {command[0]!r}", f"Install it, or give its path in `command` of [servers.{context.name}].", sent=False
+            f"there is no program {command[0]!r}",
+            f"Install it, or give its path in `command` of [servers.{context.name}].",
+            sent=False,
         )
     if not cwd.is_dir():
         raise Trouble(f"there is no folder {str(cwd)!r}", f"Mend `cwd` of [servers.{context.name}].", sent=False)
@@ -65,11 +67,21 @@ async def stdio(context: ServerContext[MCPSettings], log: StderrLog) -> AsyncIte
     pipe = asyncio.subprocess.PIPE
     try:
         process = await asyncio.create_subprocess_exec(
-            *command, executable=program, stdin=pipe, stdout=pipe, stderr=pipe, limit=LONGEST, env=env, cwd=cwd, start_new_session=True
+            *command,
+            executable=program,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            limit=LONGEST,
+            env=env,
+            cwd=cwd,
+            start_new_session=True,
         )
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        raise Trouble(f"{command[0]!r} cannot be started: {why}", f"Mend `command` of [servers.{context.name}].", sent=False) from None
+        raise Trouble(
+            f"{command[0]!r} cannot be started: {why}", f"Mend `command` of [servers.{context.name}].", sent=False
+        ) from None
     watchdog.guard(process.pid)
     assert process.stdin is not None
     assert process.stdout is not None
@@ -157,7 +169,11 @@ async def _reason(process: asyncio.subprocess.Process) -> str:
     if not await _gone(process, 0.3):
         return "it closed its standard output"
     code = process.returncode or 0
-    return f"it exited with status {code}" if code >= 0 else f"it was killed by signal {-code} ({signal.Signals(-code).name})"
+    return (
+        f"it exited with status {code}"
+        if code >= 0
+        else f"it was killed by signal {-code} ({signal.Signals(-code).name})"
+    )
 
 
 class _Incoming(Incoming):
@@ -197,7 +213,9 @@ class _Incoming(Incoming):
             except asyncio.IncompleteReadError:
                 raise anyio.EndOfStream from None
         self._log.add(f"[a message of more than {LONGEST} bytes was passed over]")
-        trouble = Trouble(f"the answer has more than {LONGEST // 2**20} MiB", "Ask for less: pages, filters.", limit=True)
+        trouble = Trouble(
+            f"the answer has more than {LONGEST // 2**20} MiB", "Ask for less: pages, filters.", limit=True
+        )
         instead = _in_place_of(head, tail, trouble)
         if instead is None:
             raise anyio.EndOfStream  # who waits for it would wait for ever
@@ -219,7 +237,9 @@ def _in_place_of(head: bytes, tail: bytes, trouble: Trouble) -> SessionMessage |
     found = _HEAD.match(head[:200]) or _TAIL.search(tail[-200:])
     if found is None:
         return None
-    return SessionMessage(mcp_types.JSONRPCError.model_validate({"jsonrpc": "2.0", "id": int(found[1]), "error": trouble.as_error()}))
+    return SessionMessage(
+        mcp_types.JSONRPCError.model_validate({"jsonrpc": "2.0", "id": int(found[1]), "error": trouble.as_error()})
+    )
 
 
 class _Outgoing(Stream):
@@ -234,6 +254,8 @@ class _Outgoing(Stream):
         if self._writer.transport.get_write_buffer_size() > LONGEST:
             raise Trouble("it does not read what it is sent", sent=False, gone=True)
         self._writer.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
-        if isinstance(item.message, mcp_types.JSONRPCRequest):  # whoever else writes, a cancellation for one, must not have to wait
+        if isinstance(
+            item.message, mcp_types.JSONRPCRequest
+        ):  # whoever else writes, a cancellation for one, must not have to wait
             with contextlib.suppress(ConnectionError):
                 await self._writer.drain()

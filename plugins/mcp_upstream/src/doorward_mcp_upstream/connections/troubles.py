@@ -17,8 +17,8 @@ class Trouble(Exception):
     """Something went wrong on the way.
 
     `sent`: the server may have had the request, and done what it asks for. `passing`: it may be over with the next
-    attempt. `gone`: the connection, or its session, is of no more use. `status` is that of an HTTP answer, 0 if there was
-    none. `limit`: a limit of ours ended it. `oauth`: it wants a login, and says where (RFC 9728).
+    attempt. `gone`: the connection, or its session, is of no more use. `status` is that of an HTTP answer, 0 if there
+    was none. `limit`: a limit of ours ended it. `oauth`: it wants a login, and says where (RFC 9728).
     """
 
     message: str
@@ -34,7 +34,8 @@ class Trouble(Exception):
         return self.message
 
     def as_error(self, code: int = CODE, said: str = "", data: Any = None) -> dict[str, Any]:
-        """As the error of a JSON-RPC answer, which the SDK hands on to who asked. `said` and `data` are what the server's own error had."""
+        """As the error of a JSON-RPC answer, which the SDK hands on to who asked. `said` and `data` are what the
+        server's own error had."""
         rest = data if isinstance(data, dict) else {"detail": data} if data else {}
         return {"code": code, "message": said or self.message, "data": {**rest, _MARK: asdict(self)}}
 

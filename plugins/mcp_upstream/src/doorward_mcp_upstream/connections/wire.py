@@ -26,8 +26,8 @@ async def _nothing() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """What a transport opened. `reason` says, once it has ended, why it did, as far as that is known. `ended` is set by whoever
-    notices that it has. `whole` gives the result for what the SDK was given in its place."""
+    """What a transport opened. `reason` says, once it has ended, why it did, as far as that is known. `ended` is set by
+    whoever notices that it has. `whole` gives the result for what the SDK was given in its place."""
 
     read: Any
     write: Any
@@ -42,7 +42,9 @@ class Stream:
     async def __aenter__(self) -> Any:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:

@@ -27,13 +27,15 @@ def digest(value: Any) -> str:
 
 
 class Document:
-    """A schema with everything below it; `fuel` is how many of its parts may be looked at, `unread` how many characters of it
-    compared."""
+    """A schema with everything below it; `fuel` is how many of its parts may be looked at, `unread` how many characters
+    of it compared."""
 
     def __init__(self, root: Any, fuel: int, unread: int = MOST_READ) -> None:
         self.root = root
         self.fuel = fuel
-        self._home = root["$id"].partition("#")[0] if isinstance(root, Mapping) and isinstance(root.get("$id"), str) else ""
+        self._home = (
+            root["$id"].partition("#")[0] if isinstance(root, Mapping) and isinstance(root.get("$id"), str) else ""
+        )
         self._anchors: dict[str, Pointer] | None = None
         self._read: dict[Pointer, tuple[str, list[Pointer]]] = {}
         self._keys: dict[Pointer, str | None] = {}
@@ -66,8 +68,8 @@ class Document:
         return pointer, node
 
     def key(self, pointer: Pointer) -> str | None:
-        """The same for definitions of the same name, in whatever document, that say the same, and so does all that they refer
-        to. `None` if that would be too much to compare."""
+        """The same for definitions of the same name, in whatever document, that say the same, and so does all that they
+        refer to. `None` if that would be too much to compare."""
         if pointer not in self._keys:
             self._keys[pointer] = self._key(pointer)
         return self._keys[pointer]

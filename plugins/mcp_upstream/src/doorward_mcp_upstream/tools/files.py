@@ -1,4 +1,5 @@
-"""Bytes among the arguments of a call: JSON carries none, so they become base64 text where the tool's schema says so."""
+"""Bytes among the arguments of a call: JSON carries none, so they become base64 text where the tool's schema says
+so."""
 
 from __future__ import annotations
 
@@ -41,13 +42,17 @@ def _sent(value: Any, schemas: list[Any], document: Document, place: str) -> Any
             encoding = next((e for e in map(_encoding, schemas) if e), None)
             if encoding is None:
                 hint = "Pass text: what the bytes say, or base64 if that is what the tool wants."
-                raise InvalidArguments(f"argument {place}: is bytes, and the tool does not say how it takes them", hint=hint)
+                raise InvalidArguments(
+                    f"argument {place}: is bytes, and the tool does not say how it takes them", hint=hint
+                )
             content = value.content if isinstance(value, File) else value
             return (base64.urlsafe_b64encode if encoding == "base64url" else base64.b64encode)(content).decode()
         case Mapping():
             return {k: _sent(v, _below(schemas, document, k), document, f"{place}.{k}"[:200]) for k, v in value.items()}
         case list():
-            return [_sent(v, _below(schemas, document, i), document, f"{place}[{i}]"[:200]) for i, v in enumerate(value)]
+            return [
+                _sent(v, _below(schemas, document, i), document, f"{place}[{i}]"[:200]) for i, v in enumerate(value)
+            ]
     return value
 
 

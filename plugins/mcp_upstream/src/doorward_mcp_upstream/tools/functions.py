@@ -21,8 +21,11 @@ _LONGEST = 500
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint")
 
 
-def compiled(server: str, tools: Sequence[Mapping[str, Any]], *, era: str = "", skipped: Iterable[Skipped] = ()) -> Compiled:
-    """The functions of tools, as they stand in an answer to `tools/list`. One that is unusable never loses the others."""
+def compiled(
+    server: str, tools: Sequence[Mapping[str, Any]], *, era: str = "", skipped: Iterable[Skipped] = ()
+) -> Compiled:
+    """The functions of tools, as they stand in an answer to `tools/list`. One that is unusable never loses the
+    others."""
     left_out = list(skipped)
     usable: dict[str, Mapping[str, Any]] = {}
     for tool in tools[:MOST_TOOLS]:
@@ -47,7 +50,8 @@ def compiled(server: str, tools: Sequence[Mapping[str, Any]], *, era: str = "", 
 
 
 def fingerprint(tool: Mapping[str, Any]) -> str:
-    """A hash of what callers of a tool rely on: its schemas, and what it says that it may change. "" for what is nested too deeply."""
+    """A hash of what callers of a tool rely on: its schemas, and what it says that it may change. "" for what is nested
+    too deeply."""
     hints = tool.get("annotations")
     promised = [hints.get(hint) if isinstance(hints, Mapping) else None for hint in _HINTS]
     try:
@@ -91,7 +95,8 @@ def _function(server: str, name: str, tool: Mapping[str, Any], schemas: Schemas,
         destructive=not read_only and hints.get("destructiveHint") is not False,  # the specification's default is true
         idempotent=read_only or hints.get("idempotentHint") is True,
         names=originals,
-        open=arguments["additionalProperties"] is False and tool["inputSchema"].get("additionalProperties") is not False,
+        open=arguments["additionalProperties"] is False
+        and tool["inputSchema"].get("additionalProperties") is not False,
         data={"tool": id, "era": era, "schema": promise, **({"wrapped": True} if wrapped else {})},
     )
 

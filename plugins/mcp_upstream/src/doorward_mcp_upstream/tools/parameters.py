@@ -59,8 +59,8 @@ class _Found:
         self._fuel = _FUEL
 
     def properties(self, schema: Mapping[str, Any], depth: int = _DEEPEST) -> tuple[dict[str, Any], set[str]]:
-        """The properties of an object with those of all that it is made of, and which are required; of alternatives, the
-        properties of all, and what all of them require."""
+        """The properties of an object with those of all that it is made of, and which are required; of alternatives,
+        the properties of all, and what all of them require."""
         self._fuel -= 1
         properties: dict[str, Any] = dict(schema.get("properties", {}))
         required: set[str] = set(schema.get("required", ()))
@@ -69,7 +69,9 @@ class _Found:
                 more, needed = self.properties(part, depth - 1)
                 properties = {**more, **properties}
                 required |= needed
-            offered = [self.properties(part, depth - 1) for part in schema.get("anyOf", ()) if part.get("type") != "null"]
+            offered = [
+                self.properties(part, depth - 1) for part in schema.get("anyOf", ()) if part.get("type") != "null"
+            ]
             for name in dict.fromkeys(name for more, _ in offered for name in more):
                 several = _distinct(more[name] for more, _ in offered if name in more)
                 properties.setdefault(name, several[0] if len(several) == 1 else {"anyOf": several[:20]})
@@ -98,8 +100,9 @@ def _distinct(schemas: Iterable[Any]) -> list[Any]:
 
 
 def _open(schema: Mapping[str, Any]) -> bool:
-    """Whether a tool takes arguments that its schema does not name. A schema with properties that says nothing of others
-    would allow them; but what a tool does not know it can only ignore or refuse, so a wrong name is told at once."""
+    """Whether a tool takes arguments that its schema does not name. A schema with properties that says nothing of
+    others would allow them; but what a tool does not know it can only ignore or refuse, so a wrong name is told at
+    once."""
     extra = schema.get("additionalProperties")
     if isinstance(extra, bool):
         return extra

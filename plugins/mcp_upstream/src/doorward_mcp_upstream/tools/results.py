@@ -1,9 +1,9 @@
 """What a call gives a program: one rule, and no guessing.
 
-1. `isError` raises `ToolError`, which quotes the text. 2. `structuredContent` if it is given; without its wrapper where the tool's
-output schema is an object whose only property is `result`. 3. Else each content block is a value: a text that is a JSON object
-or array is that, another text is itself; images, audio and blobs are files; an embedded text is its text, read alike; a link
-is an object with its URI. One block is its value, several are a list, none is `None`.
+1. `isError` raises `ToolError`, which quotes the text. 2. `structuredContent` if it is given; without its wrapper where
+the tool's output schema is an object whose only property is `result`. 3. Else each content block is a value: a text
+that is a JSON object or array is that, another text is itself; images, audio and blobs are files; an embedded text is
+its text, read alike; a link is an object with its URI. One block is its value, several are a list, none is `None`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from doorward_mcp_upstream.tools.values import MOST_VALUES, too_many
 MOST_BLOCKS = 10_000
 _PIECE = 2**16
 _TOLD = 2**16
-"""Characters of what a tool says went wrong. Far more than anybody is shown: the core cuts, when it has removed credentials."""
+"""Characters of what a tool says went wrong. Far more than anybody is shown: the core cuts, when it has removed
+credentials."""
 
 
 def of_tool(result: Mapping[str, Any], *, wrapped: bool = False) -> Any:
@@ -36,7 +37,9 @@ def of_tool(result: Mapping[str, Any], *, wrapped: bool = False) -> Any:
     if structured is None:
         blocks = _list(result.get("content"))
         if len(blocks) > MOST_BLOCKS:
-            raise LimitExceeded(f"the answer has {len(blocks)} blocks, more than {MOST_BLOCKS}", hint="Ask for less: pages, filters.")
+            raise LimitExceeded(
+                f"the answer has {len(blocks)} blocks, more than {MOST_BLOCKS}", hint="Ask for less: pages, filters."
+            )
         return _one([of_block(block) for block in blocks])
     if wrapped and isinstance(structured, Mapping) and list(structured) == ["result"]:
         return structured["result"]
@@ -49,7 +52,8 @@ def of_resource(result: Mapping[str, Any]) -> Any:
 
 
 def of_prompt(result: Mapping[str, Any]) -> dict[str, Any]:
-    """A result of `prompts/get`: `{"description", "messages": [{"role", "content"}]}`. Texts stay texts: they are prompts."""
+    """A result of `prompts/get`: `{"description", "messages": [{"role", "content"}]}`. Texts stay texts: they are
+    prompts."""
     messages = [message for message in _list(result.get("messages")) if isinstance(message, Mapping)]
     return {
         "description": line(result.get("description"), 2000),
@@ -78,7 +82,9 @@ def _content(content: Any) -> Any:
             return _parsed(text)
         case {"blob": str(data)}:
             uri = content.get("uri")
-            return _file(data, content.get("mimeType"), uri.partition("?")[0].rpartition("/")[2] if isinstance(uri, str) else "")
+            return _file(
+                data, content.get("mimeType"), uri.partition("?")[0].rpartition("/")[2] if isinstance(uri, str) else ""
+            )
     return content
 
 
@@ -98,7 +104,9 @@ def _parsed(text: str) -> Any:
     if text.lstrip()[:1] not in ("{", "["):
         return text
     if too_many(text):
-        raise LimitExceeded(f"a text of the answer is JSON of more than {MOST_VALUES:,} values", hint="Ask for less: pages, filters.")
+        raise LimitExceeded(
+            f"a text of the answer is JSON of more than {MOST_VALUES:,} values", hint="Ask for less: pages, filters."
+        )
     try:
         return read_json(text, constant=_no_constant)
     except ValueError:
@@ -134,12 +142,24 @@ def _bytes(data: str) -> Iterator[bytes]:
 def weight(result: Mapping[str, Any]) -> int:
     """About how many characters have to be worked on for the value of a result."""
     blocks = [*_list(result.get("content")), *_list(result.get("contents"))][: MOST_BLOCKS + 1]
-    parts = [part for block in blocks if isinstance(block, Mapping) for part in (block, block.get("resource")) if isinstance(part, Mapping)]
-    return sum(len(text) for part in parts for key in ("text", "data", "blob") if isinstance(text := part.get(key), str))
+    parts = [
+        part
+        for block in blocks
+        if isinstance(block, Mapping)
+        for part in (block, block.get("resource"))
+        if isinstance(part, Mapping)
+    ]
+    return sum(
+        len(text) for part in parts for key in ("text", "data", "blob") if isinstance(text := part.get(key), str)
+    )
 
 
 def _texts(result: Mapping[str, Any]) -> str:
-    texts = [block["text"] for block in _list(result.get("content")) if isinstance(block, Mapping) and isinstance(block.get("text"), str)]
+    texts = [
+        block["text"]
+        for block in _list(result.get("content"))
+        if isinstance(block, Mapping) and isinstance(block.get("text"), str)
+    ]
     return prose("\n".join(texts), _TOLD)
 
 

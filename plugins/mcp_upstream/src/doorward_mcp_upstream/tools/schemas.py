@@ -129,7 +129,9 @@ class _Work:
 def _values(node: Mapping[str, Any], out: dict[str, Any]) -> None:
     """Everything that holds no other schema."""
     given = node.get("type")
-    kinds = [k for k in dict.fromkeys(str(g) for g in (given if isinstance(given, list) else [given])[:10]) if k in _TYPES]
+    kinds = [
+        k for k in dict.fromkeys(str(g) for g in (given if isinstance(given, list) else [given])[:10]) if k in _TYPES
+    ]
     if kinds:
         out["type"] = kinds[0] if len(kinds) == 1 else kinds
     if node.get("contentEncoding") == "base64":
@@ -143,7 +145,12 @@ def _values(node: Mapping[str, Any], out: dict[str, Any]) -> None:
     for key in ("const", "default"):
         if key in node and _small(node[key]):
             out[key] = node[key]
-    if isinstance(examples := node.get("examples"), list) and examples and _small(examples[0]) and len(str(examples[0])) <= 60:
+    if (
+        isinstance(examples := node.get("examples"), list)
+        and examples
+        and _small(examples[0])
+        and len(str(examples[0])) <= 60
+    ):
         out["examples"] = examples[:1]
     for key in ("deprecated", "uniqueItems"):
         if node.get(key) is True:
@@ -188,7 +195,9 @@ def _parts(node: Mapping[str, Any], out: dict[str, Any], convert: Callable[[Any]
 
 
 def _number(value: Any) -> TypeGuard[int | float]:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 2**63 and math.isfinite(value)
+    return (
+        isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 2**63 and math.isfinite(value)
+    )
 
 
 def _small(value: Any, depth: int = 0) -> bool:

@@ -22,8 +22,8 @@ from doorward_openapi.wire import media_types, streams
 _BOM = b"\xef\xbb\xbf"
 _MEDIA = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}")
 _KEPT = 2 * 2**20
-"""Bytes of what an error says. Far more than anybody is shown: the core cuts, after it has removed credentials, for one that is
-cut in two would not be found."""
+"""Bytes of what an error says. Far more than anybody is shown: the core cuts, after it has removed credentials, for one
+that is cut in two would not be found."""
 _MOST_PARTS = 2_000_000
 """Separators of values in one answer: 50 MB can hold values of several gigabytes. With more it is text."""
 _AT_ONCE = 2**16
@@ -65,7 +65,8 @@ def value_of(what: str, answer: Answer, *, raw: bool = False) -> Any:
     """The value of an answer: JSON as its value, text as `str`, nothing as None, streams as lists, anything else as a
     `Reply` with bytes, their media type and the file name of the Content-Disposition header.
 
-    What says JSON and is none is text: the data is never hidden. JSON of which the document says that it is bytes (`raw`) is a file.
+    What says JSON and is none is text: the data is never hidden. JSON of which the document says that it is bytes
+    (`raw`) is a file.
     Raises: ServerError if the body is cut, and is no stream.
     """
     body, charset, cut = answer.body, answer.charset, answer.cut
@@ -101,7 +102,8 @@ def value_of(what: str, answer: Answer, *, raw: bool = False) -> Any:
 
 
 def file_name(disposition: str) -> str:
-    """The file name of a Content-Disposition header (RFC 6266) without folders and control characters; "" if there is none."""
+    """The file name of a Content-Disposition header (RFC 6266) without folders and control characters; "" if there is
+    none."""
     if not disposition or len(disposition) > 2000:
         return ""
     message = Message()
@@ -154,12 +156,14 @@ def error_of(what: str, answer: Answer, suggest: Callable[[], str] = str) -> Api
     new = told.strip('".!').casefold() not in ("", said.casefold(), said.partition(" ")[2].casefold())
     message = f"{what} answered {said}" + (f": {told}" if new else "")
     after = answer.retry_after
-    return ApiError(message, status=answer.status, body=body, retry_after=after, hint=_hint(answer.status, after, suggest))
+    return ApiError(
+        message, status=answer.status, body=body, retry_after=after, hint=_hint(answer.status, after, suggest)
+    )
 
 
 def _error_body(answer: Answer) -> Any:
-    """What is cut is left out, but for the whole values of a stream: half of a credential would not be found in it. Bytes that are
-    text are that, whatever their media type."""
+    """What is cut is left out, but for the whole values of a stream: half of a credential would not be found in it.
+    Bytes that are text are that, whatever their media type."""
     if answer.cut and not media_types.stream(media_types.bare(answer.media)):
         return None
     value = value_of("it", answer) if len(answer.body) <= _KEPT else answer.body[:_KEPT].decode("utf-8", "replace")

@@ -33,8 +33,8 @@ class Reach:
     """What the operator configured of a server's network.
 
     `api` is where the API is, `origins` what else belongs to it, `documents` where its document and overlays come from:
-    these may have any address. `socket` is the Unix socket that carries what goes to `api`; `retries` how often a request may be
-    repeated.
+    these may have any address. `socket` is the Unix socket that carries what goes to `api`; `retries` how often a
+    request may be repeated.
     """
 
     api: str | None = None
@@ -57,7 +57,9 @@ class Reach:
 class Client:
     """Sends requests for one server. The connections are opened by the first one."""
 
-    def __init__(self, server: str, auth: Callable[[], httpx2.Auth | None], headers: Mapping[str, Template], reach: Reach) -> None:
+    def __init__(
+        self, server: str, auth: Callable[[], httpx2.Auth | None], headers: Mapping[str, Template], reach: Reach
+    ) -> None:
         self._server = server
         self._make_auth = auth
         self._headers = headers
@@ -75,28 +77,43 @@ class Client:
             self._auth = self._make_auth()
         return self._auth
 
-    async def send(self, what: str, request: Request, timeout: float, *, left: float = math.inf, idempotent: bool = False) -> Answer:
-        """Send a request, with credentials and configured headers, within `timeout` seconds; more often where that helps
-        and harms nothing, within `left` seconds altogether. Where the server has nothing of what the document names (406), what it has
-        will do.
+    async def send(
+        self, what: str, request: Request, timeout: float, *, left: float = math.inf, idempotent: bool = False
+    ) -> Answer:
+        """Send a request, with credentials and configured headers, within `timeout` seconds; more often where that
+        helps and harms nothing, within `left` seconds altogether. Where the server has nothing of what the document
+        names (406), what it has will do.
 
         Raises: ServerError.
         """
         until = time.monotonic() + left
         configured = await self._configured(request.headers)
         hop = Hop(request.method, request.url, {**request.headers, **configured}, request.content)
-        answer = await self._send(what, hop, timeout, self._credentials(), MOST_RECEIVED, left=left, idempotent=idempotent)
-        if answer.status == 406 and idempotent and "Accept" not in configured and b"*/*" not in request.headers.get("Accept", b""):
+        answer = await self._send(
+            what, hop, timeout, self._credentials(), MOST_RECEIVED, left=left, idempotent=idempotent
+        )
+        if (
+            answer.status == 406
+            and idempotent
+            and "Accept" not in configured
+            and b"*/*" not in request.headers.get("Accept", b"")
+        ):
             hop, left = replace(hop, headers={**hop.headers, "Accept": b"*/*"}), until - time.monotonic()
-            answer = await self._send(what, hop, timeout, self._credentials(), MOST_RECEIVED, left=left, idempotent=True)
+            answer = await self._send(
+                what, hop, timeout, self._credentials(), MOST_RECEIVED, left=left, idempotent=True
+            )
         return answer
 
     async def _configured(self, given: Mapping[str, bytes]) -> dict[str, bytes]:
         """The configured headers, which win over others of the same name."""
         names = {name.lower(): name for name in given}
-        return {names.get(name.lower(), name): (await value.get()).strip().encode() for name, value in self._headers.items()}
+        return {
+            names.get(name.lower(), name): (await value.get()).strip().encode() for name, value in self._headers.items()
+        }
 
-    async def get(self, what: str, url: str, headers: Mapping[str, bytes], timeout: float, most: int, *, credentials: bool) -> Answer:
+    async def get(
+        self, what: str, url: str, headers: Mapping[str, bytes], timeout: float, most: int, *, credentials: bool
+    ) -> Answer:
         """One GET of a document of at most `most` bytes, with or without credentials and configured headers.
 
         Raises: ServerError.
@@ -145,16 +162,22 @@ class Client:
             for _ in range(redirects.MOST_REDIRECTS + 1):
                 await self._checked(what, hop)
                 headers = [(name.encode(), value) for name, value in hop.headers.items()]
-                request = self._client.build_request(hop.method, hop.url, headers=headers, content=hop.content, timeout=timeout)
+                request = self._client.build_request(
+                    hop.method, hop.url, headers=headers, content=hop.content, timeout=timeout
+                )
                 try:
                     response = await self._client.send(request, auth=auth if hop.home else None, stream=True)
                 except httpx2.TransportError:
                     if hop is first:
                         raise
-                    with failures.explained(self._server, f"{what}, redirected", hop.url, timeout, self._reach.by_socket(hop.url)):
+                    with failures.explained(
+                        self._server, f"{what}, redirected", hop.url, timeout, self._reach.by_socket(hop.url)
+                    ):
                         raise
                 try:
-                    further = redirects.following(what, hop, response.status_code, response.headers.get("location"), self._reach.belongs)
+                    further = redirects.following(
+                        what, hop, response.status_code, response.headers.get("location"), self._reach.belongs
+                    )
                     if further is None:
                         return replace(await _read(what, response, most), url=hop.url)
                     hop = further
@@ -169,7 +192,9 @@ class Client:
         try:
             await self._destinations.require_public(*origin(hop.url)[1:])
         except ServerError as error:
-            raise ServerError(f"{what} redirects to {shown(hop.url)}, which is not followed: {error}", hint=error.hint) from None
+            raise ServerError(
+                f"{what} redirects to {shown(hop.url)}, which is not followed: {error}", hint=error.hint
+            ) from None
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -201,7 +226,9 @@ async def _read(what: str, response: httpx2.Response, most: int) -> Answer:
     return Answer(
         response.status_code,
         response.reason_phrase,
-        media if coding in ("", "identity") or coding in decoded else f"application/{coding}",  # what cannot be decoded is a file
+        media
+        if coding in ("", "identity") or coding in decoded
+        else f"application/{coding}",  # what cannot be decoded is a file
         response.charset_encoding,
         b"".join(parts),
         cut,

@@ -37,7 +37,9 @@ class Destinations:
     async def require_public(self, host: str, port: int) -> None:
         """Raises: ServerError if the host has, as far as can be told from here, an address that is not public; whether
         or not the operator configured it."""
-        with contextlib.suppress(OSError):  # a proxy may know more names; without one there will be no connection either
+        with contextlib.suppress(
+            OSError
+        ):  # a proxy may know more names; without one there will be no connection either
             self._require_public(host, port, await resolved(host, port))
 
     def configured(self, host: str, port: int) -> bool:
@@ -47,6 +49,8 @@ class Destinations:
         for address in addresses:
             if what := not_public(address):
                 raise ServerError(
-                    f"{self._server}: {host}:{port} is {what} address, to which only the configuration can send requests",
-                    hint=f"If the API is there, set base_url of [servers.{self._server}] to it, or list it in `origins`.",
+                    f"{self._server}: {host}:{port} is {what} address, to which only the configuration can send "
+                    f"requests",
+                    hint=f"If the API is there, set base_url of [servers.{self._server}] to it, or list it in "
+                    f"`origins`.",
                 )

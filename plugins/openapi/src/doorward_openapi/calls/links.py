@@ -1,8 +1,8 @@
 """Links to the next page: where one may lead.
 
-An upstream's link is as hostile as anything that it says. It is followed by the same call: a GET of the API's own, with what the program
-gave, to where that call went or below it; anywhere in the API where the document says that links are to be followed. Never to what can be
-another function, unless the run may call that one, too.
+An upstream's link is as hostile as anything that it says. It is followed by the same call: a GET of the API's own, with
+what the program gave, to where that call went or below it; anywhere in the API where the document says that links are
+to be followed. Never to what can be another function, unless the run may call that one, too.
 """
 
 from __future__ import annotations
@@ -35,10 +35,16 @@ class Astray(Exception):
 
 
 async def paged(
-    call: Call, made: Request, base: str, at: str, reply: Reply, size: int, table: Callable[[], Awaitable[Routes | None]]
+    call: Call,
+    made: Request,
+    base: str,
+    at: str,
+    reply: Reply,
+    size: int,
+    table: Callable[[], Awaitable[Routes | None]],
 ) -> Reply:
-    """A reply of so many bytes with what is known of the next page. `made` is the request of the call, `at` where the answer came from,
-    `table` gets the routes of the document."""
+    """A reply of so many bytes with what is known of the next page. `made` is the request of the call, `at` where the
+    answer came from, `table` gets the routes of the document."""
     data = call.function.data
     find = partial(pages.following, call.function, call.arguments, reply.headers, reply.value, by_link=bool(call.link))
     told = await aside(find, size)
@@ -68,7 +74,8 @@ def _require_open(call: Call, url: str, made: Request, base: str, routes: Routes
 
 
 def followed(link: str, at: str, request: Request, base: str, data: Mapping[str, Any]) -> str:
-    """The URL to which a link of the answer from `at` leads, for the call whose request that is; "" if it leads where that came from.
+    """The URL to which a link of the answer from `at` leads, for the call whose request that is; "" if it leads where
+    that came from.
 
     Raises: Astray.
     """
@@ -128,30 +135,35 @@ def _is_there(path: str, sent: str, template: str) -> bool:
 
 
 def _values(template: str, path: str) -> list[str] | None:
-    """What stands in a path for the variables of its template; nothing of one with two in a part: to find where one ends takes time that
-    grows with a power of the length."""
+    """What stands in a path for the variables of its template; nothing of one with two in a part: to find where one
+    ends takes time that grows with a power of the length."""
     literals = paths.TEMPLATE.split(template.partition("?")[0])
     if any("/" not in between for between in literals[2:-1:2]):
         return None
-    pattern = "".join("([^/]+)" if n % 2 else re.escape(quote(part, safe="!$&'()*+,;=:@%~/")) for n, part in enumerate(literals))
+    pattern = "".join(
+        "([^/]+)" if n % 2 else re.escape(quote(part, safe="!$&'()*+,;=:@%~/")) for n, part in enumerate(literals)
+    )
     found = re.fullmatch(pattern, path)
     return [unquote(value) for value in found.groups()] if found else None
 
 
 def _filled(template: str, link: str, own_template: str, sent: str, base: str) -> str:
-    """The path of the operation that gets the next page: variables as the call has them, and the link for the one that it has not."""
+    """The path of the operation that gets the next page: variables as the call has them, and the link for the one that
+    it has not."""
     known = dict(zip(paths.TEMPLATE.findall(own_template), _values(own_template, sent) or (), strict=False))
     missing = [name for name in paths.TEMPLATE.findall(template) if name not in known]
     if len(missing) != 1:
         return link
-    path = paths.TEMPLATE.sub(lambda found: link if found[1] == missing[0] else quote(known[found[1]], safe=""), template)
+    path = paths.TEMPLATE.sub(
+        lambda found: link if found[1] == missing[0] else quote(known[found[1]], safe=""), template
+    )
     return base.rstrip("/") + path
 
 
 def _query(query: str, request: Request, data: Mapping[str, Any], more: Any) -> str:
-    """The query of a link, in which what the program gave is as it gave it, but for what turns pages. Where the document says that the link
-    is one, it is as it is, but for the version of the API, which such links may lack. `more` are names that the call for the next page has
-    as well.
+    """The query of a link, in which what the program gave is as it gave it, but for what turns pages. Where the
+    document says that the link is one, it is as it is, but for the version of the API, which such links may lack.
+    `more` are names that the call for the next page has as well.
 
     Raises: Astray.
     """
@@ -163,14 +175,18 @@ def _query(query: str, request: Request, data: Mapping[str, Any], more: Any) -> 
     except InvalidArguments as error:
         raise Astray(f"its link cannot be followed: {error}") from None
     given, there = ({_name(piece) for piece in some} for some in (sent, pieces))
-    again = {_known(name) for name, _ in parse_qsl(data["path"].partition("?")[2], keep_blank_values=True)}  # fixed in the path itself
+    again = {
+        _known(name) for name, _ in parse_qsl(data["path"].partition("?")[2], keep_blank_values=True)
+    }  # fixed in the path itself
     again |= {_known(name) for name in more} - there
     if "pages" in data:
         versions = {name for name in given | there if plain(name) == "apiversion"}
         again |= versions if versions & given else set()
     else:
         again |= {name for name in given & there if not turns(name)}
-    return "&".join([piece for piece in pieces if _name(piece) not in again] + [piece for piece in sent if _name(piece) in again])
+    return "&".join(
+        [piece for piece in pieces if _name(piece) not in again] + [piece for piece in sent if _name(piece) in again]
+    )
 
 
 def _name(piece: str) -> str:

@@ -1,4 +1,5 @@
-"""The words with which APIs page: what answers say of the next page, and the parameters that take it. All are plain names."""
+"""The words with which APIs page: what answers say of the next page, and the parameters that take it. All are plain
+names."""
 
 from __future__ import annotations
 
@@ -17,7 +18,17 @@ HOLDERS = (
 """Objects in which answers tell of paging."""
 
 LINKS = (
-    *("next", "nextlink", "odatanextlink", "nexturl", "nextpageurl", "nextpagelink", "nexthref", "nextpageuri", "nextpage"),
+    *(
+        "next",
+        "nextlink",
+        "odatanextlink",
+        "nexturl",
+        "nextpageurl",
+        "nextpagelink",
+        "nexthref",
+        "nextpageuri",
+        "nextpage",
+    ),
     *("nexturi", "nextrecordsurl", "nextpagepath"),
 )
 CURSORS: dict[str, tuple[str, ...]] = {
@@ -40,13 +51,44 @@ CURSORS: dict[str, tuple[str, ...]] = {
 }
 """What answers call the next page's token, and the parameters that take it."""
 
-MORE = ("hasmore", "hasnext", "hasnextpage", "more", "ismore", "hasmoreitems", "moreitemsincollection", "hasmoreresults")
+MORE = (
+    "hasmore",
+    "hasnext",
+    "hasnextpage",
+    "more",
+    "ismore",
+    "hasmoreitems",
+    "moreitemsincollection",
+    "hasmoreresults",
+)
 LAST = ("islast", "last", "islastpage", "isfinal", "complete", "isdone", "done")
 BY_ITEM = ("startingafter", "afterid", "after")
 OFFSETS = ("offset", "pageoffset", "startat", "skip", "start", "from", "startindex")
 PAGES = ("page", "pagenumber", "pageno", "pageindex", "pagenum", "currentpage")
-SIZES = ("perpage", "pagesize", "limit", "maxresults", "size", "count", "top", "take", "first", "pagelimit", "resultsperpage", "pagelen")
-TOTALS = ("total", "totalcount", "totalresults", "totalitems", "totalelements", "totalrecords", "totalsize", "odatacount")
+SIZES = (
+    "perpage",
+    "pagesize",
+    "limit",
+    "maxresults",
+    "size",
+    "count",
+    "top",
+    "take",
+    "first",
+    "pagelimit",
+    "resultsperpage",
+    "pagelen",
+)
+TOTALS = (
+    "total",
+    "totalcount",
+    "totalresults",
+    "totalitems",
+    "totalelements",
+    "totalrecords",
+    "totalsize",
+    "odatacount",
+)
 TOTAL_PAGES = ("totalpages", "lastpage", "pagecount", "numpages", "pages")
 INSIDE = ("href", "url", "uri", "link")
 """What the object of a link calls the link."""
@@ -61,5 +103,6 @@ def turns(name: str) -> bool:
 
 
 def plain(name: str) -> str:
-    """A name without case and punctuation: `next_page-token`, `nextPageToken` and `@odata.nextLink` are one spelling each."""
+    """A name without case and punctuation: `next_page-token`, `nextPageToken` and `@odata.nextLink` are one spelling
+    each."""
     return re.sub(r"[^a-z0-9]", "", name.lower())

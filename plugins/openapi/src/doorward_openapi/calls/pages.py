@@ -1,7 +1,7 @@
 """The next page: the arguments that get it, as far as the answer and the function's parameters show, else a link.
 
-Of arguments that the program gave, only such are changed as turn pages by their name. Where a link leads is for `links.py` to judge. Ends
-where nothing would change; whoever follows ends where a page comes twice.
+Of arguments that the program gave, only such are changed as turn pages by their name. Where a link leads is for
+`links.py` to judge. Ends where nothing would change; whoever follows ends where a page comes twice.
 """
 
 from __future__ import annotations
@@ -27,16 +27,19 @@ LONGEST = 8000
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """What an answer says of the next page: a `link` to it, or the arguments that get it, which are for the time when a link cannot be
-    followed; or why neither can be said (`left`). Nothing of it where there is none."""
+    """What an answer says of the next page: a `link` to it, or the arguments that get it, which are for the time when a
+    link cannot be followed; or why neither can be said (`left`). Nothing of it where there is none."""
 
     arguments: dict[str, Any] | None = None
     link: str = ""
     left: str = ""
 
 
-def following(function: Function, arguments: Mapping[str, Any], headers: Mapping[str, str], value: Any, *, by_link: bool = False) -> Next:
-    """How the page that follows on an answer is got. `by_link`: it was got by a link, and arguments say nothing of where it stands."""
+def following(
+    function: Function, arguments: Mapping[str, Any], headers: Mapping[str, str], value: Any, *, by_link: bool = False
+) -> Next:
+    """How the page that follows on an answer is got. `by_link`: it was got by a link, and arguments say nothing of
+    where it stands."""
     call = _Call(function, arguments)
     if not isinstance(value, (dict, list)) or function.destructive:
         return Next()
@@ -60,7 +63,9 @@ def following(function: Function, arguments: Mapping[str, Any], headers: Mapping
     if items and (counted := _counted(call, said, items, more)):
         return Next(counted)
     if told is None and more:
-        return Next(left="it says that there is more, and nothing of how to get that with the parameters of this function")
+        return Next(
+            left="it says that there is more, and nothing of how to get that with the parameters of this function"
+        )
     return told or Next()
 
 
@@ -75,7 +80,9 @@ class _Call:
         self._query: dict[str, str] = {}
         for wire in function.data.get("arguments", ()):
             if wire["in"] in ("query", "body", "header") and wire.get("name"):
-                self.parameters.setdefault(_bare(str(wire["name"])) if wire["in"] == "header" else plain(str(wire["name"])), wire["arg"])
+                self.parameters.setdefault(
+                    _bare(str(wire["name"])) if wire["in"] == "header" else plain(str(wire["name"])), wire["arg"]
+                )
             if wire["in"] == "query":
                 self._query[str(wire["name"])] = wire["arg"]
 
@@ -86,7 +93,11 @@ class _Call:
 
     def _counts(self, argument: str) -> bool:
         kind = self._schema(argument).get("type")
-        return kind in ("integer", "number") or (isinstance(kind, list) and "integer" in kind) or self.number(argument) is not None
+        return (
+            kind in ("integer", "number")
+            or (isinstance(kind, list) and "integer" in kind)
+            or self.number(argument) is not None
+        )
 
     def number(self, argument: str | None) -> int | None:
         """The whole number that an argument is, or is by default."""
@@ -104,8 +115,8 @@ class _Call:
         return changed if changed != self._arguments else None
 
     def linked(self, url: str, *, alone: bool = True) -> Next:
-        """What a link says: the arguments that its query stands for, if that is all of it, else itself, as where the document says
-        that it is one (not `alone`)."""
+        """What a link says: the arguments that its query stands for, if that is all of it, else itself, as where the
+        document says that it is one (not `alone`)."""
         try:
             query = parse_qsl(urlsplit(url).query, keep_blank_values=True, max_num_fields=200)
         except ValueError:
@@ -114,7 +125,10 @@ class _Call:
         changes = {
             self._query[name]: value
             for name, value in query
-            if name in self._query and names.count(name) == 1 and not self._is(self._query[name], value) and self._turns(name)
+            if name in self._query
+            and names.count(name) == 1
+            and not self._is(self._query[name], value)
+            and self._turns(name)
         }
         changed = self.with_(changes)
         turned = any(name in self._query and self._query[name] in changes and turns(name) for name in names)
@@ -142,7 +156,9 @@ class _Call:
         kinds = kind if isinstance(kind, list) else [kind]
         if "string" in kinds:
             return str(value)
-        if ("integer" in kinds or "number" in kinds or isinstance(self._arguments.get(argument), int)) and (n := _whole(value)) is not None:
+        if ("integer" in kinds or "number" in kinds or isinstance(self._arguments.get(argument), int)) and (
+            n := _whole(value)
+        ) is not None:
             return n
         return value
 
@@ -188,7 +204,8 @@ def _flag(told: Mapping[str, Any]) -> bool | None:
 
 
 def _cursor(call: _Call, told: Mapping[str, Any]) -> Next | None:
-    """The token or the link that the answer gives; nothing if it says that there is no next; `None` if it does not speak of it."""
+    """The token or the link that the answer gives; nothing if it says that there is no next; `None` if it does not
+    speak of it."""
     silent, link, unsaid = True, None, ""
     for name in dict.fromkeys((*words.LINKS, *words.CURSORS)):
         if name not in told:
@@ -198,7 +215,11 @@ def _cursor(call: _Call, told: Mapping[str, Any]) -> Next | None:
             silent = silent and (name not in words.CURSORS or call.first(words.CURSORS[name]) is None)
         elif isinstance(token, str) and len(token) > LONGEST:
             unsaid = unsaid or name
-        elif isinstance(token, str) and name in words.LINKS and ("?" in token or token.startswith(("http:", "https:", "/"))):
+        elif (
+            isinstance(token, str)
+            and name in words.LINKS
+            and ("?" in token or token.startswith(("http:", "https:", "/")))
+        ):
             if not (found := call.linked(token)).link:
                 return found
             link = link or found
@@ -220,8 +241,11 @@ def _last_item(call: _Call, told: Mapping[str, Any], items: list[Any] | None) ->
 
 
 def _counted(call: _Call, told: Mapping[str, Any], items: list[Any], more: bool | None) -> dict[str, Any] | None:
-    """By offset or by the number of the page: while the totals, the size of the page or the answer's word say that more is there."""
-    size = call.number(call.first(words.SIZES)) or next((n for name in words.SIZES if (n := _whole(told.get(name)))), None)
+    """By offset or by the number of the page: while the totals, the size of the page or the answer's word say that more
+    is there."""
+    size = call.number(call.first(words.SIZES)) or next(
+        (n for name in words.SIZES if (n := _whole(told.get(name)))), None
+    )
     full = size is None or len(items) >= size
     total = next((n for name in words.TOTALS if (n := _whole(told.get(name))) is not None), None)
     if argument := call.first(words.OFFSETS, counted=True):

@@ -22,7 +22,8 @@ _MEDIA = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,100}/[A-Za-z0-9!#$&^_.+-]{1,100}(;[
 
 
 def build(plan: Mapping[str, Any], fields: Sequence[Field], chosen: str | None = None) -> tuple[str, bytes] | None:
-    """The media type and the bytes of a body; `None` if there is none to send. `chosen` is a media type of those that the plan offers.
+    """The media type and the bytes of a body; `None` if there is none to send. `chosen` is a media type of those that
+    the plan offers.
 
     Raises: InvalidArguments.
     """
@@ -36,14 +37,22 @@ def build(plan: Mapping[str, Any], fields: Sequence[Field], chosen: str | None =
     if plan.get("spread"):
         whole = next((value for field, value in fields if field.get("instead")), None)
         if whole is None:
-            return _spread(plan, media if kind == "json" else str(plan["media"]), [(f, v) for f, v in fields if not f.get("instead")])
+            return _spread(
+                plan,
+                media if kind == "json" else str(plan["media"]),
+                [(f, v) for f, v in fields if not f.get("instead")],
+            )
         if len(fields) > 1:
             raise InvalidArguments("body is sent instead of the other fields of the body: give one or the other")
         whole = whole if as_file(whole) or "strings" in plan else File(_utf8(styles.text(whole)))
         chosen = chosen if kind != "json" else None
     else:
         whole = fields[0][1]
-    steering.check(steering.names(styles.text(whole)) if kind == "form" and isinstance(whole, (str, bytes, File)) else steering.keys(whole))
+    steering.check(
+        steering.names(styles.text(whole))
+        if kind == "form" and isinstance(whole, (str, bytes, File))
+        else steering.keys(whole)
+    )
     if whole is None and kind in ("binary", "text"):
         return None
     if chosen is None:
@@ -59,7 +68,10 @@ def build(plan: Mapping[str, Any], fields: Sequence[Field], chosen: str | None =
         case "form" if isinstance(whole, dict):
             return _form(media, _fields(whole))
         case "multipart" if isinstance(whole, (dict, list)):
-            return _multipart(media, _fields(whole, open=True) if isinstance(whole, dict) else [({"open": True}, part) for part in whole])
+            return _multipart(
+                media,
+                _fields(whole, open=True) if isinstance(whole, dict) else [({"open": True}, part) for part in whole],
+            )
         case "lines" if isinstance(whole, list):
             start = "\x1e" if "json-seq" in media else ""
             return media, _utf8("".join(f"{start}{styles.dumped(item)}\n" for item in whole))
@@ -102,7 +114,8 @@ def as_file(value: Any) -> File | None:
 
 
 def in_base64(value: Any, form: str) -> Any:
-    """Bytes and files, and those in a list, as base64 (`byte`) or base64url, which has no padding. Text is it already."""
+    """Bytes and files, and those in a list, as base64 (`byte`) or base64url, which has no padding. Text is it
+    already."""
     if isinstance(value, list):
         return [in_base64(item, form) for item in value]
     file = as_file(value)
@@ -130,7 +143,13 @@ def _utf8(text: str) -> bytes:
 def _with_charset(media: str, content: bytes) -> str:
     """Text that is not ASCII says what it is: some servers take it for Latin-1."""
     plain = media.startswith("text/") and ";" not in media and "*" not in media
-    return f"{media}; charset=utf-8" if plain and not content.isascii() else "text/plain; charset=utf-8" if "*" in media else media
+    return (
+        f"{media}; charset=utf-8"
+        if plain and not content.isascii()
+        else "text/plain; charset=utf-8"
+        if "*" in media
+        else media
+    )
 
 
 def _multipart(media: str, fields: Sequence[Field]) -> tuple[str, bytes]:

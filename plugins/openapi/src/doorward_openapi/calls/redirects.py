@@ -30,9 +30,9 @@ class Hop:
 def following(what: str, hop: Hop, status: int, location: str | None, belongs: Callable[[str], bool]) -> Hop | None:
     """The request to follow an answer with; `None` if the answer is no redirect.
 
-    Within the API (the origin of the request, and what `belongs` to it) everything goes along. GET and HEAD are followed
-    elsewhere too, with nothing but `Accept`. What may change something is repeated only where the API asks for just
-    that (307, 308), within one origin.
+    Within the API (the origin of the request, and what `belongs` to it) everything goes along. GET and HEAD are
+    followed elsewhere too, with nothing but `Accept`. What may change something is repeated only where the API asks for
+    just that (307, 308), within one origin.
     Raises: ServerError for every other.
     """
     if status not in _FOLLOWED:
@@ -45,7 +45,9 @@ def following(what: str, hop: Hop, status: int, location: str | None, belongs: C
     home = hop.home and (stays or belongs(url))
     hint = "If that is the API's address, set base_url to it, or list it in `origins`."
     if origin(hop.url)[0] == "https" and origin(url)[0] == "http":
-        raise ServerError(f"{what} redirects from https to {shown(url)}, which anybody could read; it is not followed", hint=hint)
+        raise ServerError(
+            f"{what} redirects from https to {shown(url)}, which anybody could read; it is not followed", hint=hint
+        )
     if method not in _SAFE and not (status in (307, 308) and stays):
         raise ServerError(f"{what} redirects to {shown(url)}; a {method} is not repeated there", hint=hint)
     headers = dict(hop.headers)

@@ -20,7 +20,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An HTTP request, all encoded. Credentials and configured headers come later. `path` is what stands behind the API's own."""
+    """An HTTP request, all encoded. Credentials and configured headers come later. `path` is what stands behind the
+    API's own."""
 
     method: str
     url: str
@@ -39,7 +40,9 @@ def build(base: str, data: Mapping[str, Any], arguments: Mapping[str, Any]) -> R
     query: list[str] = []
     cookies: list[str] = []
     body: list[payload.Field] = []
-    bodily = data.get("body", {}).get("required") or any(w["in"] == "body" and w["arg"] in arguments for w in data["arguments"])
+    bodily = data.get("body", {}).get("required") or any(
+        w["in"] == "body" and w["arg"] in arguments for w in data["arguments"]
+    )
     for wire in data["arguments"]:
         name, value = wire["name"], arguments.get(wire["arg"])
         if value is None and "known" in wire and (wire["in"] != "body" or bodily):

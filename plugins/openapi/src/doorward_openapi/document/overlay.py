@@ -50,7 +50,9 @@ def applied(bundle: Bundle, overlays: Mapping[str, bytes]) -> tuple[Bundle, list
             found = _select(root, action["target"], place)
             added += len(found) * len(msgspec.json.encode(action.get("update")))
             if added > MOST_BYTES or time.monotonic() > until:
-                raise ConfigError("makes the document too large, or takes too long", place=place, hint="Select fewer places.")
+                raise ConfigError(
+                    "makes the document too large, or takes too long", place=place, hint="Select fewer places."
+                )
             if told := _apply(root, action, found, place):
                 warnings.append(f"overlay {place}: {told}")
     return Bundle(bundle.root, {**bundle.files, bundle.root: msgspec.json.encode(root)}), warnings

@@ -23,8 +23,8 @@ class BadRef(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A document and the files that it may refer to: bytes by URI, decompressed. `root` is the document's URI, `moved` where a
-    URL was redirected to, `origins` what else than its own folder or origin it may refer to."""
+    """A document and the files that it may refer to: bytes by URI, decompressed. `root` is the document's URI, `moved`
+    where a URL was redirected to, `origins` what else than its own folder or origin it may refer to."""
 
     root: str
     files: dict[str, bytes]
@@ -110,12 +110,14 @@ class Documents:
                 return self._anchor(file, pointer, shown)
             return self._at(found.node, pointer, file, found.pointer, shown)
         if not inside(whole, self.bundle.root, self.bundle.origins):
-            raise BadRef(f"{shown} points outside of the document's own folder or origin, and of `origins`", outside=True)
+            raise BadRef(
+                f"{shown} points outside of the document's own folder or origin, and of `origins`", outside=True
+            )
         raise BadRef(f"{shown} is not there")
 
     def _named(self, file: str) -> dict[str, Place]:
-        """The schemas of a file that have an `$id` (as it stands there, and in full), a `$anchor` or a `$dynamicAnchor` (behind #).
-        Looked for only when a reference wants one."""
+        """The schemas of a file that have an `$id` (as it stands there, and in full), a `$anchor` or a `$dynamicAnchor`
+        (behind #). Looked for only when a reference wants one."""
         if file not in self._names:
             names: dict[str, Place] = {}
             todo = [self._parsed_or_bad(file)]
@@ -164,7 +166,8 @@ class Documents:
 
 
 def inside(file: str, root: str, origins: Sequence[str] = ()) -> bool:
-    """Whether a URI is one that the document `root` may point to: below its folder, or of its origin, or of `origins`."""
+    """Whether a URI is one that the document `root` may point to: below its folder, or of its origin, or of
+    `origins`."""
     scheme, _, rest = root.partition("://")
     own = root.rpartition("/")[0] if scheme == "file" else f"{scheme}://{rest.partition('/')[0]}"
     return file.startswith(tuple(f"{place}/" for place in (own, *origins)))

@@ -71,7 +71,11 @@ class Variables:
         self.unused.discard(name)
         value, allowed = self._given[name], declared.get("enum")
         if isinstance(allowed, list) and allowed and value not in (names := [str(one)[:100] for one in allowed[:50]]):
-            raise ConfigError(f"{value!r} is no value of it", place=f"variables.{name}", hint=f"The document allows {', '.join(names)}.")
+            raise ConfigError(
+                f"{value!r} is no value of it",
+                place=f"variables.{name}",
+                hint=f"The document allows {', '.join(names)}.",
+            )
         return value
 
 
@@ -82,7 +86,11 @@ def base_urls(holder: Any, document_url: str, variables: Variables) -> Iterator[
     """
     listed = holder.get("servers") if isinstance(holder, Mapping) else None
     for server in listed[:50] if isinstance(listed, list) else ():
-        if isinstance(server, Mapping) and isinstance(server.get("url"), str) and (url := _expanded(server, document_url, variables)):
+        if (
+            isinstance(server, Mapping)
+            and isinstance(server.get("url"), str)
+            and (url := _expanded(server, document_url, variables))
+        ):
             yield url
 
 
@@ -133,7 +141,8 @@ def is_home(root: Any, url: str, spec: str, variables: Mapping[str, str]) -> boo
 
 
 def is_placeless(root: Mapping[str, Any]) -> bool:
-    """Whether a document names no server at all, be it one that cannot be used: then the API is where the document is."""
+    """Whether a document names no server at all, be it one that cannot be used: then the API is where the document
+    is."""
     tables = [table for key in ("paths", "x-ms-paths") if isinstance(table := root.get(key), Mapping)]
     items = [item for table in tables for item in table.values() if isinstance(item, Mapping)]
     operations = (node for item in items for node in item.values() if isinstance(node, Mapping))

@@ -41,4 +41,6 @@ def cut(text: str, limit: int) -> str:
 
 def kind(value: Any) -> str:
     """What a wrong value is, in the words of JSON."""
-    return {dict: "an object", list: "a list", str: "a string", type(None): "null", bool: "a boolean"}.get(type(value), "a number")
+    return {dict: "an object", list: "a list", str: "a string", type(None): "null", bool: "a boolean"}.get(
+        type(value), "a number"
+    )

@@ -1,5 +1,5 @@
-"""Documents over HTTP: with credentials where they belong, and bodies kept with their validators (RFC 9111 section 4.3), so that one that
-has not changed is not sent again."""
+"""Documents over HTTP: with credentials where they belong, and bodies kept with their validators (RFC 9111 section
+4.3), so that one that has not changed is not sent again."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class Getter(Protocol):
 class Downloads:
     """Downloads the documents of one server.
 
-    Credentials go along where a document's origin is that of the API (`base_url`) or one of its `origins`. Where `base_url` is not
-    known, the origin of `spec` gets them if it refuses without, or if its document says that the API is there (`is_home`; then it is in
-    `home`). No other origin ever does. `notes` then has what to tell of it.
+    Credentials go along where a document's origin is that of the API (`base_url`) or one of its `origins`. Where
+    `base_url` is not known, the origin of `spec` gets them if it refuses without, or if its document says that the API
+    is there (`is_home`; then it is in `home`). No other origin ever does. `notes` then has what to tell of it.
     """
 
     server: str
@@ -120,13 +120,17 @@ class Downloads:
         if answer.status == 304 and before:
             if before.place == _digest(answer.url):
                 return replace(answer, status=200, body=before.body)
-            answer = await self._got(url, {}, credentials)  # the redirect leads elsewhere by now: what was kept is of another place
+            answer = await self._got(
+                url, {}, credentials
+            )  # the redirect leads elsewhere by now: what was kept is of another place
         if answer.status == 200:
             await anyio.to_thread.run_sync(self.kept.write, key, answer.url, answer.headers, answer.body)
         return answer
 
     async def _got(self, url: str, validators: Mapping[str, bytes], credentials: bool) -> Answer:
-        return await self.get()(self._what(url), url, {**_ACCEPT, **validators}, self.timeout, MOST_BYTES, credentials=credentials)
+        return await self.get()(
+            self._what(url), url, {**_ACCEPT, **validators}, self.timeout, MOST_BYTES, credentials=credentials
+        )
 
     def _what(self, url: str) -> str:
         return f"{self.server}: the document {shown(url)}"

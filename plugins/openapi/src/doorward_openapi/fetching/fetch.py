@@ -26,9 +26,11 @@ _ROOT = re.compile(rb"""^(?:openapi|swagger)\s*:|["'](?:openapi|swagger)["']\s*:
 Download = Callable[[str], Awaitable[Downloaded]]
 
 
-async def fetch(spec: str, folder: Path, download: Download, origins: Sequence[str] = (), *, key: str = "spec") -> Bundle:
-    """The document that `spec` names (a path, relative to `folder`, or an http(s) URL; of a folder, the document in it), and what it
-    refers to of its own folder or origin, and of `origins`. `key` is the setting that names it.
+async def fetch(
+    spec: str, folder: Path, download: Download, origins: Sequence[str] = (), *, key: str = "spec"
+) -> Bundle:
+    """The document that `spec` names (a path, relative to `folder`, or an http(s) URL; of a folder, the document in
+    it), and what it refers to of its own folder or origin, and of `origins`. `key` is the setting that names it.
 
     Raises: ConfigError if it is not there or too large, ServerError if it can't be downloaded.
     """

@@ -32,7 +32,8 @@ _FUEL = 1000
 
 
 class _Members(NamedTuple):
-    """Properties (each with the file in which it stands), which of them are required, and who says that there are no others."""
+    """Properties (each with the file in which it stands), which of them are required, and who says that there are no
+    others."""
 
     nodes: dict[str, tuple[Any, str]]
     required: set[str]
@@ -73,7 +74,11 @@ class Bodies:
         elif form == "json" and "*" in media:
             media = "application/json"
         plan: dict[str, Any] = {"media": media, "kind": form}
-        if form == "text" and media_types.is_xml(media) and (tree := Plans(self._documents).plan(entry.get("schema"), file)):
+        if (
+            form == "text"
+            and media_types.is_xml(media)
+            and (tree := Plans(self._documents).plan(entry.get("schema"), file))
+        ):
             plan |= {"kind": "xml", "xml": tree}
         chosen = offers.chosen(offered, plan, what)
         mode: Mode = "Patch" if any(map(media_types.is_merge_patch, (media, *offered))) else ""
@@ -88,7 +93,10 @@ class Bodies:
         required = body.get("required") is True
         schema = self._whole(entry, file, plan, what, mode)
         wire = {"base64": what.base64} if what.base64 and plan["kind"] in ("json", "text") else {}
-        return [Keyword("body", "body", described(schema, {"description": body.get("description")}), required, wire), *chosen], plan
+        return [
+            Keyword("body", "body", described(schema, {"description": body.get("description")}), required, wire),
+            *chosen,
+        ], plan
 
     def _with_room(self, content: list[_Media]) -> list[_Media]:
         """The same, multipart first if it is offered beside a form and has files, for which a form has no room."""
@@ -100,7 +108,9 @@ class Bodies:
         has = found and any(self._schemas.binaries.found(*place).is_file for place in found.nodes.values())
         return [multipart, *(each for each in content if each is not multipart)] if has else content
 
-    def _with_files(self, content: list[_Media], entry: dict[str, Any], found: _Members, plan: dict[str, Any]) -> dict[str, Any]:
+    def _with_files(
+        self, content: list[_Media], entry: dict[str, Any], found: _Members, plan: dict[str, Any]
+    ) -> dict[str, Any]:
         """Of a body that is JSON, but multipart where files go along: add those to what was found.
 
         Returns: the media type that says how the fields are written.
@@ -116,7 +126,13 @@ class Bodies:
         return parts
 
     def _spread(
-        self, body: Mapping[str, Any], method: str, entry: Mapping[str, Any], found: _Members, plan: dict[str, Any], mode: Mode
+        self,
+        body: Mapping[str, Any],
+        method: str,
+        entry: Mapping[str, Any],
+        found: _Members,
+        plan: dict[str, Any],
+        mode: Mode,
     ) -> tuple[list[Keyword], dict[str, Any]]:
         # Documents forget `required: true` far more often than they mean a body that can be left out although it
         # has required members; only a `false` that stands there makes it optional.
@@ -142,16 +158,24 @@ class Bodies:
                     schema = {"description": f"{schema.get('description', '')} (a file, or any value)".strip()}
             schema = nullable(schema) if mode == "Patch" and not required else schema
             # A default is what something new has: it must not change what is there.
-            value = known.value(self._documents, node, file, default=method != "PATCH") if name in found.required else None
+            value = (
+                known.value(self._documents, node, file, default=method != "PATCH") if name in found.required else None
+            )
             keywords.append(Keyword(name, "body", schema, required, wire, value))
-        return keywords, {**plan, "spread": True, "required": needed} | ({} if found.closed else {"open": True, "received": received})
+        return keywords, {**plan, "spread": True, "required": needed} | (
+            {} if found.closed else {"open": True, "received": received}
+        )
 
-    def _whole(self, entry: Mapping[str, Any], file: str, plan: Mapping[str, Any], what: binary.Bytes, mode: Mode) -> dict[str, Any]:
+    def _whole(
+        self, entry: Mapping[str, Any], file: str, plan: Mapping[str, Any], what: binary.Bytes, mode: Mode
+    ) -> dict[str, Any]:
         """The schema of a body that is one argument."""
         kind = plan["kind"]
         if kind == "binary":
             return {"type": ["string", "null"] if what.null else "string", "format": "binary"}
-        schema = self._schemas.convert(entry.get("schema", entry.get("itemSchema")), file, "Form" if kind == "multipart" else mode)
+        schema = self._schemas.convert(
+            entry.get("schema", entry.get("itemSchema")), file, "Form" if kind == "multipart" else mode
+        )
         text = {"type": "string", **({"format": "binary"} if "bytes" in plan else {})}
         if kind == "lines":
             return {"anyOf": [self._lines(entry, file), text]}
@@ -160,8 +184,8 @@ class Bodies:
         return schema if kind in _SPREAD or schema.get("type") == "string" else {"type": "string"}
 
     def _lines(self, entry: Mapping[str, Any], file: str) -> dict[str, Any]:
-        """What a body of JSON lines is: a list of what `itemSchema` (3.2) says; before, `schema` was the whole or a line. A string is the
-        text as it is sent, and says nothing of its lines."""
+        """What a body of JSON lines is: a list of what `itemSchema` (3.2) says; before, `schema` was the whole or a
+        line. A string is the text as it is sent, and says nothing of its lines."""
         if "itemSchema" in entry:
             return {"type": "array", "items": self._schemas.convert(entry["itemSchema"], file)}
         schema = self._schemas.convert(entry.get("schema"), file)
@@ -212,7 +236,11 @@ class Bodies:
             wire["style"] = style
         wire["explode"] = explode if isinstance(explode, bool) else style in (None, "form", "deepObject")
         if form == "multipart":
-            types = [m for part in media.split(",")[:20] if media_types.well_formed(m := part.strip())] if isinstance(media, str) else []
+            types = (
+                [m for part in media.split(",")[:20] if media_types.well_formed(m := part.strip())]
+                if isinstance(media, str)
+                else []
+            )
             if what.is_file or (types and what.forms <= {"any", "text"} and all(map(media_types.is_upload, types))):
                 wire["file"] = True
             else:
@@ -247,4 +275,6 @@ def _is_json(media: Any) -> bool:
 
 def _only_requires(parts: Any) -> bool:
     """Whether alternatives differ in nothing but what they require: keywords can say that."""
-    return isinstance(parts, list) and all(isinstance(p, dict) and not p.keys() - {"required", "description", "title"} for p in parts)
+    return isinstance(parts, list) and all(
+        isinstance(p, dict) and not p.keys() - {"required", "description", "title"} for p in parts
+    )

@@ -42,8 +42,8 @@ _OPAQUE = re.compile(r"[0-9a-fA-F-]*[0-9][0-9a-fA-F-]{15,}")
 @dataclass(frozen=True, slots=True)
 class Choices:
     """What the operator says of a document: where the API is, the names of the headers that are set, which other
-    origins belong to it, values of server variables, overlays (bytes by URI), and the origin of an API that is reached over a Unix
-    socket, wherever its document says that it is."""
+    origins belong to it, values of server variables, overlays (bytes by URI), and the origin of an API that is reached
+    over a Unix socket, wherever its document says that it is."""
 
     base_url: str | None = None
     headers: Collection[str] = ()
@@ -73,7 +73,9 @@ class _Compiler:
         self._root = _root(self._documents)
         self._url = bundle.root
         self._choices = choices
-        self._operations = Operations(server, self._root, self._documents, self._schemas, set(map(steering.plain, choices.headers)))
+        self._operations = Operations(
+            server, self._root, self._documents, self._schemas, set(map(steering.plain, choices.headers))
+        )
         self._variables = servers.Variables(choices.variables)
         named, local = servers.root_base(self._root, choices.local or bundle.root, self._variables), choices.local
         self._base = choices.base_url or (f"{local}{urlsplit(named or local).path}" if local else named)
@@ -97,7 +99,9 @@ class _Compiler:
         bases = {self._base, *(f.data.get("base") for f in functions)}
         table = routes.listed(found, functions, bases)
         definitions = {**self._schemas.definitions, **({routes.NAME: table} if table else {})}
-        return Compiled(functions, definitions, self._skipped, self._warnings, about, security.closed, security.suggestions())
+        return Compiled(
+            functions, definitions, self._skipped, self._warnings, about, security.closed, security.suggestions()
+        )
 
     def _found(self) -> list[Operation]:
         """Every operation that stands under `paths`."""
@@ -152,10 +156,14 @@ class _Compiler:
         return servers.clean("/", self._url) if self._url.startswith("http") else None
 
     def _security(self, found: list[Operation]) -> Security:
-        """What the operations need. A document from elsewhere does not say whom secrets may be told: where the API is counts, as the
-        operator says it, or the place that the document itself is from."""
+        """What the operations need. A document from elsewhere does not say whom secrets may be told: where the API is
+        counts, as the operator says it, or the place that the document itself is from."""
         choices, own = self._choices, self._url if self._url.startswith("http") else self._base
-        home = Home(self._base or "", [url for url in (choices.base_url or own, *choices.origins) if url], bool(choices.base_url))
+        home = Home(
+            self._base or "",
+            [url for url in (choices.base_url or own, *choices.origins) if url],
+            bool(choices.base_url),
+        )
         security = Security(self._server, self._root, self._documents, home, {h.lower() for h in choices.headers})
         for operation in found:
             security.add(operation.node)
@@ -236,7 +244,8 @@ class _Compiler:
         return not (self._choices.base_url or self._choices.local) and self._url.startswith("http")
 
     def _unreachable(self, base: str) -> str:
-        """What a document in a file names that only the configuration can send requests to, as `not_public` says it; "" for others."""
+        """What a document in a file names that only the configuration can send requests to, as `not_public` says it; ""
+        for others."""
         choices = self._choices
         free = choices.base_url or choices.local or servers.among(base, (self._url, *choices.origins))
         return "" if free else not_public_name(servers.origin(base)[1])
@@ -250,7 +259,9 @@ class _Compiler:
         if functions and not self._base:
             where.append("the document names no server; set base_url, or no call can be made")
         elif self._base and self._of_the_document() and not servers.same_origin(self._base, self._url):
-            where.append(f"calls go to {servers.shown(self._base)}, which the document names; set base_url to be sure of it")
+            where.append(
+                f"calls go to {servers.shown(self._base)}, which the document names; set base_url to be sure of it"
+            )
         elif self._base and (what := self._unreachable(self._base)):
             named = f"the document names {servers.shown(self._base)}, {what} address"
             where.append(f"{named}; if the API is there, set base_url to it, or no call can be made")
@@ -278,7 +289,9 @@ class _Compiler:
 def _root(documents: Documents) -> dict[str, Any]:
     root = documents.parsed(documents.bundle.root)
     name = servers.file_name(documents.bundle.root)
-    if not isinstance(root, dict) or not any(isinstance(root.get(k), (str, float, int)) for k in ("openapi", "swagger")):
+    if not isinstance(root, dict) or not any(
+        isinstance(root.get(k), (str, float, int)) for k in ("openapi", "swagger")
+    ):
         raise ConfigError("is no OpenAPI document: it has neither `openapi` nor `swagger`", place=name)
     return root
 

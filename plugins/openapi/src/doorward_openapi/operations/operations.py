@@ -60,10 +60,13 @@ def operations_of(path: str, item: Mapping[str, Any], file: str) -> Iterator[Ope
 
 
 class Operations:
-    """Makes functions of operations. `configured` are the headers that the operator sets, as `steering.plain` writes them; `withheld` then
-    has what documents declare and no program may give: name and place → how many functions have it."""
+    """Makes functions of operations. `configured` are the headers that the operator sets, as `steering.plain` writes
+    them; `withheld` then has what documents declare and no program may give: name and place → how many functions have
+    it."""
 
-    def __init__(self, server: str, root: Mapping[str, Any], documents: Documents, schemas: Schemas, configured: Collection[str]) -> None:
+    def __init__(
+        self, server: str, root: Mapping[str, Any], documents: Documents, schemas: Schemas, configured: Collection[str]
+    ) -> None:
         self._server = server
         self._root = root
         self._documents = documents
@@ -149,14 +152,20 @@ class Operations:
                 upgraded = swagger2.upgraded_parameter(parameter) if self._old else parameter
                 made = parameters.keyword(upgraded, file, self._schemas)
                 # What a path names is not for a default to choose.
-                value = known.value(self._documents, upgraded.get("schema"), file, default=made.where != "path") if made.required else None
+                value = (
+                    known.value(self._documents, upgraded.get("schema"), file, default=made.where != "path")
+                    if made.required
+                    else None
+                )
                 self._made[text] = replace(made, known=value)
             self._made[key] = self._made[text]
         return self._made[key]
 
-    def _accept(self, answer: Success, declared: list[tuple[dict[str, Any], str]]) -> tuple[str, list[keywords.Keyword]]:
-        """What to ask for in `Accept`, and the argument by which a program chooses it: of the media types that the document's own parameter
-        of this name lists, else of those that answers have."""
+    def _accept(
+        self, answer: Success, declared: list[tuple[dict[str, Any], str]]
+    ) -> tuple[str, list[keywords.Keyword]]:
+        """What to ask for in `Accept`, and the argument by which a program chooses it: of the media types that the
+        document's own parameter of this name lists, else of those that answers have."""
         if "accept" in self._configured:
             return answer.accept, []
         listed = [p for p in declared if p[0]["in"] == "header" and p[0]["name"].lower() == "accept"]
@@ -179,7 +188,12 @@ class Operations:
 
 def _wires(arguments: Mapping[str, keywords.Keyword]) -> list[dict[str, Any]]:
     def wire(keyword: keywords.Keyword) -> dict[str, Any]:
-        return {"name": keyword.name, "in": keyword.where, **keyword.wire, **({} if keyword.known is None else {"known": keyword.known})}
+        return {
+            "name": keyword.name,
+            "in": keyword.where,
+            **keyword.wire,
+            **({} if keyword.known is None else {"known": keyword.known}),
+        }
 
     return [{"arg": arg, **wire(keyword)} for arg, keyword in arguments.items()]
 
@@ -194,4 +208,6 @@ def _summary(node: Mapping[str, Any]) -> str:
 def _parents(tags: Any) -> dict[str, str]:
     """Tags that stand below others (3.2), and which."""
     listed = [tag for tag in tags[:5000] if isinstance(tag, dict)] if isinstance(tags, list) else []
-    return {t["name"]: t["parent"] for t in listed if isinstance(t.get("name"), str) and isinstance(t.get("parent"), str)}
+    return {
+        t["name"]: t["parent"] for t in listed if isinstance(t.get("name"), str) and isinstance(t.get("parent"), str)
+    }

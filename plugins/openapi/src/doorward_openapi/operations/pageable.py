@@ -12,8 +12,8 @@ _LONGEST = 200
 
 
 def plan(node: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The keys of an answer that hold the items and the next link ("": there is only one page), and the id of the operation that
-    gets the next page; `None` if nothing is said."""
+    """The keys of an answer that hold the items and the next link ("": there is only one page), and the id of the
+    operation that gets the next page; `None` if nothing is said."""
     said = node.get("x-ms-pageable")
     if not isinstance(said, dict) or "nextLinkName" not in said:
         return None

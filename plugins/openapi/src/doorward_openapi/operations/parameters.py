@@ -57,10 +57,14 @@ def resolved(
 
 
 def keywords(
-    parameters: list[tuple[dict[str, Any], str]], path: str, configured: Collection[str], make: Callable[[dict[str, Any], str], Keyword]
+    parameters: list[tuple[dict[str, Any], str]],
+    path: str,
+    configured: Collection[str],
+    make: Callable[[dict[str, Any], str], Keyword],
 ) -> Iterator[Keyword]:
-    """A keyword for each parameter, made by `make`. `configured` are the headers that the operator sets, as `steering.plain` writes them:
-    they are not the program's to give. A variable of the path that nothing declares is a string.
+    """A keyword for each parameter, made by `make`. `configured` are the headers that the operator sets, as
+    `steering.plain` writes them: they are not the program's to give. A variable of the path that nothing declares is a
+    string.
 
     Raises: Unusable, BadRef.
     """
@@ -130,7 +134,9 @@ def _or_empty(schema: dict[str, Any]) -> dict[str, Any]:
     if schema.get("type") == "string" and schema.keys().isdisjoint({"enum", "const", "pattern", "minLength"}):
         return schema
     about: dict[str, Any] = {k: schema[k] for k in ("description", "default", "deprecated") if k in schema}
-    return {"anyOf": [{k: v for k, v in schema.items() if k not in about}, {"const": ""}], **about} if schema else schema
+    return (
+        {"anyOf": [{k: v for k, v in schema.items() if k not in about}, {"const": ""}], **about} if schema else schema
+    )
 
 
 def described(schema: dict[str, Any], parameter: Mapping[str, Any]) -> dict[str, Any]:

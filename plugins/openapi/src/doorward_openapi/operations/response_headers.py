@@ -22,7 +22,13 @@ _USUAL = {"content-type", "content-length", "content-encoding", "date", "server"
 
 def declared(responses: Iterable[Any]) -> tuple[str, ...]:
     """The names of the headers that these responses of an operation have, in small letters."""
-    named = (n for r in responses if isinstance(r, dict) and isinstance(r.get("headers"), dict) for n in r["headers"] if isinstance(n, str))
+    named = (
+        n
+        for r in responses
+        if isinstance(r, dict) and isinstance(r.get("headers"), dict)
+        for n in r["headers"]
+        if isinstance(n, str)
+    )
     found = dict.fromkeys(name.lower() for name in named if _NAME.fullmatch(name))
     return tuple(name for name in found if name not in _USUAL and not is_hidden_header(name))[:MOST]
 
@@ -30,7 +36,11 @@ def declared(responses: Iterable[Any]) -> tuple[str, ...]:
 def schema(method: str, responses: Mapping[str, Any]) -> dict[str, Any] | None:
     """The schema of what `instead` gives of these responses, of which none has a body."""
     if method == "HEAD":
-        return {"type": "object", "additionalProperties": {"type": "string"}, "description": "The headers, by names in small letters"}
+        return {
+            "type": "object",
+            "additionalProperties": {"type": "string"},
+            "description": "The headers, by names in small letters",
+        }
     for status, places in _PLACES.items():
         if found := next((place for place in places if place in declared([responses.get(str(status))])), ""):
             return {"type": "string", "description": f"The header {found}"}
@@ -38,7 +48,8 @@ def schema(method: str, responses: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def instead(method: str, status: int, headers: Mapping[str, str]) -> Any:
-    """What an answer without a body is to a program: that of HEAD its headers, one that something was made, or will be, where that is."""
+    """What an answer without a body is to a program: that of HEAD its headers, one that something was made, or will be,
+    where that is."""
     if method == "HEAD":
         return shown_headers(headers)
     return next((headers[name] for name in _PLACES.get(status, ()) if headers.get(name)), None)

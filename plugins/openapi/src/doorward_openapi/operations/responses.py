@@ -16,15 +16,20 @@ from doorward_openapi.wire import media_types
 _MOST_OTHERS = 5
 """Media types of other responses that are asked for as well."""
 
-_HANDLE = {"artefact": {"type": "string"}, "type": {"type": "string"}, "bytes": {"type": "integer"}, "name": {"type": "string"}}
+_HANDLE = {
+    "artefact": {"type": "string"},
+    "type": {"type": "string"},
+    "bytes": {"type": "integer"},
+    "name": {"type": "string"},
+}
 _RETURNS: dict[str, dict[str, Any]] = {"text": {"type": "string"}, "binary": {"type": "object", "properties": _HANDLE}}
 """What a program gets of answers that are not JSON: text, or the handle of bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Success:
-    """What comes of success: its media type and schema, all media types that it may have, whether it is bytes (`raw`) though JSON, and the
-    names of its headers. `accept` is what to ask for."""
+    """What comes of success: its media type and schema, all media types that it may have, whether it is bytes (`raw`)
+    though JSON, and the names of its headers. `accept` is what to ask for."""
 
     media: str = ""
     returns: Mapping[str, Any] | None = None
@@ -50,7 +55,10 @@ class Responses:
         found = dict(self._successes(node, file))
         answer = self._returned(node, found.values())
         if not any(response.keys() & {"content", "schema"} for response, _ in found.values()):
-            answer = replace(answer, returns=response_headers.schema(method, {code: response for code, (response, _) in found.items()}))
+            answer = replace(
+                answer,
+                returns=response_headers.schema(method, {code: response for code, (response, _) in found.items()}),
+            )
         if answer.media:
             # No `*/*` beside what the document names: Rails, ASP.NET and others then take it that anything will do.
             others = [f"{other};q=0.5" for other in self._others(answer.media, node, file)]
@@ -86,7 +94,8 @@ class Responses:
         return found
 
     def _others(self, media: str, node: Mapping[str, Any], file: str) -> list[str]:
-        """The media types of those responses, errors mostly, that do not come in this one; anything, where JSON may be a file."""
+        """The media types of those responses, errors mostly, that do not come in this one; anything, where JSON may be
+        a file."""
         found: dict[str, None] = {}
         responses = node.get("responses")
         for response in responses.values() if isinstance(responses, dict) else ():
@@ -105,7 +114,8 @@ class Responses:
         return media_types.listed(response.get("content"), self._documents, home) if isinstance(response, dict) else []
 
     def _sequence(self, entry: Mapping[str, Any], file: str) -> dict[str, Any]:
-        """What a sequential media type becomes: a list, of what `itemSchema` (3.2) says; before, `schema` was the whole."""
+        """What a sequential media type becomes: a list, of what `itemSchema` (3.2) says; before, `schema` was the
+        whole."""
         if "itemSchema" in entry:
             return {"type": "array", "items": self._schemas.convert(entry["itemSchema"], file)}
         whole = self._schemas.convert(entry.get("schema"), file)

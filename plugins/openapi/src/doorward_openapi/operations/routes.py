@@ -1,6 +1,7 @@
 """The routes of a document: which operation a path means to a server that decodes it before it chooses what answers.
 
-`/users/7%2Fkeys` is `GET /users/{id}/keys` to such a server, and `/users/me` is `GET /users/me` to any, whichever function was called.
+`/users/7%2Fkeys` is `GET /users/{id}/keys` to such a server, and `/users/me` is `GET /users/me` to any, whichever
+function was called.
 """
 
 from __future__ import annotations
@@ -40,10 +41,17 @@ class _Node:
     ends: list[Route] = field(default_factory=list)
 
 
-def listed(operations: Iterable[Operation], functions: Iterable[Function], bases: Iterable[str | None]) -> dict[str, Any]:
-    """The routes by their method, as they are stored, and under "" the paths of the base URLs to which they are added."""
+def listed(
+    operations: Iterable[Operation], functions: Iterable[Function], bases: Iterable[str | None]
+) -> dict[str, Any]:
+    """The routes by their method, as they are stored, and under "" the paths of the base URLs to which they are
+    added."""
     found: dict[str, Any] = {}
-    spanning = {f.route: names for f in functions if (names := [clean_text(w["name"]) for w in f.data["arguments"] if w.get("slashes")])}
+    spanning = {
+        f.route: names
+        for f in functions
+        if (names := [clean_text(w["name"]) for w in f.data["arguments"] if w.get("slashes")])
+    }
     for operation in operations:
         entry = [clean_text(operation.path), clean_text(operation.id or operation.route), spanning.get(operation.route)]
         found.setdefault(operation.method, []).append(entry if entry[-1] else entry[:2])
@@ -56,12 +64,15 @@ class Routes:
     def __init__(self, table: Mapping[str, Any]) -> None:
         routes = {method: [Route(*entry) for entry in entries] for method, entries in table.items() if method}
         self._roots = {method: _tree(each) for method, each in routes.items()}
-        self._spanning = {method: [(r, _shape(r.path, r.spanning)) for r in each if r.spanning] for method, each in routes.items()}
+        self._spanning = {
+            method: [(r, _shape(r.path, r.spanning)) for r in each if r.spanning] for method, each in routes.items()
+        }
         self._bases: Sequence[str] = table.get("", ("",))
 
     def others(self, method: str, template: str, path: str, query: str = "") -> Iterator[Route]:
-        """The routes that a path, as it is sent, can mean rather than that of the template from which it was made: the more literal one
-        wins, as OpenAPI has it, and so does one whose own query is part of the `query` that is sent."""
+        """The routes that a path, as it is sent, can mean rather than that of the template from which it was made: the
+        more literal one wins, as OpenAPI has it, and so does one whose own query is part of the `query` that is
+        sent."""
         own, said, given = _shape(template), _said(template), _pairs(query)
         root = self._roots.get(method, _Node())
         for text in dict.fromkeys(paths.decodings(path)):
@@ -78,8 +89,8 @@ class Routes:
                     yield route
 
     def reached(self, template: str, url: str, base: str) -> Iterator[Route]:
-        """The routes that a GET of this URL can mean besides that of a template of this base: also what only a query tells apart, or
-        what is below the base of another operation."""
+        """The routes that a GET of this URL can mean besides that of a template of this base: also what only a query
+        tells apart, or what is below the base of another operation."""
         path, names = urlsplit(url).path, parse_qsl(urlsplit(url).query, keep_blank_values=True)
         own, home = clean_text(template), urlsplit(base).path.rstrip("/")
         for prefix in {home, *self._bases}:
@@ -95,24 +106,30 @@ class Routes:
                     if route.path != own and _has(names, route.path, alike=alike):
                         yield route
                 for route in self._across("GET", _shape(own) if prefix == home else [], parts, met=past):
-                    if route.path != own and _has(names, route.path, alike=prefix == home and _shape(route.path) == _shape(own)):
+                    if route.path != own and _has(
+                        names, route.path, alike=prefix == home and _shape(route.path) == _shape(own)
+                    ):
                         yield route
 
     def _across(self, method: str, own: Sequence[str], parts: Sequence[str], *, met: bool) -> Iterator[Route]:
-        """The routes whose variables may hold slashes that fit the parts of a path; where a function's own shape fits as well, only those
-        that have as many parts without variables."""
+        """The routes whose variables may hold slashes that fit the parts of a path; where a function's own shape fits
+        as well, only those that have as many parts without variables."""
         fitting = [route for route, shape in self._spanning.get(method, ()) if _fits(shape, parts)]
         least = _literal(own) if met or any(_shape(route.path) == own for route in fitting) else 0
         return (route for route in fitting if _literal(_shape(route.path)) >= least)
 
 
 def _has(names: Collection[tuple[str, str]], path: str, *, alike: bool) -> bool:
-    """Whether a query has what stands in the path of a route, which of two that are otherwise alike has to have something there."""
+    """Whether a query has what stands in the path of a route, which of two that are otherwise alike has to have
+    something there."""
     wanted = parse_qsl(path.partition("#")[0].partition("?")[2], keep_blank_values=True)
     if alike and not wanted:
         return False
     given = {(name.casefold(), value.casefold()) for name, value in names}  # as `_pairs` has them
-    return all(any(name.casefold() == n and ("{" in value or value.casefold() == v) for n, v in given) for name, value in wanted)
+    return all(
+        any(name.casefold() == n and ("{" in value or value.casefold() == v) for n, v in given)
+        for name, value in wanted
+    )
 
 
 def _tree(routes: Iterable[Route]) -> _Node:
@@ -121,7 +138,11 @@ def _tree(routes: Iterable[Route]) -> _Node:
         node = root
         for part in _shape(route.path):
             before, variable, rest = part.partition("{}")
-            node = node.around.setdefault((before, rest.rpartition("{}")[2]), _Node()) if variable else node.plain.setdefault(part, _Node())
+            node = (
+                node.around.setdefault((before, rest.rpartition("{}")[2]), _Node())
+                if variable
+                else node.plain.setdefault(part, _Node())
+            )
         node.ends.append(route)
     return root
 
@@ -152,14 +173,18 @@ def _after(wanted: str, part: str, at: int) -> Sequence[int]:
 
 def _shape(template: str, spanning: Collection[str] = ()) -> list[str]:
     """The parts of a template, `{}` for each variable, `{+}` for those that may hold slashes."""
-    path = paths.TEMPLATE.sub(lambda found: "{+}" if found[1] in spanning else "{}", template.partition("#")[0].partition("?")[0])
+    path = paths.TEMPLATE.sub(
+        lambda found: "{+}" if found[1] in spanning else "{}", template.partition("#")[0].partition("?")[0]
+    )
     return [part.casefold() for part in paths.parts(next(paths.decodings(path))) if part]
 
 
 def _said(template: str) -> frozenset[tuple[str, str]]:
     """What a template says of its query, without what its variables give."""
     return frozenset(
-        (name, value) for name, value in _pairs(template.partition("#")[0].partition("?")[2]) if not paths.TEMPLATE.search(value)
+        (name, value)
+        for name, value in _pairs(template.partition("#")[0].partition("?")[2])
+        if not paths.TEMPLATE.search(value)
     )
 
 

@@ -20,8 +20,8 @@ _STYLES = {"multi": ("form", True), "ssv": ("spaceDelimited", False), "pipes": (
 def upgraded(
     operation: Mapping[str, Any], parameters: Sequence[tuple[dict[str, Any], str]], root: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[tuple[dict[str, Any], str]]]:
-    """A 2.0 operation and its resolved parameters (each with its file) → the operation as of 3.0, and the parameters that are no
-    part of its body."""
+    """A 2.0 operation and its resolved parameters (each with its file) → the operation as of 3.0, and the parameters
+    that are no part of its body."""
     consumes = _media(operation, root, "consumes")
     fields = [p for p, _ in parameters if p.get("in") == "formData"]
     bodies = [p for p, _ in parameters if p.get("in") == "body"]
@@ -70,7 +70,11 @@ def _style(parameter: Mapping[str, Any]) -> dict[str, Any]:
 
 def upgraded_parameter(parameter: Mapping[str, Any]) -> dict[str, Any]:
     """A 2.0 parameter that is no part of a body, as of 3.0."""
-    about = {k: parameter[k] for k in ("name", "in", "description", "required", "allowEmptyValue", paths.SLASHES) if k in parameter}
+    about = {
+        k: parameter[k]
+        for k in ("name", "in", "description", "required", "allowEmptyValue", paths.SLASHES)
+        if k in parameter
+    }
     return {**about, **_style(parameter), "schema": parameter.get("schema") or _schema(parameter)}
 
 

@@ -13,13 +13,23 @@ ANY = "application/octet-stream"
 
 _BASE64 = {"base64": "byte", "base64url": "base64url"}
 _UNCODED = (None, "", "binary", "8bit", "7bit")
-_SAYING = ("type", "format", "properties", "items", "enum", "const", "additionalProperties", "contentMediaType", "contentEncoding")
+_SAYING = (
+    "type",
+    "format",
+    "properties",
+    "items",
+    "enum",
+    "const",
+    "additionalProperties",
+    "contentMediaType",
+    "contentEncoding",
+)
 _DEEPEST = 20
 
 
 class Bytes(NamedTuple):
-    """What stands where a schema is. `forms`: each `binary`, `byte`, `base64url`, `text`, `other`, or `any` where it says nothing; whether
-    there may be `one`, `many` in a list, or `null`; and the media type that it names itself."""
+    """What stands where a schema is. `forms`: each `binary`, `byte`, `base64url`, `text`, `other`, or `any` where it
+    says nothing; whether there may be `one`, `many` in a list, or `null`; and the media type that it names itself."""
 
     forms: frozenset[str]
     one: bool = True
@@ -34,7 +44,8 @@ class Bytes(NamedTuple):
 
     @property
     def is_raw(self) -> bool:
-        """Whether a body or an answer of this schema is bytes even where its media type is JSON's: not a string that holds them."""
+        """Whether a body or an answer of this schema is bytes even where its media type is JSON's: not a string that
+        holds them."""
         return self.is_file and self.one and not self.many and not self.media
 
     @property
@@ -52,14 +63,18 @@ class Bytes(NamedTuple):
         one: dict[str, Any] = {"type": ["string", *null] if null else "string", "format": "binary"}
         if not self.many:
             return one
-        many: dict[str, Any] = {"type": ["array", *null] if null else "array", "items": {"type": "string", "format": "binary"}}
+        many: dict[str, Any] = {
+            "type": ["array", *null] if null else "array",
+            "items": {"type": "string", "format": "binary"},
+        }
         return {"anyOf": [one, many]} if self.one else many
 
 
 def form(node: Mapping[str, Any], *, raw: bool) -> str | None:
     """The `format` of a schema object: `binary` for bytes as they are, `byte` for base64, however it says so.
 
-    JSON cannot hold bytes as they are. What names no encoding there (not `raw`) is base64, or text if it names no media type in particular.
+    JSON cannot hold bytes as they are. What names no encoding there (not `raw`) is base64, or text if it names no media
+    type in particular.
     """
     named, coding, media = node.get("format"), node.get("contentEncoding"), node.get("contentMediaType")
     if node.get("type") == "file" or (named == "file" and node.get("type", "string") in ("string", "object")):
@@ -82,7 +97,8 @@ def _is_string(node: Mapping[str, Any]) -> bool:
 
 
 class Binaries:
-    """Finds out what schemas say of bytes, of each once: fields and media types of a small document can refer to it a million times."""
+    """Finds out what schemas say of bytes, of each once: fields and media types of a small document can refer to it a
+    million times."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
@@ -127,7 +143,9 @@ class Binaries:
         null = "null" in kinds or node.get("nullable") is True or node.get("x-nullable") is True
         if "array" in kinds:
             items = self.found(node.get("items"), file, depth)
-            return items._replace(one=False, many=True, null=null) if items.one else Bytes(frozenset(["other"]), null=null)
+            return (
+                items._replace(one=False, many=True, null=null) if items.one else Bytes(frozenset(["other"]), null=null)
+            )
         media = node.get("contentMediaType")
         media = media if isinstance(media, str) and media_types.well_formed(media) and "*" not in media else ""
         return Bytes(frozenset([_form_of(node)]), null=null, media=media)
@@ -135,12 +153,23 @@ class Binaries:
 
 def _form_of(node: Mapping[str, Any]) -> str:
     media, said = node.get("contentMediaType"), node.keys() & set(_SAYING)
-    if not said or (said == {"contentMediaType"} and isinstance(media, str) and "*" not in media and media_types.kind(media) == "json"):
+    if not said or (
+        said == {"contentMediaType"}
+        and isinstance(media, str)
+        and "*" not in media
+        and media_types.kind(media) == "json"
+    ):
         return "any"  # JSON is, or a file that holds it
     known = form(node, raw=True)
-    if known in ("binary", "byte", "base64url") and (_is_string(node) or "file" in (node.get("type"), node.get("format"))):
+    if known in ("binary", "byte", "base64url") and (
+        _is_string(node) or "file" in (node.get("type"), node.get("format"))
+    ):
         return known
-    return "text" if known is None and _is_string(node) and node.keys().isdisjoint(("enum", "const", "pattern")) else "other"
+    return (
+        "text"
+        if known is None and _is_string(node) and node.keys().isdisjoint(("enum", "const", "pattern"))
+        else "other"
+    )
 
 
 def _alternatives(node: Mapping[str, Any]) -> Iterator[list[Any]]:

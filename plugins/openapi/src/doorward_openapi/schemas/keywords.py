@@ -18,8 +18,8 @@ class Unusable(Exception):
 @dataclass(frozen=True, slots=True)
 class Keyword:
     """One argument: its name on the wire, its location (`path`, `query`, `header`, `cookie`, `body` …), its JSON
-    Schema, and `wire`: how it is written there, where that is not the location's usual way. `known` is the value of one that is
-    required and not given; None: it has to be given."""
+    Schema, and `wire`: how it is written there, where that is not the location's usual way. `known` is the value of one
+    that is required and not given; None: it has to be given."""
 
     name: str
     where: str
@@ -54,7 +54,11 @@ def schema(arguments: Mapping[str, Keyword]) -> dict[str, Any]:
     ordered = sorted(arguments, key=lambda name: not arguments[name].needed)
     required = [name for name in ordered if arguments[name].needed]
     out: dict[str, Any] = {"type": "object", "properties": {n: _shown(arguments[n]) for n in ordered}}
-    return {**out, "required": required, "additionalProperties": False} if required else {**out, "additionalProperties": False}
+    return (
+        {**out, "required": required, "additionalProperties": False}
+        if required
+        else {**out, "additionalProperties": False}
+    )
 
 
 def _shown(keyword: Keyword) -> Mapping[str, Any]:

@@ -11,7 +11,8 @@ _HOPS = 30
 
 
 def value(documents: Documents, node: Any, file: str, *, default: bool = True) -> Any:
-    """The only value that a schema allows, else its `default`; None if it has neither. Plain values only, and no empty text."""
+    """The only value that a schema allows, else its `default`; None if it has neither. Plain values only, and no empty
+    text."""
     own = _merged(documents, node, file)
     kind = own.get("type")
     allowed = [own["const"]] if "const" in own else own["enum"] if isinstance(own.get("enum"), list) else []

@@ -1,4 +1,5 @@
-"""A choice between the media types that a document offers: of those that mean another value, not the same one written otherwise."""
+"""A choice between the media types that a document offers: of those that mean another value, not the same one written
+otherwise."""
 
 from __future__ import annotations
 
@@ -46,7 +47,9 @@ def for_answer(content: Listed, binaries: Binaries) -> list[str]:
             case "binary":
                 return _is_file(media, schema, file, binaries)
             case "text":
-                return "csv" in media or (not media_types.is_xml(media) and schema != first and _is_text(schema, file, binaries))
+                return "csv" in media or (
+                    not media_types.is_xml(media) and schema != first and _is_text(schema, file, binaries)
+                )
             case "json":
                 return schema != first and media_types.bare(media) != "text/json"
         return media_types.stream(media) not in ("", "events")
@@ -78,12 +81,20 @@ def chosen(offered: list[str], plan: dict[str, Any], what: Bytes) -> list[Keywor
 
     Returns: the argument that chooses, where values do not tell.
     """
-    kinds = {m: plan["kind"] if plan["kind"] == "binary" or m == plan["media"] else media_types.kind(m) for m in offered}
-    if plan["kind"] == "json" and what.may_be_file and (not kinds or media_types.bare(what.media) == media_types.bare(plan["media"])):
+    kinds = {
+        m: plan["kind"] if plan["kind"] == "binary" or m == plan["media"] else media_types.kind(m) for m in offered
+    }
+    if (
+        plan["kind"] == "json"
+        and what.may_be_file
+        and (not kinds or media_types.bare(what.media) == media_types.bare(plan["media"]))
+    ):
         plan["bytes"] = [plan["media"] if kinds else "*/*"]
     if len(kinds) < 2:
         return []
-    files, texts = ([m for m in offered if kind(m) == form] for kind, form in ((kinds.get, "binary"), (media_types.kind, "text")))
+    files, texts = (
+        [m for m in offered if kind(m) == form] for kind, form in ((kinds.get, "binary"), (media_types.kind, "text"))
+    )
     patches = [m for m in offered if media_types.bare(m) == "application/json-patch+json"]
     if files:
         plan["bytes"] = files
@@ -105,11 +116,16 @@ def with_instead(words: list[Keyword], plan: dict[str, Any]) -> list[Keyword]:
     plan["needs"] = [word.name for word in words if word.required]
     about = f"{', '.join(media[:5])}{' …' if len(media) > 5 else ''}: instead of the fields of the JSON body"
     schema = {"type": "string", **({"format": "binary"} if "bytes" in plan else {}), "description": about}
-    return [*(replace(word, required=False) for word in words), Keyword("body", "body", schema, False, {"instead": True})]
+    return [
+        *(replace(word, required=False) for word in words),
+        Keyword("body", "body", schema, False, {"instead": True}),
+    ]
 
 
 def _counting(content: Listed, counts: Callable[[str, Any, str], bool]) -> list[str]:
-    known = [each for each in enumerate(content[:_MOST]) if "*" not in each[1][0] or media_types.kind(each[1][0]) == "binary"]
+    known = [
+        each for each in enumerate(content[:_MOST]) if "*" not in each[1][0] or media_types.kind(each[1][0]) == "binary"
+    ]
     return list(dict.fromkeys(m for i, (m, entry, file) in known if i == 0 or counts(m, entry.get("schema"), file)))
 
 

@@ -28,7 +28,10 @@ _TYPES = {"string", "integer", "number", "boolean", "object", "array", "null"}
 _ALSO_CALLED = {
     **dict.fromkeys(("int", "int32", "int64", "long", "short"), "integer"),
     **dict.fromkeys(("float", "double", "decimal"), "number"),
-    **dict.fromkeys(("date", "datetime", "date-time", "uuid", "email", "password", "uri", "url", "enum", "file", "text", "byte"), "string"),
+    **dict.fromkeys(
+        ("date", "datetime", "date-time", "uuid", "email", "password", "uri", "url", "enum", "file", "text", "byte"),
+        "string",
+    ),
     "bool": "boolean",
     "list": "array",
 }
@@ -37,20 +40,31 @@ _FLAGS = ("deprecated", "readOnly", "writeOnly")
 _BOUNDS = frozenset(["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"])
 _RARE = frozenset(["const", "pattern", "uniqueItems", *_COUNTS, *_FLAGS, *_BOUNDS])
 _PARTS = frozenset(
-    ["properties", "required", "items", "prefixItems", "additionalProperties", "unevaluatedProperties", "allOf", "anyOf", "oneOf"]
+    [
+        "properties",
+        "required",
+        "items",
+        "prefixItems",
+        "additionalProperties",
+        "unevaluatedProperties",
+        "allOf",
+        "anyOf",
+        "oneOf",
+    ]
 )
 """Most schemas have none of these: one look at all of them is cheaper than a look at each."""
 
 
 Mode = Literal["", "Patch", "Form"]
-"""What a schema is converted for. In a merge patch, members may be left out, or null, which deletes them; a form can hold files."""
+"""What a schema is converted for. In a merge patch, members may be left out, or null, which deletes them; a form can
+hold files."""
 
 
 class Schemas:
     """Converts schemas, and collects as definitions what they refer to.
 
-    `binaries` knows which schemas are bytes. `unusable` are the definitions (and why) that refer outside of the document: no operation may
-    use them.
+    `binaries` knows which schemas are bytes. `unusable` are the definitions (and why) that refer outside of the
+    document: no operation may use them.
     """
 
     def __init__(self, documents: Documents) -> None:
@@ -93,7 +107,8 @@ class Schemas:
 
     def _tell_values(self, name: str, properties: Mapping[str, Mapping[str, None]]) -> None:
         """Show what a discriminator maps to a definition, where the definition does not say it itself. It is no `enum`:
-        documents are often wrong about it, and a variant of a variant has another value than the part that it shares."""
+        documents are often wrong about it, and a variant of a variant has another value than the part that it
+        shares."""
         definition = self.definitions[name]
         own = definition.get("properties", {})
         for key, values in properties.items():
@@ -107,7 +122,8 @@ class Schemas:
             self._meant.setdefault(self._name(variant.place), {}).setdefault(variant.key, {})[variant.value] = None
 
     def _convert(self, node: Any, file: str, depth: int, *, member: bool = False) -> dict[str, Any]:
-        """`member` is what stands for a value as part of another schema: a definition itself, and whatever it is composed of."""
+        """`member` is what stands for a value as part of another schema: a definition itself, and whatever it is
+        composed of."""
         if node is False:
             return {"not": {}}
         if not isinstance(node, dict) or depth > DEEPEST:
@@ -139,7 +155,8 @@ class Schemas:
                 raise
             self.warnings[f"a schema is unknown: {error}"] = None
             return {}
-        # Its variants extend the schema: within themselves it is itself, or they would be made of each other without end.
+        # Its variants extend the schema: within themselves it is itself, or they would be made of each other without
+        # end.
         variants = [] if member else self._variants.of(place)
         return {"$ref": f"#/$defs/{self._any(place, variants) if variants else self._name(place)}"}
 
@@ -149,7 +166,9 @@ class Schemas:
         if key not in self._names:
             self._mean(variants)
             self._names[key] = name = self._free(f"Any{self._name(place)}")
-            self.definitions[name] = {"anyOf": [{"$ref": f"#/$defs/{self._name(each)}"} for each in (*(v.place for v in variants), place)]}
+            self.definitions[name] = {
+                "anyOf": [{"$ref": f"#/$defs/{self._name(each)}"} for each in (*(v.place for v in variants), place)]
+            }
         return self._names[key]
 
     def _name(self, place: Place) -> str:
@@ -180,7 +199,9 @@ class Schemas:
                 out["type"] = "string"
         if (text := node.get("description")) and (text := line(text, COMMENT)):
             out["description"] = text
-        if isinstance(values := node.get("enum", node.get("x-extensible-enum")), list) and (values := matching(values, kind)):
+        if isinstance(values := node.get("enum", node.get("x-extensible-enum")), list) and (
+            values := matching(values, kind)
+        ):
             if _is_open(node):
                 out["anyOf"] = [{"enum": values}, {"type": kind} if kind else {}]
             else:
@@ -275,7 +296,8 @@ def _type(node: Mapping[str, Any], *, typed: bool) -> Any:
 
 
 def _is_open(node: Mapping[str, Any]) -> bool:
-    """Whether the values of an enumeration are those that are known, and others may come: what Azure and Zalando say."""
+    """Whether the values of an enumeration are those that are known, and others may come: what Azure and Zalando
+    say."""
     about = node.get("x-ms-enum")
     return "enum" not in node or (isinstance(about, dict) and about.get("modelAsString") is True)
 

@@ -1,5 +1,6 @@
-"""What else may stand where a schema with a discriminator is asked for, though it does not list it: the schemas that its `mapping` names,
-else those that extend it by `allOf` (OpenAPI 3.x section "Discriminator Object", Swagger 2.0 `discriminator`)."""
+"""What else may stand where a schema with a discriminator is asked for, though it does not list it: the schemas that
+its `mapping` names, else those that extend it by `allOf` (OpenAPI 3.x section "Discriminator Object", Swagger 2.0
+`discriminator`)."""
 
 from __future__ import annotations
 
@@ -88,7 +89,9 @@ class Variants:
                     if isinstance(part, dict) and isinstance(part.get("$ref"), str):
                         with contextlib.suppress(BadRef):
                             base = self._documents.find(part["$ref"], place.file)
-                            self._extending.setdefault((base.file, base.pointer), []).append((_value(place.node, name), place))
+                            self._extending.setdefault((base.file, base.pointer), []).append(
+                                (_value(place.node, name), place)
+                            )
         return self._extending
 
     def _named(self) -> Iterator[tuple[str, Place]]:
@@ -98,7 +101,10 @@ class Variants:
                 listed = self._documents.find(f"#{where}", root).node
                 for name in listed if isinstance(listed, dict) else ():
                     with contextlib.suppress(BadRef):
-                        yield str(name), self._documents.find(f"#{where}/{str(name).replace('~', '~0').replace('/', '~1')}", root)
+                        yield (
+                            str(name),
+                            self._documents.find(f"#{where}/{str(name).replace('~', '~0').replace('/', '~1')}", root),
+                        )
 
 
 def _key(node: Mapping[str, Any]) -> str:

@@ -1,5 +1,5 @@
-"""One security scheme → the ways to serve it. Everything that is taken out of a document here ends up in a configuration file: it is
-checked, bounded, and cannot name a variable."""
+"""One security scheme → the ways to serve it. Everything that is taken out of a document here ends up in a
+configuration file: it is checked, bounded, and cannot name a variable."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _PARAMETER = re.compile(r"[\x21-\x7e]{1,100}")
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")
 """RFC 6749 section 3.3."""
 
-_URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9/._~%!$&'()*+,;=:@-]*)?(\?[A-Za-z0-9/._~%!$&'()*+,;=:@?-]*)?")
+_URL = re.compile(
+    r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9/._~%!$&'()*+,;=:@-]*)?(\?[A-Za-z0-9/._~%!$&'()*+,;=:@?-]*)?"
+)
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 _FRAMING = ("host", "connection", "content-length", "transfer-encoding", "upgrade", "te", "trailer")
@@ -37,7 +39,12 @@ _WORD = re.compile(
 _MOST_SCOPES = 20
 """More than that nobody would ask for at once: they are left out, and the operator names those that are wanted."""
 
-_FLOWS = {"application": "clientCredentials", "accessCode": "authorizationCode", "password": "password", "implicit": "implicit"}
+_FLOWS = {
+    "application": "clientCredentials",
+    "accessCode": "authorizationCode",
+    "password": "password",
+    "implicit": "implicit",
+}
 """Of Swagger 2.0, in the words of 3.0."""
 
 _OURS = {
@@ -50,8 +57,8 @@ _OURS = {
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where the API is, against which relative URLs are meant, and URLs whose origins may get secrets: not on the document's word.
-    `configured`: the operator says where the API is, which tokens that are fetched need."""
+    """Where the API is, against which relative URLs are meant, and URLs whose origins may get secrets: not on the
+    document's word. `configured`: the operator says where the API is, which tokens that are fetched need."""
 
     api: str = ""
     trusted: Collection[str] = ()
@@ -60,7 +67,8 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A table of `auth`, in words; where in a request it stands, for two cannot stand in one place; how much trouble it is."""
+    """A table of `auth`, in words; where in a request it stands, for two cannot stand in one place; how much trouble it
+    is."""
 
     table: Mapping[str, Any]
     says: str
@@ -71,8 +79,8 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A security scheme. `header` (lower case) is the one that carries it, if one does; `unsupported` says what it is, if nothing here
-    can serve it."""
+    """A security scheme. `header` (lower case) is the one that carries it, if one does; `unsupported` says what it is,
+    if nothing here can serve it."""
 
     name: str
     kind: str
@@ -88,7 +96,9 @@ class Scheme:
         if kind == "http" and scheme == "bearer":
             return cls(name, "bearer", node, "authorization")
         if kind == "http":
-            return cls(name, "http", node, unsupported=f"HTTP {scheme if _TOKEN.fullmatch(scheme) else 'of a kind of its own'}")
+            return cls(
+                name, "http", node, unsupported=f"HTTP {scheme if _TOKEN.fullmatch(scheme) else 'of a kind of its own'}"
+            )
         if kind == "apiKey":
             return cls._key(name, node)
         if kind in ("oauth2", "openIdConnect"):
@@ -107,8 +117,8 @@ class Scheme:
 
 
 class Names:
-    """The variables of one suggestion: `${SERVER_KEY}`, and `${SERVER_KEY_2}` for another key. They come of the server's name alone, so
-    that no document can ask for a variable that is there for something else."""
+    """The variables of one suggestion: `${SERVER_KEY}`, and `${SERVER_KEY_2}` for another key. They come of the
+    server's name alone, so that no document can ask for a variable that is there for something else."""
 
     def __init__(self, server: str) -> None:
         self.server = server
@@ -125,7 +135,12 @@ def ways(scheme: Scheme, names: Names, home: Home, scopes: list[str]) -> Iterato
     match scheme.kind:
         case "basic":
             username, password = names.of("USERNAME"), names.of("PASSWORD")
-            yield Way({"type": "basic", "username": username, "password": password}, "a user and a password", "authorization", 2)
+            yield Way(
+                {"type": "basic", "username": username, "password": password},
+                "a user and a password",
+                "authorization",
+                2,
+            )
         case "bearer":
             yield Way({"type": "jwt", "token": names.of("TOKEN")}, "a bearer token", "authorization", 0)
         case "apiKey":
@@ -138,7 +153,11 @@ def _key(scheme: Scheme, names: Names) -> Way:
     name, where = scheme.node["name"], scheme.node["in"]
     if scheme.header == "authorization":
         return _authorization(scheme.node.get("description"), names)
-    table = {"type": "api_key", "name": escaped(name)} | ({} if where == "header" else {"in": where}) | {"value": names.of("KEY")}
+    table = (
+        {"type": "api_key", "name": escaped(name)}
+        | ({} if where == "header" else {"in": where})
+        | {"value": names.of("KEY")}
+    )
     place = {"header": "the header", "query": "the query parameter", "cookie": "the cookie"}[where]
     return Way(table, f"an API key in {place} {name}", f"{where} {name.lower()}", 1 if where == "header" else 3)
 
@@ -184,7 +203,12 @@ def _oauth2(scheme: Scheme, names: Names, home: Home, scopes: list[str]) -> Iter
                 trouble,
                 _elsewhere([*urls.values()], home),
             )
-    yield Way({"type": "jwt", "token": names.of("TOKEN")}, "an access token that you have, as a bearer token", "authorization", 9)
+    yield Way(
+        {"type": "jwt", "token": names.of("TOKEN")},
+        "an access token that you have, as a bearer token",
+        "authorization",
+        9,
+    )
 
 
 def _says(says: str, names: Names, home: Home) -> str:
@@ -213,8 +237,12 @@ def _urls(flow: Mapping[str, Any], name: str, home: Home) -> dict[str, str] | No
 
 
 def _issuer(node: Mapping[str, Any], home: Home) -> str:
-    """Of OpenID Connect Discovery, or of RFC 8414 (`oauth2MetadataUrl`, 3.2), where the name of the well-known document tells it."""
-    for key, known in (("openIdConnectUrl", "openid-configuration"), ("oauth2MetadataUrl", "oauth-authorization-server")):
+    """Of OpenID Connect Discovery, or of RFC 8414 (`oauth2MetadataUrl`, 3.2), where the name of the well-known document
+    tells it."""
+    for key, known in (
+        ("openIdConnectUrl", "openid-configuration"),
+        ("oauth2MetadataUrl", "oauth-authorization-server"),
+    ):
         url = _url(node.get(key), home)
         before, mark, behind = url.partition(f"/.well-known/{known}")
         if mark and "?" not in url and not (behind and urlsplit(before).path):

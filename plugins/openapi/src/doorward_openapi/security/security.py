@@ -1,4 +1,5 @@
-"""What a document says of credentials (`security`, `securitySchemes`; 2.0: `securityDefinitions`) → suggestions for `auth`."""
+"""What a document says of credentials (`security`, `securitySchemes`; 2.0: `securityDefinitions`) → suggestions for
+`auth`."""
 
 from __future__ import annotations
 
@@ -23,10 +24,12 @@ _MOST_SUGGESTIONS = 6
 
 
 class Security:
-    """The needs of a document's operations, gathered one by one. `headers` (lower case) are those that the operator sets in any case:
-    what they carry needs no auth."""
+    """The needs of a document's operations, gathered one by one. `headers` (lower case) are those that the operator
+    sets in any case: what they carry needs no auth."""
 
-    def __init__(self, server: str, root: Mapping[str, Any], documents: Documents, home: Home, headers: Collection[str]) -> None:
+    def __init__(
+        self, server: str, root: Mapping[str, Any], documents: Documents, home: Home, headers: Collection[str]
+    ) -> None:
         self._server = server
         self._home = home
         self._default = root.get("security")
@@ -55,8 +58,8 @@ class Security:
                 yield f"credentials: {scheme.unsupported} is not supported"
 
     def suggestions(self) -> list[Suggestion]:
-        """What would serve most operations, the best first. A document that declares schemes, and uses them nowhere, is taken to
-        mean each of them, for no operation."""
+        """What would serve most operations, the best first. A document that declares schemes, and uses them nowhere, is
+        taken to mean each of them, for no operation."""
         wanted: dict[frozenset[str], None] = {}
         for alternatives in self._needs or [(((name, ()),) for name in self._schemes)]:
             for requirement in alternatives:
@@ -73,13 +76,15 @@ class Security:
                 yield tuple(sorted(needed, key=str))
 
     def _of(self, names: frozenset[str]) -> Iterator[tuple[int, Suggestion]]:
-        """The suggestions that schemes make which are needed together, with how much trouble each is. One that can be served in several
-        ways makes several."""
+        """The suggestions that schemes make which are needed together, with how much trouble each is. One that can be
+        served in several ways makes several."""
         schemes = [self._schemes[name] for name in sorted(names) if name in self._schemes]
         if not schemes or len(schemes) < len(names) or any(scheme.unsupported for scheme in schemes):
             return
         serves, scopes = self._served(names)
-        if all(scheme.kind in ("oauth2", "openIdConnect") for scheme in schemes):  # converters write each flow as a scheme: one token does
+        if all(
+            scheme.kind in ("oauth2", "openIdConnect") for scheme in schemes
+        ):  # converters write each flow as a scheme: one token does
             every = sorted(set().union(*scopes.values()))
             combinations = [[way] for scheme in schemes for way in ways(scheme, Names(self._server), self._home, every)]
         else:

@@ -37,7 +37,11 @@ def kind(media: str) -> str:
         return "form"
     if name.startswith("multipart/"):
         return "multipart"
-    text = name.startswith("text/") or name in ("application/yaml", "application/x-yaml", "application/graphql") or name.endswith("+yaml")
+    text = (
+        name.startswith("text/")
+        or name in ("application/yaml", "application/x-yaml", "application/graphql")
+        or name.endswith("+yaml")
+    )
     return "text" if text or is_xml(media) else "binary"
 
 
@@ -66,7 +70,8 @@ def is_merge_patch(media: str) -> bool:
 
 
 def is_file(media: str) -> bool:
-    """Whether this is a file whatever schema stands beside it: 2.0 has but one for all. Others (CBOR, archives) may be an object's."""
+    """Whether this is a file whatever schema stands beside it: 2.0 has but one for all. Others (CBOR, archives) may be
+    an object's."""
     return kind(media) == "binary" and _FILES.fullmatch(bare(media)) is not None
 
 
@@ -82,8 +87,8 @@ def is_text(media: str) -> bool:
 
 
 def listed(content: Any, documents: Documents, file: str) -> list[tuple[str, dict[str, Any], str]]:
-    """The well-formed media types of a content map, each with its entry and where that stands: JSON first, then forms, text
-    and bytes."""
+    """The well-formed media types of a content map, each with its entry and where that stands: JSON first, then forms,
+    text and bytes."""
     found = []
     for media, entry in content.items() if isinstance(content, dict) else ():
         if isinstance(media, str) and well_formed(media):
@@ -94,8 +99,15 @@ def listed(content: Any, documents: Documents, file: str) -> list[tuple[str, dic
 
 @lru_cache(1000)
 def _rank(media: str) -> tuple[bool, bool, int, int]:
-    """Exact types first, whole answers before streams of events, then JSON; of JSON, the plain one, and the patch that is written like
-    what it changes."""
+    """Exact types first, whole answers before streams of events, then JSON; of JSON, the plain one, and the patch that
+    is written like what it changes."""
     special = ("application/json", "merge-patch+json", "", "json-patch+json")
-    exact = next((i for i, name in enumerate(special) if name and media.lower().startswith("application/") and media.endswith(name)), 2)
+    exact = next(
+        (
+            i
+            for i, name in enumerate(special)
+            if name and media.lower().startswith("application/") and media.endswith(name)
+        ),
+        2,
+    )
     return "*" in media, media.startswith("text/event-stream"), _KINDS.index(kind(media)), exact

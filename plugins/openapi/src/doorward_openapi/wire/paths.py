@@ -20,7 +20,8 @@ _SLASH = re.compile(r"[/\\]")
 
 
 def filled(template: str, values: Mapping[str, str]) -> tuple[str, str]:
-    """A template's path and the query that it may hold, with values, which are encoded, in place of its variables. A fragment is not sent.
+    """A template's path and the query that it may hold, with values, which are encoded, in place of its variables. A
+    fragment is not sent.
 
     Raises: InvalidArguments if servers could read the path as another one.
     """
@@ -36,8 +37,8 @@ def filled(template: str, values: Mapping[str, str]) -> tuple[str, str]:
 
 
 def settled(template: str, queries: Collection[str]) -> tuple[str, set[str]]:
-    """A template whose query may give values of query parameters itself: without those that have a variable, for the parameter gives
-    them, and the names of those whose value stands there."""
+    """A template whose query may give values of query parameters itself: without those that have a variable, for the
+    parameter gives them, and the names of those whose value stands there."""
     path, _, query = template.partition("#")[0].partition("?")
     pairs = [(pair, unquote(pair.partition("=")[0])) for pair in query.split("&") if pair]
     kept = [(pair, name) for pair, name in pairs if name not in queries or not TEMPLATE.search(pair)]
@@ -47,8 +48,9 @@ def settled(template: str, queries: Collection[str]) -> tuple[str, set[str]]:
 
 
 def leads_away(path: str) -> bool:
-    """Whether a path has a part that means "here" or "one up" to a server that decodes it, as most do before they choose what answers:
-    between slashes of any kind, with path parameters (`..;x`), blanks, or dots of other scripts."""
+    """Whether a path has a part that means "here" or "one up" to a server that decodes it, as most do before they
+    choose what answers: between slashes of any kind, with path parameters (`..;x`), blanks, or dots of other
+    scripts."""
     if path.isascii() and "." not in path and "%" not in path:
         return False  # most have none of what it takes
     return any("." in part and not part.strip(".") for text in decodings(path) for part in parts(text))

@@ -1,4 +1,5 @@
-"""Headers and fields that say what a request is, whose, or where it goes, whatever its method and path: not a program's to give.
+"""Headers and fields that say what a request is, whose, or where it goes, whatever its method and path: not a program's
+to give.
 
 Servers, proxies and frameworks obey them: `X-HTTP-Method-Override: DELETE` makes a DELETE of a GET that policy allows.
 """
@@ -13,18 +14,73 @@ from urllib.parse import parse_qsl
 from doorward import InvalidArguments
 
 _CONNECTION = {
-    *("host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade", "expect", "via"),
+    *(
+        "host",
+        "content-length",
+        "transfer-encoding",
+        "connection",
+        "keep-alive",
+        "te",
+        "trailer",
+        "upgrade",
+        "expect",
+        "via",
+    ),
     *("http2-settings", "cookie", "cookie2", "alt-used"),
 }
 _METHOD = {"x-http-method", "x-http-method-override", "x-method-override", "x-method"}
-_ROUTE = {"x-host", "x-http-host-override", "x-http-destinationurl", "x-scheme", "x-url-scheme", "front-end-https", "destination-url"}
+_ROUTE = {
+    "x-host",
+    "x-http-host-override",
+    "x-http-destinationurl",
+    "x-scheme",
+    "x-url-scheme",
+    "front-end-https",
+    "destination-url",
+}
 _SENDER = {
-    *("x-real-ip", "x-client-ip", "x-cluster-client-ip", "x-originating-ip", "x-true-client-ip", "true-client-ip", "cf-connecting-ip"),
-    *("cf-connecting-ipv6", "fastly-client-ip", "x-azure-clientip", "x-azure-socketip", "remote-user", "remote-addr", "x-client-cert"),
+    *(
+        "x-real-ip",
+        "x-client-ip",
+        "x-cluster-client-ip",
+        "x-originating-ip",
+        "x-true-client-ip",
+        "true-client-ip",
+        "cf-connecting-ip",
+    ),
+    *(
+        "cf-connecting-ipv6",
+        "fastly-client-ip",
+        "x-azure-clientip",
+        "x-azure-socketip",
+        "remote-user",
+        "remote-addr",
+        "x-client-cert",
+    ),
 }
 _BEGIN = (
-    *("proxy-", "forwarded", "x-forwarded", "x-forward-", "x-proxy-", "x-original-", "x-rewrite-", "x-remote-", "x-accel-", "x-envoy-"),
-    *("x-middleware-", "x-ssl-", "ssl-client-", "x-arr-", "x-auth-request-", "x-authenticated-", "x-webauth-", "x-amzn-oidc-"),
+    *(
+        "proxy-",
+        "forwarded",
+        "x-forwarded",
+        "x-forward-",
+        "x-proxy-",
+        "x-original-",
+        "x-rewrite-",
+        "x-remote-",
+        "x-accel-",
+        "x-envoy-",
+    ),
+    *(
+        "x-middleware-",
+        "x-ssl-",
+        "ssl-client-",
+        "x-arr-",
+        "x-auth-request-",
+        "x-authenticated-",
+        "x-webauth-",
+        "x-amzn-oidc-",
+    ),
     *("x-goog-authenticated-", "x-ms-client-principal"),
 )
 _FIELDS = {"_method", "_httpmethod", "_http_method", "x_http_method", "x_http_method_override", "x_method_override"}
@@ -37,16 +93,21 @@ def plain(header: str) -> str:
 
 
 def withheld(name: str, where: str, schema: Mapping[str, Any], *, reads: bool) -> bool:
-    """Whether a parameter or a field of a body is not a program's to give. A method of which there is one value, in a request that
-    writes, is the document's word and no choice."""
+    """Whether a parameter or a field of a body is not a program's to give. A method of which there is one value, in a
+    request that writes, is the document's word and no choice."""
     if where == "header":
         bare = plain(name)
-        return _is_method(bare in _METHOD, schema, reads) or bare in _CONNECTION | _ROUTE | _SENDER or bare.startswith(_BEGIN)
+        return (
+            _is_method(bare in _METHOD, schema, reads)
+            or bare in _CONNECTION | _ROUTE | _SENDER
+            or bare.startswith(_BEGIN)
+        )
     return where in ("query", "body") and _is_method(_is_field(name), schema, reads)
 
 
 def check(names: Iterable[str]) -> None:
-    """Raises: InvalidArguments if one of these names, which a program chose for what a query or a form holds, is taken for a method."""
+    """Raises: InvalidArguments if one of these names, which a program chose for what a query or a form holds, is taken
+    for a method."""
     if found := next((name for name in names if _is_field(name)), None):
         raise InvalidArguments(f"{found[:100]!r} cannot be given: servers take it for the method of the request")
 

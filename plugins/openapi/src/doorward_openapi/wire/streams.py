@@ -1,4 +1,5 @@
-"""Answers that are many values: JSON lines (NDJSON), JSON text sequences (RFC 7464), server-sent events (WHATWG HTML)."""
+"""Answers that are many values: JSON lines (NDJSON), JSON text sequences (RFC 7464), server-sent events (WHATWG
+HTML)."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ _EVENT_LINE = re.compile(r"[^\n]+|\n+")
 
 
 def patience(media: str, length: str | None, time_left: float) -> float:
-    """Seconds to wait for the end of an answer: half of the time for streams, so that a program can use what came of one
-    that never ends; almost all for JSON of unknown length, which may be one (Docker's events)."""
+    """Seconds to wait for the end of an answer: half of the time for streams, so that a program can use what came of
+    one that never ends; almost all for JSON of unknown length, which may be one (Docker's events)."""
     if media_types.stream(media):
         return time_left / 2
     return time_left * 0.95 if length is None and media_types.bare(media).endswith("json") else math.inf

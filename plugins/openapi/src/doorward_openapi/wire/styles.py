@@ -76,7 +76,9 @@ def text(value: Any) -> str:
         try:
             return content.decode()
         except UnicodeDecodeError:
-            raise InvalidArguments("bytes that are no UTF-8 text cannot be sent there", hint="Send them as base64 text.") from None
+            raise InvalidArguments(
+                "bytes that are no UTF-8 text cannot be sent there", hint="Send them as base64 text."
+            ) from None
     return wire_text(value)
 
 
@@ -129,7 +131,8 @@ def _deep(path: str, value: Any, depth: int) -> list[tuple[str, str]]:
 
 
 def in_path(name: str, value: Any, wire: Mapping[str, Any]) -> str | None:
-    """A path value in the style simple, label or matrix, slashes encoded where it is one part; `None` if there is nothing to write."""
+    """A path value in the style simple, label or matrix, slashes encoded where it is one part; `None` if there is
+    nothing to write."""
     style, explode = wire.get("style", "simple"), wire.get("explode", False)
 
     def encode(part: str) -> str:
@@ -150,11 +153,15 @@ def in_path(name: str, value: Any, wire: Mapping[str, Any]) -> str | None:
     if style == "label":
         return "." + ("." if explode else ",").join(whole)
     if style == "matrix":
-        return "".join(f";{part}" if join else f";{pair(key, part)}" for part in (whole if explode else [",".join(whole)]))
+        return "".join(
+            f";{part}" if join else f";{pair(key, part)}" for part in (whole if explode else [",".join(whole)])
+        )
     return _DELIMITERS.get(style, _COMMA)[0].join(whole)
 
 
-def _joined(value: Any, explode: bool, encode: Callable[[str], str], pair: Callable[[str, str], str]) -> tuple[bool, list[str]]:
+def _joined(
+    value: Any, explode: bool, encode: Callable[[str], str], pair: Callable[[str, str], str]
+) -> tuple[bool, list[str]]:
     """The parts of a value, and whether they have names of their own."""
     if not isinstance(value, dict):
         return False, [encode(text(v)) for v in (value if isinstance(value, list) else [value]) if v is not None]

@@ -36,7 +36,9 @@ class Plans:
         made = self._plan(node, file, 0)
         if not made.keys() & {"props", "items"}:
             return None
-        fallback = ref.rpartition("/")[2] if isinstance(ref, str) and _NAME.fullmatch(ref.rpartition("/")[2]) else "root"
+        fallback = (
+            ref.rpartition("/")[2] if isinstance(ref, str) and _NAME.fullmatch(ref.rpartition("/")[2]) else "root"
+        )
         return {"name": fallback, **made}
 
     def _plan(self, node: Any, file: str, depth: int) -> dict[str, Any]:
@@ -64,7 +66,11 @@ def _about(given: Any) -> dict[str, Any]:
     for key in ("name", "prefix"):
         if isinstance(text := given.get(key), str) and _NAME.fullmatch(text):
             out[key] = text
-    if isinstance(namespace := given.get("namespace"), str) and len(namespace) <= 500 and not _FORBIDDEN.search(namespace):
+    if (
+        isinstance(namespace := given.get("namespace"), str)
+        and len(namespace) <= 500
+        and not _FORBIDDEN.search(namespace)
+    ):
         out["ns"] = namespace
     kind = given.get("nodeType")
     for short, told in (

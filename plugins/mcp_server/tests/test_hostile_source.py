@@ -1,4 +1,5 @@
-"""A source of a third party that puts hostile texts into every field: what is read of it is clean, what is sent is what its API takes."""
+"""A source of a third party that puts hostile texts into every field: what is read of it is clean, what is sent is what
+its API takes."""
 
 from __future__ import annotations
 
@@ -11,9 +12,8 @@ from doorward import Call, Compiled, Function, Skipped, Suggestion, clean_text, 
 from doorward.calls.artefacts import base_name
 from doorward.data.clean_text import shown_schema
 from doorward_mcp_server.server import build
+from doorward_testing.samples import CONFIG, Weather
 from mcp.client.client import Client
-
-from ..conftest import CONFIG, Weather
 
 pytestmark = pytest.mark.anyio
 
@@ -32,7 +32,13 @@ VALUES = {"choice": odd("a"), "fixed": odd("b"), "preset": odd("c"), odd("key"):
 
 def schema(inner: Any) -> dict[str, Any]:
     properties = {
-        "plain": {"type": "string", "description": odd("said"), "format": odd("f"), "pattern": odd("p"), odd("x-more"): odd("more")},
+        "plain": {
+            "type": "string",
+            "description": odd("said"),
+            "format": odd("f"),
+            "pattern": odd("p"),
+            odd("x-more"): odd("more"),
+        },
         "choice": {"type": "string", "enum": [odd("a"), odd("b")]},
         "fixed": {"const": odd("b")},
         "preset": {"type": "string", "default": odd("c"), "examples": [odd("c")], "example": odd("c")},
@@ -42,7 +48,11 @@ def schema(inner: Any) -> dict[str, Any]:
         "many": {"type": "array", "items": inner},
     }
     told = {"title": odd("title"), "description": odd("described"), "$comment": odd("comment")}
-    rules = {"required": ["plain", odd("key")], "dependentRequired": {"plain": [odd("key")]}, "additionalProperties": False}
+    rules = {
+        "required": ["plain", odd("key")],
+        "dependentRequired": {"plain": [odd("key")]},
+        "additionalProperties": False,
+    }
     return {"type": "object", **told, "properties": properties, **rules}
 
 
@@ -62,7 +72,9 @@ class Hostile(Weather):
             for name in ("one", odd("two"))
         ]  # fmt: skip
         inner_schema = schema({"type": "string"})
-        wants = Suggestion([{"type": "static", "headers": {"X": "${KEY}"}}], odd("says"), 1, [odd("https://elsewhere.example")])
+        wants = Suggestion(
+            [{"type": "static", "headers": {"X": "${KEY}"}}], odd("says"), 1, [odd("https://elsewhere.example")]
+        )
         return Compiled(
             functions, {odd("Inner"): inner_schema, "Plain": inner_schema}, [Skipped(odd("where"), odd("why"))], [odd("warning")],
             odd("about"), 1, [wants],
@@ -82,7 +94,8 @@ class Translator:
 
 
 async def test_what_is_read_of_a_hostile_source_is_clean(doorward_host: Any) -> None:
-    """Nothing that an agent gets of its functions hides anything: tools, cards, search, answers, errors; what is sent stays as it is."""
+    """Nothing that an agent gets of its functions hides anything: tools, cards, search, answers, errors; what is sent
+    stays as it is."""
     doorward_host.install("source", "hostile", Hostile)
     doorward_host.install("plugin", "translator", Translator())
     config = CONFIG.replace("[]", '["translator"]') + '[servers.other]\nsource = "hostile"\nexpose = ["one", "two"]\n'
@@ -95,8 +108,14 @@ async def test_what_is_read_of_a_hostile_source_is_clean(doorward_host: Any) -> 
     async with doorward_host.gateway(config) as gate, Client(build(gate)) as client:
         await gate.ready()
         read: list[Any] = [await client.list_tools(), await client.list_resources()]
-        read += [await client.call_tool("list_servers", {}), await client.call_tool("search_functions", {"query": "summary"})]
-        read += [await client.call_tool("get_functions", {"functions": [name]}) for name in [*names, "other.one#none", "other.onne"]]
+        read += [
+            await client.call_tool("list_servers", {}),
+            await client.call_tool("search_functions", {"query": "summary"}),
+        ]
+        read += [
+            await client.call_tool("get_functions", {"functions": [name]})
+            for name in [*names, "other.one#none", "other.onne"]
+        ]
         read += [await client.call_tool("execute_code", {"code": f"await {program}"}) for program in programs]
         read += [await client.call_tool("other_one", arguments) for arguments in wrong[:4]]
         read += [await client.read_resource("doorward://functions/other/one")]
@@ -104,7 +123,9 @@ async def test_what_is_read_of_a_hostile_source_is_clean(doorward_host: Any) -> 
             text = json.dumps(answer.model_dump(mode="json", exclude={"meta"}), ensure_ascii=False)
             assert clean_text(text) == text, text.encode("ascii", "backslashreplace")
         told = json.dumps([answer.model_dump(mode="json") for answer in read], ensure_ascii=False)
-        assert all(each in told for each in ("said", "described", "translated", "X-Header", "other.two: It is a summary"))
+        assert all(
+            each in told for each in ("said", "described", "translated", "X-Header", "other.two: It is a summary")
+        )
         stub = gate.modules.stub("other", ["one", "two"], "local")
         assert clean_text(stub) == stub
 
@@ -121,7 +142,9 @@ async def test_the_catalog_takes_no_hidden_character(doorward_host: Any) -> None
     """Whoever stores a compile, its texts are clean."""
     async with doorward_host.gateway(CONFIG) as gate:
         function = Function("other", "one", "one", odd("summary"), parameters=schema({}))
-        report = gate.catalog.store("other", Compiled([function], description=odd("about")), fingerprint="", settings="", ms=0)
+        report = gate.catalog.store(
+            "other", Compiled([function], description=odd("about")), fingerprint="", settings="", ms=0
+        )
         gate.catalog.refresh()
         found = gate.catalog.function("other", "one")
         assert (report.description, found.summary, found.parameters["description"]) == ("about", "summary", "described")
