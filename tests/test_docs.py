@@ -89,14 +89,28 @@ def rows(page: str, heading: str) -> dict[str, list[str]]:
     return {first.strip("`"): rest for first, *rest in reversed(cells)}
 
 
-def test_the_layout_has_every_part() -> None:
-    """CONTRIBUTING.md says where to look: it names each distribution and each module at the top of core."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    modules = [file.name for file in (ROOT / "core/src/doorward").glob("[!_]*.py")]
-    plugins = [
-        f"{kind}/{file.parent.name}/" for kind in ("libs", "plugins") for file in (ROOT / kind).glob("*/pyproject.toml")
-    ]
-    assert [part for part in (*modules, *plugins) if f"`{part}`" not in text] == []
+def test_the_architecture_names_what_there_is() -> None:
+    """ARCHITECTURE.md names each distribution and each room, in the room's own words; each file that it names is there, with what
+    it names in it."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    distributions = [f"{file.parent.parent.name}/{file.parent.name}/" for file in ROOT.glob("[lp]*/*/pyproject.toml")]
+    assert [folder for folder in distributions if f"`{folder}`" not in text] == []
+    for room in (ROOT / "core/src/doorward").glob("*/__init__.py"):
+        belongs, never = (inspect.cleandoc(ast.get_docstring(ast.parse(room.read_text(encoding="utf-8"))) or "")).split(
+            "\n\n", 1
+        )
+        said = f"| `{room.parent.name}/` | {' '.join(belongs.split())} {' '.join(never.split())}"
+        assert never.startswith("Never ")
+        assert said.partition(". Never ")[0] in text
+        assert f"Never {said.partition('. Never ')[2].partition('.')[0]}" in text, room
+    named = re.findall(r"`((?:core|libs|plugins)/[\w/]+\.py)`(?: `([\w.]+)`)?", text)
+    assert len(named) > 20
+    for path, symbol in named:
+        scope: Any = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+        for name in filter(None, symbol.split(".")):
+            found = [node for node in scope.body if getattr(node, "name", "") == name]
+            assert found, f"{path}: {symbol}"
+            scope = found[0]
 
 
 def test_the_pages_are_there() -> None:
