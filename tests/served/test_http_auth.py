@@ -314,9 +314,10 @@ def test_keys_change_and_strangers_make_no_work(served: Served) -> None:
 
 def test_no_log_line_holds_a_token(served: Served) -> None:
     """Whatever happened above; everything is logged."""
-    said = served.project.said()
     made = served.made()
     assert served.status(made) == 200
+    assert served.status("doorward_" + "w" * 43) == 401
+    said = served.project.said()
     assert "token_refused" in said
     assert served.alice not in said
     assert served.bob not in said
