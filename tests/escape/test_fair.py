@@ -59,9 +59,9 @@ def test_a_flood_of_sleeps(gate: Gate) -> None:
 def test_a_flood_of_sessions(gate: Gate) -> None:
     """Who leaves them open has no room for more, is told so, and takes none of the others'."""
     # What a busy machine needs to open one, as long as there is room; then little, for each waits for its turn.
-    sessions = [gate.run("x = 1", principal="mallory", session="new", timeout=20)]
+    sessions = [gate.run("x = 1", principal="mallory", session="new", timeout=10)]
     while sessions[-1].ok and len(sessions) < 2 * MOST:
-        sessions.append(gate.run("x = 1", principal="mallory", session="new", timeout=20))
+        sessions.append(gate.run("x = 1", principal="mallory", session="new", timeout=10))
     sessions += [gate.run("x = 1", principal="mallory", session="new", timeout=1) for _ in range(MOST)]
     opened = [outcome.session_id for outcome in sessions if outcome.ok]
     try:
