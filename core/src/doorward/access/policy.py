@@ -21,13 +21,13 @@ _ROUTE = re.compile(r"[A-Z*]+ +(?:/|\*)")
 _WILD = {"/**": r"(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
-MOST_PATTERNS = 100
+MAX_PATTERNS = 100
 """By which a caller may narrow what a program may call."""
 
-LONGEST = 2200
+MAX_PATTERN_CHARACTERS = 2200
 """Characters of one of them: an id may be a route."""
 
-LONGEST_WILD, MOST_WILD = 300, 5000
+MAX_WILDCARD_CHARACTERS, MAX_WILDCARD_CHARACTERS_TOGETHER = 300, 5000
 """Characters of one of them with wildcards, and of all such together: what reads them takes long, far longer for a long
 one."""
 
@@ -37,20 +37,20 @@ def narrowing(functions: Sequence[str] | None) -> tuple[str, ...] | None:
     patterns = (functions,) if isinstance(functions, str) else None if functions is None else tuple(functions)
     if patterns is None:
         return None
-    if len(patterns) > MOST_PATTERNS:
+    if len(patterns) > MAX_PATTERNS:
         raise InvalidArguments(
-            f"`functions` has {len(patterns)} patterns; at most {MOST_PATTERNS} are allowed", hint="Use wildcards."
+            f"`functions` has {len(patterns)} patterns; at most {MAX_PATTERNS} are allowed", hint="Use wildcards."
         )
     if not all(isinstance(pattern, str) for pattern in patterns):
         raise InvalidArguments("`functions` holds something that is no text", hint='For example ["github.issues_*"].')
-    if any(len(pattern) > LONGEST for pattern in patterns):
+    if any(len(pattern) > MAX_PATTERN_CHARACTERS for pattern in patterns):
         raise InvalidArguments(
-            f"`functions` has a name of more than {LONGEST} characters", hint="No function is called so."
+            f"`functions` has a name of more than {MAX_PATTERN_CHARACTERS} characters", hint="No function is called so."
         )
     lengths = [len(pattern) for pattern in patterns if is_wild(pattern)]
-    if max(lengths, default=0) > LONGEST_WILD or sum(lengths) > MOST_WILD:
+    if max(lengths, default=0) > MAX_WILDCARD_CHARACTERS or sum(lengths) > MAX_WILDCARD_CHARACTERS_TOGETHER:
         raise InvalidArguments(
-            f"patterns with wildcards may have {LONGEST_WILD} characters each, and {MOST_WILD} together",
+            f"patterns with wildcards may have {MAX_WILDCARD_CHARACTERS} characters each, and {MAX_WILDCARD_CHARACTERS_TOGETHER} together",
             hint="Narrow by fewer `functions`.",
         )
     return patterns

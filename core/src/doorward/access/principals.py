@@ -14,10 +14,10 @@ from doorward.host.logs import log
 from doorward.model.names import qualified
 from doorward.model.types import LOCAL
 from doorward.secrets.owned import OwnedSecrets
-from doorward.secrets.scrubber import MOST_OF_ALL, Owner
+from doorward.secrets.scrubber import MAX_SHARED_VALUES, Owner
 from doorward.secrets.store import Secrets, Template
 
-_MOST = 10_000
+_MAX_PRESENTED_TOKENS = 10_000
 """Principals whose last token is kept in mind."""
 
 _OTHER = re.compile(r"(\[[^\]]*\])|[^\w*?]")
@@ -68,7 +68,7 @@ class Principals:
     def __init__(self, loaded: Loaded) -> None:
         self._secrets = loaded.secrets
         self._presented: OrderedDict[str, str] = OrderedDict()
-        self._redact = loaded.secrets.redaction(MOST_OF_ALL)
+        self._redact = loaded.secrets.redaction(MAX_SHARED_VALUES)
         self.use(loaded)
 
     def use(self, loaded: Loaded) -> None:
@@ -145,7 +145,7 @@ class Principals:
         """Keep the token in mind with which a principal has just asked."""
         self._presented[principal] = token
         self._presented.move_to_end(principal)
-        while len(self._presented) > _MOST:
+        while len(self._presented) > _MAX_PRESENTED_TOKENS:
             self._presented.popitem(last=False)
 
     def presented(self, principal: str) -> str | None:

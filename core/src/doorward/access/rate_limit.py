@@ -7,7 +7,7 @@ from collections import deque
 
 from doorward.model.errors import LimitExceeded
 
-_MOST = 1000
+_MAX_PRINCIPALS = 1000
 """Principals beyond which the idle are forgotten."""
 
 
@@ -21,7 +21,7 @@ class RateLimit:
     def admit(self, principal: str) -> None:
         """Count this run. Raises: LimitExceeded if the principal had its runs of this minute."""
         now = time.monotonic()
-        if len(self._starts) > _MOST:  # whoever has started nothing of late has nothing to be remembered
+        if len(self._starts) > _MAX_PRINCIPALS:  # whoever has started nothing of late has nothing to be remembered
             self._starts = {who: starts for who, starts in self._starts.items() if starts and starts[-1] >= now - 60}
         starts = self._starts.setdefault(principal, deque())
         while starts and starts[0] < now - 60:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from doorward.model.types import Program, ProgramResult
 
 
-BEFORE = 0.05
+NOTICE_SECONDS = 0.05
 """Seconds before the end of its time at which a run that still waits is told: it is not its program that took too
 long."""
 

@@ -29,7 +29,7 @@ from doorward.secrets.store import Secrets
 T = TypeVar("T", bound="Settings")
 
 DEFAULT_FILE = "doorward.toml"
-RESERVED = {
+RESERVED_NAMES = {
     "doorward",
     "asyncio",
     "json",
@@ -171,12 +171,12 @@ def module_name(server: str) -> str:
 def _server(name: str, table: Mapping[str, Any], file: Path, secrets: Secrets) -> Server:
     place = f"{file.name} [servers.{name}]"
     module = module_name(name)
-    if not module.isidentifier() or not name.isascii() or keyword.iskeyword(module) or module in RESERVED:
+    if not module.isidentifier() or not name.isascii() or keyword.iskeyword(module) or module in RESERVED_NAMES:
         hint = "Use letters, digits, - and _, and no name of a standard module"
         raise ConfigError(
             f"{name!r} cannot name a server",
             place=place,
-            hint=f"{hint}: {name}-mcp, for example." if module in RESERVED else f"{hint}.",
+            hint=f"{hint}: {name}-mcp, for example." if module in RESERVED_NAMES else f"{hint}.",
         )
     known = {k: v for k, v in table.items() if k in ServerSettings.model_fields}
     options = {k: v for k, v in table.items() if k not in known}

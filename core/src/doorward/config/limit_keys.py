@@ -9,17 +9,17 @@ from pydantic import ByteSize, Field, PositiveFloat, PositiveInt
 
 from doorward.model.limits import Limits
 
-_SIZE = "_bytes"
+_SIZE_SUFFIX = "_bytes"
 """A size says its unit in its name. The key does not: there it is bytes, or text such as "512MiB"."""
 
 
 def _key(name: str, default: Any, meaning: str) -> tuple[Any, Any]:
-    if name.endswith(_SIZE):
+    if name.endswith(_SIZE_SUFFIX):
         return ByteSize, Field(ByteSize(default), description=meaning)
     return PositiveInt if isinstance(default, int) else PositiveFloat, Field(default, description=meaning)
 
 
-KEYS = {limit.name: limit.name.removesuffix(_SIZE) for limit in fields(Limits)}
+KEYS = {limit.name: limit.name.removesuffix(_SIZE_SUFFIX) for limit in fields(Limits)}
 """What the configuration calls each limit."""
 
 FIELDS: dict[str, Any] = {

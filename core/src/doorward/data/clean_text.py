@@ -29,20 +29,20 @@ _ESCAPED = re.compile(rb"\\(?:u00|[bfrt])|\x7f")
 
 _BREAKS = re.compile("\r\n|[\u2028\u2029]")
 _BLANKS = re.compile("[\t\r]")
-_TEXTS = ("description", "title", "$comment")
+_TEXT_KEYWORDS = ("description", "title", "$comment")
 """Keywords of a schema that hold a text, where they do."""
 
-_NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_SCHEMAS_BY_NAME_KEYWORDS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 """Those that hold schemas by names, which may be such as the keywords'."""
 
-_ONE = ("name", "id", "summary", "description", "route")
-_MANY = ("tags", "headers", "aliases")
+_TEXT_FIELDS = ("name", "id", "summary", "description", "route")
+_TEXT_LIST_FIELDS = ("tags", "headers", "aliases")
 """Fields of a function that hold a text, or texts."""
 
-_SAID = 500
+_MAX_VALUES_CHARACTERS = 500
 """Characters of values that are told in a description."""
 
-_VALUES = ("enum", "const", "default", "example", "examples", "dependentRequired")
+_VALUE_KEYWORDS = ("enum", "const", "default", "example", "examples", "dependentRequired")
 """Those that hold values, which are to be sent as they are."""
 
 
@@ -70,11 +70,11 @@ def clean_schema(schema: Any) -> Any:
 
 
 def _clean_part(key: str, value: Any) -> Any:
-    if key in _TEXTS and isinstance(value, str):
+    if key in _TEXT_KEYWORDS and isinstance(value, str):
         return clean_text(value)
-    if key in _NAMED and isinstance(value, Mapping):
+    if key in _SCHEMAS_BY_NAME_KEYWORDS and isinstance(value, Mapping):
         return {name: clean_schema(part) for name, part in value.items()}
-    return value if key in _VALUES else clean_schema(value)
+    return value if key in _VALUE_KEYWORDS else clean_schema(value)
 
 
 def shown_schema(schema: Any) -> Any:
@@ -89,7 +89,9 @@ def shown_schema(schema: Any) -> Any:
                 shown.pop("additionalProperties", None)
             if odd:
                 said = json.dumps(odd)[1:-1].replace("\x7f", r"\u007f")
-                shown["description"] = clean_text(f"{schema.get('description', '')} ({said[:_SAID]})").strip()
+                shown["description"] = clean_text(
+                    f"{schema.get('description', '')} ({said[:_MAX_VALUES_CHARACTERS]})"
+                ).strip()
             return shown
         case list() | tuple():
             return [shown_schema(part) for part in schema]
@@ -101,17 +103,17 @@ def shown_schema(schema: Any) -> Any:
 def _is_value(key: str, value: Any) -> bool:
     """Whether a keyword holds a value, or values, rather than schemas."""
     inner = value if isinstance(value, (list, tuple)) else (value,)
-    return key in _VALUES or (
-        key not in ("required", *_TEXTS) and not any(isinstance(part, (Mapping, list, tuple)) for part in inner)
+    return key in _VALUE_KEYWORDS or (
+        key not in ("required", *_TEXT_KEYWORDS) and not any(isinstance(part, (Mapping, list, tuple)) for part in inner)
     )
 
 
 def _shown_part(key: str, value: Any) -> Any:
-    if key in _NAMED and isinstance(value, Mapping):
+    if key in _SCHEMAS_BY_NAME_KEYWORDS and isinstance(value, Mapping):
         return {name: shown_schema(part) for name, part in value.items() if not _is_odd(name)}
     if key == "required" and isinstance(value, (list, tuple)):
         return [name for name in value if not _is_odd(name)]
-    return value if key in _VALUES else shown_schema(value)
+    return value if key in _VALUE_KEYWORDS else shown_schema(value)
 
 
 def clean_compile(compiled: Compiled) -> Compiled:
@@ -134,14 +136,14 @@ def _clean_suggestion(suggestion: Suggestion) -> Suggestion:
 
 
 def _clean_function(function: Function) -> Function:
-    texts = [getattr(function, field) for field in _ONE] + [
-        text for field in _MANY for text in getattr(function, field)
+    texts = [getattr(function, field) for field in _TEXT_FIELDS] + [
+        text for field in _TEXT_LIST_FIELDS for text in getattr(function, field)
     ]
     parameters, returns = _clean(function.parameters), _clean(function.returns)
     if parameters is function.parameters and returns is function.returns and not any(map(_ODD.search, texts)):
         return function
-    clean: dict[str, Any] = {field: clean_text(getattr(function, field)) for field in _ONE}
-    clean |= {field: tuple(map(clean_text, getattr(function, field))) for field in _MANY}
+    clean: dict[str, Any] = {field: clean_text(getattr(function, field)) for field in _TEXT_FIELDS}
+    clean |= {field: tuple(map(clean_text, getattr(function, field))) for field in _TEXT_LIST_FIELDS}
     return replace(function, parameters=parameters, returns=returns, **clean)
 
 

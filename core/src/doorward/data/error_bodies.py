@@ -45,11 +45,11 @@ _PLACES = (
 )
 """Members that say what an error is about (FastAPI, RFC 9457, JSON:API, GraphQL, Google, OData …)."""
 
-_DEEPEST = 8
-_MOST_PARTS = 3
-_MOST_OF_LIST = 5
-_MOST_MEMBERS = 200
-_MOST_OF_TEXT = 100_000
+_MAX_DEPTH = 8
+_MAX_PARTS = 3
+_MAX_LIST_ITEMS = 5
+_MAX_MEMBERS = 200
+_MAX_TEXT_CHARACTERS = 100_000
 """Characters of a text that is read as JSON or markup; more is shown as it is."""
 
 _PIECE = re.compile(r"<!--|-->|<[^<>]*>|[^<>-]+|[<>-]")
@@ -62,10 +62,10 @@ _UNREAD = ("script", "style", "svg")
 def error_text(body: Any) -> str:
     """What the body of an error says, on one line, as it may stand within a message; "" if there is nothing in it."""
     if (
-        isinstance(body, str) and len(body) > _MOST_OF_TEXT
+        isinstance(body, str) and len(body) > _MAX_TEXT_CHARACTERS
     ):  # and perhaps cut: what gets shorter could show half a credential
         text = clean_text(body)
-        return quoted(text) if len(text) > _MOST_OF_TEXT // 2 else ""
+        return quoted(text) if len(text) > _MAX_TEXT_CHARACTERS // 2 else ""
     if said := _said(body, 0):
         return quoted(said)
     with contextlib.suppress(RecursionError):
@@ -75,17 +75,17 @@ def error_text(body: Any) -> str:
 
 def _said(value: Any, depth: int, *, within: bool = False) -> str:
     """`within`: that all of it is about the error, whatever it is called."""
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return ""
     match value:
         case str():
             return _of_text(value, depth)
         case list():
-            said = list(filter(None, (_said(one, depth + 1, within=within) for one in value[:_MOST_OF_LIST])))
-            more = [f"and {len(value) - _MOST_OF_LIST} more"] if said and len(value) > _MOST_OF_LIST else []
+            said = list(filter(None, (_said(one, depth + 1, within=within) for one in value[:_MAX_LIST_ITEMS])))
+            more = [f"and {len(value) - _MAX_LIST_ITEMS} more"] if said and len(value) > _MAX_LIST_ITEMS else []
             return "; ".join(said + more)
         case dict():
-            return _of_object(dict(islice(value.items(), _MOST_MEMBERS)), depth + 1, within=within)
+            return _of_object(dict(islice(value.items(), _MAX_MEMBERS)), depth + 1, within=within)
     return ""
 
 
@@ -111,7 +111,7 @@ def _of_object(members: dict[str, Any], depth: int, *, within: bool) -> str:
     place = _place(members)
     if place and place not in parts[0]:
         parts[0] = f"{place}: {parts[0]}"
-    parts = parts[:_MOST_PARTS]
+    parts = parts[:_MAX_PARTS]
     return ": ".join([*(part.rstrip(".:") for part in parts[:-1]), parts[-1]])
 
 
@@ -133,10 +133,10 @@ def _place(members: dict[str, Any]) -> str:
 
 def _of_text(text: str, depth: int) -> str:
     start = text.lstrip()[:1]
-    if start in ("{", "[") and len(text) <= _MOST_OF_TEXT:
+    if start in ("{", "[") and len(text) <= _MAX_TEXT_CHARACTERS:
         with contextlib.suppress(ValueError):
             return _said(read_json(text), depth + 1) or _line(text)
-    return (_of_markup(text) if start == "<" and len(text) <= _MOST_OF_TEXT else "") or _line(text)
+    return (_of_markup(text) if start == "<" and len(text) <= _MAX_TEXT_CHARACTERS else "") or _line(text)
 
 
 def _of_markup(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-MOST_BYTES = 32 * 2**10
+MAX_HEADERS_BYTES = 32 * 2**10
 """Of the headers of one answer, names included. Servers send less."""
 
 _CREDENTIALS = re.compile(
@@ -34,7 +34,7 @@ def shown_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """The headers that may be shown, by their names in small letters: none that is a credential or about the
     connection, and no more than is read with sense."""
     found: dict[str, str] = {}
-    room = MOST_BYTES
+    room = MAX_HEADERS_BYTES
     for name, value in headers.items():
         name = name.lower()
         room -= len(name) + len(value)

@@ -16,7 +16,7 @@ from pydantic_core import to_json
 
 from doorward.model.types import File
 
-MOST_PARTS = 1_000_000
+MAX_PARTS = 1_000_000
 """Of one value that a program returns or is answered: what is larger is no answer, and would keep the host busy for
 seconds."""
 

@@ -14,13 +14,13 @@ from doorward.data.json_writing import dump, exceeds
 
 Result = TypeVar("Result")
 
-LARGE_PARTS = 500
+MAX_INLINE_PARTS = 500
 """Of a value (a thousand characters are one) from which on work on it leaves the event loop: below it takes less than a
 thread."""
 
-_SMALL_BYTES = 2**16
+_MAX_INLINE_BYTES = 2**16
 
-THREADS = 2
+MAX_THREADS = 2
 """For such work at once, of all runs: they share one interpreter, and each takes time from all others."""
 
 _limiter: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("large values")
@@ -28,7 +28,7 @@ _limiter: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("
 
 def is_large(*values: Any) -> bool:
     """Whether work on these values is for a thread."""
-    return exceeds(values, LARGE_PARTS)
+    return exceeds(values, MAX_INLINE_PARTS)
 
 
 async def off_loop(function: Callable[..., Result], *arguments: Any) -> Result:
@@ -37,7 +37,7 @@ async def off_loop(function: Callable[..., Result], *arguments: Any) -> Result:
     try:
         limiter = _limiter.get()
     except LookupError:
-        limiter = anyio.CapacityLimiter(THREADS)
+        limiter = anyio.CapacityLimiter(MAX_THREADS)
         _limiter.set(limiter)
     place = object()
     await limiter.acquire_on_behalf_of(place)
@@ -54,7 +54,7 @@ async def off_loop(function: Callable[..., Result], *arguments: Any) -> Result:
 
 async def aside(work: Callable[[], Result], size: int) -> Result:
     """What `work` comes to, which works on so many bytes: in a thread if those are many."""
-    return await done(work, large=size > _SMALL_BYTES)
+    return await done(work, large=size > _MAX_INLINE_BYTES)
 
 
 async def done(function: Callable[..., Result], *arguments: Any, large: bool) -> Result:

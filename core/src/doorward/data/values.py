@@ -13,7 +13,7 @@ from doorward.model.types import File
 _PIECE_CHARACTERS = 2**20
 _HALF = re.compile("[\ud800-\udfff]")
 
-DEEPEST = 100
+MAX_DEPTH = 100
 """Nesting beyond which a value is shown as text: JSON readers of clients are not made for more."""
 
 
@@ -31,7 +31,7 @@ def plain(value: Any, depth: int = 0, *, keep: Container[type] = (), held: Calla
         return value if int in keep or abs(value) < 2**63 else str(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         return "…"
     if isinstance(value, Mapping):
         return {

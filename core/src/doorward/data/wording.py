@@ -11,10 +11,10 @@ from typing import Any
 
 from doorward.data.clean_text import clean_text, visible
 
-KEY = 100
+MAX_KEY_CHARACTERS = 100
 """Characters of a field's name; one that is longer is not shown."""
 
-PYTHON = {
+PYTHON_TYPES = {
     "string": "str",
     "integer": "int",
     "number": "float",
@@ -27,7 +27,7 @@ PYTHON = {
 
 _SENTENCE = re.compile(r"(?<!\be\.g)(?<!\bi\.e)[.!?] ")
 
-_NAMES = 200
+_MAX_NAMES_CHARACTERS = 200
 """Characters of the names of fields that are not shown."""
 
 
@@ -72,18 +72,18 @@ def literal(value: Any, limit: int = 60, nesting: int = 4) -> str | None:
 
 def python_types(types: Iterable[str]) -> str:
     """Types of JSON as the annotation of their union."""
-    names = dict.fromkeys(PYTHON.get(each, each) for each in types)
+    names = dict.fromkeys(PYTHON_TYPES.get(each, each) for each in types)
     return " | ".join(sorted(names, key=lambda name: name == "None"))
 
 
 def enumerated(keys: Iterable[str], limit: int) -> str:
     """The first of these names."""
-    return clean(", ".join(key[:KEY] for key in islice(keys, limit // 2 + 2)), limit)
+    return clean(", ".join(key[:MAX_KEY_CHARACTERS] for key in islice(keys, limit // 2 + 2)), limit)
 
 
 def more_fields(keys: Collection[str]) -> str:
     """The line below those fields of a class for which there was room."""
-    return f"    # … {len(keys)} more field{'s' * (len(keys) > 1)}: {enumerated(keys, _NAMES)}"
+    return f"    # … {len(keys)} more field{'s' * (len(keys) > 1)}: {enumerated(keys, _MAX_NAMES_CHARACTERS)}"
 
 
 def examples(values: Sequence[str]) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-LONGEST = 40
+MAX_WORD_CHARACTERS = 40
 """Characters of a word that count."""
 
-FILLER = frozenset(
+STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
         """
@@ -40,7 +40,7 @@ def split_words(text: str) -> list[str]:
 def stem(word: str) -> str:
     """A word without the endings of English, the same for what belongs together: `deployments`, `deployed`, `deploy`.
     Lighter than Porter's: `organization` and `organ`, `customer` and `custom` stay apart."""
-    word = word[:LONGEST]
+    word = word[:MAX_WORD_CHARACTERS]
     if len(word) < 3 or not word.isascii() or word[0].isdigit():
         return word
     word = _singular(word)

@@ -12,7 +12,7 @@ PRIVATE_ADDRESS = "a private or reserved"
 """What `not_public` says of these, in words that go before "address"."""
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_SPECIAL = [
+_SPECIAL_NETWORKS = [
     ipaddress.ip_network(text)
     for text in (
         *("100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15"),
@@ -21,7 +21,7 @@ _SPECIAL = [
 ]
 """Of the registries of special addresses (RFC 6890 and later): what not every Python's `is_global` knows."""
 
-MOST_ADDRESSES = 16
+MAX_ADDRESSES = 16
 """Of one host that are looked at."""
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -35,7 +35,7 @@ async def resolved(host: str, port: int) -> list[str]:
         answers = await anyio.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
     except UnicodeError as error:
         raise OSError(f"{host[:100]!r} is no name of a host: {error}") from None
-    return list(dict.fromkeys(str(address[0]) for *_, address in answers))[:MOST_ADDRESSES]
+    return list(dict.fromkeys(str(address[0]) for *_, address in answers))[:MAX_ADDRESSES]
 
 
 def not_public(address: str) -> str:
@@ -61,7 +61,7 @@ def not_public(address: str) -> str:
         return "a multicast"
     if ip.is_unspecified:
         return "the unspecified"
-    if not ip.is_global or ip.is_reserved or any(ip in network for network in _SPECIAL):
+    if not ip.is_global or ip.is_reserved or any(ip in network for network in _SPECIAL_NETWORKS):
         return PRIVATE_ADDRESS
     return ""
 

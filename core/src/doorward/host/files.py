@@ -15,10 +15,10 @@ from typing import Any
 
 from doorward.model.errors import ConfigError
 
-PATIENCE = 30.0
+LOCK_WAIT_SECONDS = 30.0
 """Seconds to wait for another process that is at the same file."""
 
-_CAREFUL = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_SAFE_OPEN_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 
 
 def write(file: Path, content: bytes, *, private: bool = False, follow: bool = True) -> None:
@@ -80,7 +80,7 @@ def own_file(file: Path, flags: int) -> int:
     Raises: ConfigError if there is anything else in its place; OSError.
     """
     check_own(file)
-    number = os.open(file, flags | _CAREFUL, 0o600)
+    number = os.open(file, flags | _SAFE_OPEN_FLAGS, 0o600)
     try:
         _check_file(found := os.fstat(number), file)
         if os.name == "posix" and stat.S_IMODE(found.st_mode) & 0o077:
@@ -142,7 +142,7 @@ def flocked(number: int, patience: float = 0.0) -> bool:
 
 
 @contextlib.contextmanager
-def alone(file: Path, patience: float = PATIENCE) -> Iterator[None]:
+def alone(file: Path, patience: float = LOCK_WAIT_SECONDS) -> Iterator[None]:
     """No other process changes a file meanwhile that asks for the same: what one adds, or takes away, the other would
     undo. Where the system cannot, nobody is kept waiting.
 

@@ -16,12 +16,12 @@ import anyio
 import httpcore2
 import httpx2
 
-MOST_CONNECTIONS = 100
-_IDLE = 20
+MAX_CONNECTIONS = 100
+_MAX_IDLE_CONNECTIONS = 20
 """Connections that are kept while idle."""
-_EXPIRY = 20.0
+_MAX_IDLE_SECONDS = 20.0
 """Seconds that an idle connection is kept."""
-_NEXT_ADDRESS = 0.25
+_NEXT_ADDRESS_SECONDS = 0.25
 """Seconds until the next address of a host is tried as well (RFC 8305 section 5)."""
 
 
@@ -88,9 +88,9 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         if (key := path or scheme) not in self._pools:
             self._pools[key] = httpcore2.AsyncConnectionPool(
                 ssl_context=httpcore2.default_ssl_context() if scheme == "https" else None,
-                max_connections=MOST_CONNECTIONS,
-                max_keepalive_connections=_IDLE,
-                keepalive_expiry=_EXPIRY,
+                max_connections=MAX_CONNECTIONS,
+                max_keepalive_connections=_MAX_IDLE_CONNECTIONS,
+                keepalive_expiry=_MAX_IDLE_SECONDS,
                 http2=self._http2 and scheme == "https",
                 uds=path,
                 network_backend=None if path else _Network(self._destinations),
@@ -104,7 +104,9 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         )
         if proxy not in self._proxied:
             limits = httpx2.Limits(
-                max_connections=MOST_CONNECTIONS, max_keepalive_connections=_IDLE, keepalive_expiry=_EXPIRY
+                max_connections=MAX_CONNECTIONS,
+                max_keepalive_connections=_MAX_IDLE_CONNECTIONS,
+                keepalive_expiry=_MAX_IDLE_SECONDS,
             )
             self._proxied[proxy] = httpx2.AsyncHTTPTransport(proxy=proxy, http2=self._http2, limits=limits)
         return await self._proxied[proxy].handle_async_request(request)
@@ -154,7 +156,7 @@ class _Network(httpcore2.AsyncNetworkBackend):
                 for address in addresses:
                     over = anyio.Event()
                     group.start_soon(attempt, address, over)
-                    with anyio.move_on_after(_NEXT_ADDRESS):
+                    with anyio.move_on_after(_NEXT_ADDRESS_SECONDS):
                         await over.wait()
         except BaseException:
             await _closed(made)

@@ -47,10 +47,10 @@ class _Log:
 log = _Log()
 
 
-MOST = 10
-"""Lines of one kind in a `PERIOD` that are written where strangers can cause them."""
+MAX_LINES = 10
+"""Lines of one kind in a `PERIOD_SECONDS` that are written where strangers can cause them."""
 
-PERIOD = 60.0
+PERIOD_SECONDS = 60.0
 """Seconds."""
 
 
@@ -64,11 +64,11 @@ class Bounded:
         """How many were left out before this one; nothing if it is left out itself. Kinds must be few."""
         now = time.monotonic()
         began, count = self._kinds.get(kind, (now, 0))
-        if now - began < PERIOD:
+        if now - began < PERIOD_SECONDS:
             self._kinds[kind] = began, count + 1
-            return 0 if count < MOST else None
+            return 0 if count < MAX_LINES else None
         self._kinds[kind] = now, 1
-        return max(0, count - MOST)
+        return max(0, count - MAX_LINES)
 
 
 class _Seldom:

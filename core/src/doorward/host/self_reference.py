@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from itertools import pairwise
 
-_LONGEST = 10_000
+_MAX_CHARACTERS = 10_000
 """Characters that are looked at."""
 
 _STARTERS = {
@@ -30,7 +30,7 @@ def starts_doorward(command: Sequence[str]) -> bool:
     command line is for its programs to know. So a folder or a package called doorward is none. What hides it (a script
     of one's own) is not found. Nothing is run, and no file is read.
     """
-    words = [word for word in _BETWEEN.split(" ".join(command)[:_LONGEST]) if word]
+    words = [word for word in _BETWEEN.split(" ".join(command)[:_MAX_CHARACTERS]) if word]
     first = next((word for word in words if word not in _STARTERS), "")
     return any(_is_ours(word) for word in (first, *(one for one, other in pairwise(words) if other == "serve")))
 

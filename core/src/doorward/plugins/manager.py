@@ -196,7 +196,7 @@ def _members(kind: str) -> list[str]:
     )
 
 
-_NAMING = {"executor": "sandbox", "auth": "auth", "cache": "cache", "plugin": "guard"}
+_NAME_PREFIXES = {"executor": "sandbox", "auth": "auth", "cache": "cache", "plugin": "guard"}
 """By our naming rule, the word that stands in a distribution's name before that of its driver or hooks; sources have
 none."""
 
@@ -205,7 +205,7 @@ def to_install(kind: str, name: str, installed: Sequence[str]) -> str:
     """What to install, or which name was meant. Only distributions that core itself names as extras: a guess could name
     anybody's."""
     packages = [re.split(r"[^\w-]", requirement)[0] for requirement in requires("doorward") or ()]
-    called = f"doorward-{_NAMING[kind]}-" if kind in _NAMING else "doorward-"
+    called = f"doorward-{_NAME_PREFIXES[kind]}-" if kind in _NAME_PREFIXES else "doorward-"
     for package in (f"{called}{name.replace('_', '-')}", f"doorward-{name.replace('_', '-')}"):
         if package in packages:
             return f"`pip install {package}` brings it."
@@ -213,7 +213,9 @@ def to_install(kind: str, name: str, installed: Sequence[str]) -> str:
         re.search(rf"extra == [\"']{re.escape(name)}[\"']", requirement) for requirement in requires("doorward") or ()
     ):
         return f"`pip install doorward[{name}]` brings it."
-    ours = [package.removeprefix(called) for package in packages if kind in _NAMING and package.startswith(called)]
+    ours = [
+        package.removeprefix(called) for package in packages if kind in _NAME_PREFIXES and package.startswith(called)
+    ]
     if near := difflib.get_close_matches(name, [*installed, *ours], n=1, cutoff=0.7):
         return f"Did you mean {near[0]!r}?" + ("" if near[0] in installed else f" {to_install(kind, near[0], ())}")
     return "Install the distribution that brings it; `pip install doorward[standard]` brings the usual ones."

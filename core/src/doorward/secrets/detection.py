@@ -35,7 +35,7 @@ _HARMLESS = re.compile(
 )
 """Values that are no secrets whatever their name: switches, small numbers, names of files, plain URLs."""
 
-_KNOWN = (
+_KNOWN_TOKENS = (
     r"gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{16,}|[srp]k_(live|test)_\w{10,}|xox[abeprs]-[\w-]{10,}|xapp-[\w-]{10,}"
     r"|A[KS]IA[A-Z0-9]{16}|AIza[\w-]{30,}|ya29\.[\w-]{20,}|hf_\w{20,}|npm_\w{20,}|py" r"pi-[\w-]{20,}|figd_[\w-]{20,}"
     r"|lin_api_\w{20,}|ntn_\w{20,}|secret_\w{20,}|dop_v1_\w{20,}|SG\.[\w-]{16,}\.[\w-]{16,}|shp(at|ss|ca|pa)_\w{16,}|tvly-[\w-]{16,}|pplx-\w{20,}|BSA\w{20,}|gsk_\w{20,}"
@@ -53,13 +53,13 @@ _PAIR = re.compile(
     rf"(?:(?<=[?&;,\s])|^)-{{0,2}}(?P<name>{_WORD})(?P<between>=|:(?!//)\s*|%3D)(?P<scheme>(?:Bearer|Basic|Token)\s+)?(?P<secret>[^\s&;,#]+)",
     re.IGNORECASE,
 )
-_TOKEN = re.compile(rf"(?<![\w$-])\$*(?:{_KNOWN})(?![\w-])")
+_TOKEN = re.compile(rf"(?<![\w$-])\$*(?:{_KNOWN_TOKENS})(?![\w-])")
 _CHUNK = re.compile(r"(?<![\w+:@/.=$-])\$*[\w+=-]{20,}+(?![/.:@])|(?<=/)[A-Za-z0-9]{20,}+(?=[/?#]|$)")
 """With the `$` before them, which would escape the reference that takes their place."""
 
 _BETWEEN = re.compile(r"[\W_]+")
 _RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
-_LONGEST_RUNS = 4
+_MAX_RUN_CHARACTERS = 4
 """Characters of a kind in a row, on average, in what a machine has drawn; words and dates have more."""
 
 _SCHEME = re.compile(r"((?:Bearer|Basic|Token|ApiKey)\s+)(.+)", re.IGNORECASE | re.DOTALL)
@@ -86,7 +86,7 @@ def is_drawn(text: str) -> bool:
     short, too."""
     runs = _RUN.findall(_BETWEEN.sub("", text))
     return is_random(text) or (
-        text.isascii() and len(text) >= 20 and 0 < sum(map(len, runs)) <= _LONGEST_RUNS * len(runs)
+        text.isascii() and len(text) >= 20 and 0 < sum(map(len, runs)) <= _MAX_RUN_CHARACTERS * len(runs)
     )
 
 

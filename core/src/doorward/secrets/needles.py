@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     Hashes = NDArray[np.uint32]
     Numbers = NDArray[np.int64]
 
-WINDOWS = (128, 64, 32, 16, 8, 6)
+WINDOW_BYTES = (128, 64, 32, 16, 8, 6)
 """Bytes of a form that are looked up, its last and its first: the largest that it has, which is more than half of
 it."""
-SHORTEST = WINDOWS[-1]
+MIN_FORM_BYTES = WINDOW_BYTES[-1]
 
 _DRAWN, _DIGEST_KEY = os.urandom(4 * (256 + 8)), os.urandom(32)
 """The keys of this process. Drawn when it starts: two threads that are the first to search must not draw two."""
 
-_OVERLAP = 2 * WINDOWS[0] - 1
+_OVERLAP_BYTES = 2 * WINDOW_BYTES[0] - 1
 """Bytes before a piece that are hashed with it: the first window of a form may stand there."""
 _PIECE_BYTES = 2**16
 """Of the text at once: its hashes stay in the processor's cache."""
-_FEWEST_BITS = 16
+_MIN_HASH_BITS = 16
 """Of a hash, by which windows that are surely none of a form's are passed over; more of them where there are many
 forms."""
 
@@ -71,8 +71,8 @@ class Forms:
         import numpy as np
 
         found: dict[int, list[bytes]] = {}
-        for form in {form for form in forms if len(form) >= SHORTEST}:
-            found.setdefault(next(w for w in WINDOWS if len(form) >= w), []).append(form)
+        for form in {form for form in forms if len(form) >= MIN_FORM_BYTES}:
+            found.setdefault(next(w for w in WINDOW_BYTES if len(form) >= w), []).append(form)
         self.by_window = {
             window: Marks(
                 _each(window, [form[-window:] for form in those]),
@@ -90,7 +90,7 @@ class Needles:
 
     def __init__(self, secrets: Sequence[Forms]) -> None:
         self.secrets = len(secrets)
-        self._tables = [_Table(w, secrets) for w in WINDOWS if any(w in forms.by_window for forms in secrets)]
+        self._tables = [_Table(w, secrets) for w in WINDOW_BYTES if any(w in forms.by_window for forms in secrets)]
         self._longest = max((table.window for table in self._tables), default=0)
 
     def __bool__(self) -> bool:
@@ -101,7 +101,7 @@ class Needles:
         if not self._tables:
             return
         for begin in range(0, len(text), _PIECE_BYTES):
-            start = max(0, begin - _OVERLAP)
+            start = max(0, begin - _OVERLAP_BYTES)
             hashes = _hashes(memoryview(text)[start : begin + _PIECE_BYTES], self._longest)
             for table in self._tables:
                 yield from table.matches(text, hashes[table.window], start, begin)
@@ -127,7 +127,7 @@ class _Table:
         )
         _, same = np.unique(tails, return_counts=True)
         self._most = int(same.max())
-        bits = min(24, max(_FEWEST_BITS, len(digests).bit_length() + 6))
+        bits = min(24, max(_MIN_HASH_BITS, len(digests).bit_length() + 6))
         self._shift = np.uint32(32 - bits)
         self._may_be = np.zeros(2**bits, dtype=np.bool_)
         self._may_be[tails >> self._shift] = True

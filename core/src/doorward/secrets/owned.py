@@ -7,7 +7,7 @@ from collections.abc import Callable
 from doorward.model.errors import MissingSecret
 from doorward.secrets.redaction import Redactor
 from doorward.secrets.references import Reference
-from doorward.secrets.scrubber import MOST_FETCHED, MOST_OF_ALL, NOBODYS, Owner, Scope
+from doorward.secrets.scrubber import MAX_FETCHED_VALUES, MAX_SHARED_VALUES, NO_OWNER, Owner, Scope
 from doorward.secrets.store import Secrets, Template
 
 
@@ -66,14 +66,14 @@ class OwnedSecrets(Secrets):
             )
         return found
 
-    def remember(self, value: str, *, of: str = "", most: int = MOST_FETCHED, whose: Owner = NOBODYS) -> None:
+    def remember(self, value: str, *, of: str = "", most: int = MAX_FETCHED_VALUES, whose: Owner = NO_OWNER) -> None:
         whose = self._whose._replace(is_credential=whose.is_credential)
         if not whose.principal:
             self._shared.remember(value, of=of, most=most, whose=whose)
         elif (
             value.strip() != whose.principal
         ):  # who may choose their name could take any word out of the answers of all
-            self._shared.remember(value, of=of and f"of principals: {of}", most=MOST_OF_ALL, whose=whose)
+            self._shared.remember(value, of=of and f"of principals: {of}", most=MAX_SHARED_VALUES, whose=whose)
 
     def redactor(self, scope: Scope | None = None) -> Redactor:
         return self._shared.redactor(scope)

@@ -12,10 +12,10 @@ from doorward.secrets.variants import as_bytes
 
 REDACTED = "[secret]"
 
-_MOST_MATCHES = 50_000
+_MAX_MATCHES = 50_000
 """Secrets in one text; of one with more nothing is left, for to note them all would take gigabytes."""
 
-_BETWEEN = b"\xff"
+_SEPARATOR = b"\xff"
 """Between the texts of a value that are searched as one: UTF-8 never has it, so nothing is found across two of them."""
 
 
@@ -33,7 +33,7 @@ class Redactor:
     def found(self, content: bytes) -> set[int]:
         """The secrets that stand in a text, by their numbers."""
         found: set[int] = set()
-        for match in islice(self._needles.find(content), _MOST_MATCHES):
+        for match in islice(self._needles.find(content), _MAX_MATCHES):
             found.add(match.secret)
             if len(found) == self._needles.secrets:
                 break
@@ -56,8 +56,8 @@ class Redactor:
 
     def _spans(self, content: bytes) -> list[tuple[int, int]] | None:
         """Where secrets stand in a text, those that overlap as one; `None` if they are almost everywhere."""
-        matches = list(islice(self._needles.find(content), _MOST_MATCHES))
-        return None if len(matches) == _MOST_MATCHES else _merged(matches)
+        matches = list(islice(self._needles.find(content), _MAX_MATCHES))
+        return None if len(matches) == _MAX_MATCHES else _merged(matches)
 
     def value(self, value: Any, dumped: bytes | None = None) -> Any:
         """A JSON value (or bytes) without secrets in keys, strings and numbers; the same object if there are none.
@@ -71,7 +71,7 @@ class Redactor:
         if dumped is not None and not self.found(dumped):
             return value
         texts = [as_bytes(text) for text in _texts(value)]
-        spans = self._spans(_BETWEEN.join(texts))
+        spans = self._spans(_SEPARATOR.join(texts))
         if spans is None:
             return REDACTED
         if not spans:

@@ -16,24 +16,24 @@ from doorward.secrets.needles import Forms, Needles
 from doorward.secrets.redaction import Redactor
 from doorward.secrets.variants import forms
 
-MOST_OF_MESSAGE = 1000
+MAX_MESSAGE_CHARACTERS = 1000
 """Characters of an error's message."""
-MOST_OF_BODY = 200_000
+MAX_BODY_BYTES = 200_000
 """Bytes of an error's body that a program sees."""
-SHORTEST = 6
+MIN_SECRET_CHARACTERS = 6
 """Revealed values of fewer characters are not scrubbed: removing `test` would ruin ordinary answers."""
 _ORDINARY = re.compile(r"(?=.{0,11}\Z)(([A-Z]?[a-z]+|[A-Z]+)([-_. /]|\Z))+|\d{0,11}")
 """Fetched values that are not scrubbed: an API that sets a cookie to `description`, or to a person's number, would take
 that out of the answers of all. No token is like that."""
-MOST_FETCHED = 32
+MAX_FETCHED_VALUES = 32
 """Values of one reference, or fetched ones (tokens) of one auth, that are scrubbed: the latest. Those that went before
 have long ended."""
-MOST_OF_ALL = 1000
+MAX_SHARED_VALUES = 1000
 """The same of all principals together: each has a few, and adds them again with each request."""
-LEAST_BITS = 50
+MIN_UNGUESSABLE_BITS = 50
 """Of a secret that is searched for in what programs make themselves. One that can be guessed would be found there by
 guessing: a program may write a million passwords, and see which is taken out."""
-_MOST_REDACTORS = 256
+_MAX_REDACTORS = 256
 
 
 class Owner(NamedTuple):
@@ -45,13 +45,13 @@ class Owner(NamedTuple):
     is_credential: bool = True
 
 
-NOBODYS = Owner()
+NO_OWNER = Owner()
 
 
-class Conceal(Protocol):
+class Redact(Protocol):
     """Scrubs a value from now on, as long as it is among the latest that this was told."""
 
-    def __call__(self, value: str, whose: Owner = NOBODYS) -> None: ...
+    def __call__(self, value: str, whose: Owner = NO_OWNER) -> None: ...
 
 
 class Scope(NamedTuple):
@@ -66,7 +66,7 @@ class Scope(NamedTuple):
     def covers(self, known: _Known) -> bool:
         """Whether it is one of them. A server may read what was sent to another, in a file perhaps: credentials of all
         that cannot be guessed are among those of its answers."""
-        if known.bits < LEAST_BITS:
+        if known.bits < MIN_UNGUESSABLE_BITS:
             return not self.made_by_program and any(self._has(owner) for owner in known.owners)
         return any((owner.is_credential and not self.made_by_program) or self._has(owner) for owner in known.owners)
 
@@ -105,10 +105,10 @@ class Scrubber:
     def __init__(self) -> None:
         self._known: dict[str, _Known] = {}
         self._forever: set[tuple[str, Owner]] = set()
-        self._latest: dict[tuple[str, str], Conceal] = {}
+        self._latest: dict[tuple[str, str], Redact] = {}
         self._redactors: dict[Scope | None, Redactor] = {}
 
-    def remember(self, value: str, *, of: str = "", most: int = MOST_FETCHED, whose: Owner = NOBODYS) -> None:
+    def remember(self, value: str, *, of: str = "", most: int = MAX_FETCHED_VALUES, whose: Owner = NO_OWNER) -> None:
         """Scrub this value from now on, in every encoding that `variants` lists. `of`: what it is a value of, if that
         may change: its `most` latest values are scrubbed."""
         for text in {value, value.strip()}:
@@ -120,22 +120,22 @@ class Scrubber:
                 self._forever.add((text, whose))
                 self._add(text, whose)
 
-    def redaction(self, most: int = MOST_FETCHED) -> Conceal:
+    def redaction(self, most: int = MAX_FETCHED_VALUES) -> Redact:
         """A `remember` for what is fetched again and again: the `most` values that it was told last are scrubbed, but
         for ordinary words. What does not look drawn by a machine (`application/json` in a cookie) programs may know.
         For as long as there is the scrubber: make few of them."""
         latest = self._window(most)
 
-        def redact(value: str, whose: Owner = NOBODYS) -> None:
+        def redact(value: str, whose: Owner = NO_OWNER) -> None:
             if not _ORDINARY.fullmatch(value):
                 latest(value, whose._replace(is_credential=is_drawn(value)))
 
         return redact
 
-    def _window(self, most: int) -> Conceal:
+    def _window(self, most: int) -> Redact:
         kept: dict[tuple[str, Owner], None] = {}
 
-        def redact(value: str, whose: Owner = NOBODYS) -> None:
+        def redact(value: str, whose: Owner = NO_OWNER) -> None:
             if (value, whose) in kept:
                 del kept[value, whose]
             else:
@@ -149,7 +149,7 @@ class Scrubber:
         return redact
 
     def _add(self, text: str, whose: Owner) -> None:
-        if len(text) < SHORTEST:
+        if len(text) < MIN_SECRET_CHARACTERS:
             return
         if text not in self._known:
             self._known[text] = _Known(Forms(forms(text)), bits(text), Counter())
@@ -169,7 +169,7 @@ class Scrubber:
     def redactor(self, scope: Scope | None = None) -> Redactor:
         """What takes out the secrets of a scope; without one all that are known, for what the operator reads."""
         if (found := self._redactors.get(scope)) is None:
-            if len(self._redactors) >= _MOST_REDACTORS:
+            if len(self._redactors) >= _MAX_REDACTORS:
                 self._redactors.clear()
             known = [known for known in self._known.values() if scope is None or scope.covers(known)]
             credentials = frozenset(
@@ -195,11 +195,11 @@ def redact_error(error: DoorwardError, redactor: Redactor) -> None:
     """Take secrets out of an error's message, hint and body, and only then cut them: half of a credential would not be
     found."""
     text = redactor.text(error.message)
-    error.message = text if len(text) <= MOST_OF_MESSAGE else f"{text[:MOST_OF_MESSAGE]} …"
+    error.message = text if len(text) <= MAX_MESSAGE_CHARACTERS else f"{text[:MAX_MESSAGE_CHARACTERS]} …"
     error.hint = redactor.text(error.hint) if error.hint else None
     error.args = (error.message,)
     if getattr(error, "body", None) is not None:
-        error.body = cut(redactor.value(plain(error.body, keep=(int,))), MOST_OF_BODY)  # type: ignore[attr-defined]
+        error.body = cut(redactor.value(plain(error.body, keep=(int,))), MAX_BODY_BYTES)  # type: ignore[attr-defined]
 
 
 def bits(value: str) -> float:

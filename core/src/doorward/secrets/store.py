@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
     from pydantic_core.core_schema import CoreSchema, ValidationInfo
 
-MOST_BYTES = 64 * 1024
+MAX_SECRET_FILE_BYTES = 64 * 1024
 """Size of a file with a secret."""
-MOST_OF_DOTENV = 4 * 2**20
-THREADS = 8
+MAX_DOTENV_BYTES = 4 * 2**20
+MAX_FETCH_THREADS = 8
 """Values that plugins fetch at the same time."""
 
 
@@ -47,7 +47,7 @@ class Secrets(Scrubber):
     ) -> None:
         """`folder`: where relative paths of `${file:…}` start; that of `.env` if it is not given."""
         super().__init__()
-        self._dotenv = CachedFile(dotenv, _variables, MOST_OF_DOTENV) if dotenv else None
+        self._dotenv = CachedFile(dotenv, _variables, MAX_DOTENV_BYTES) if dotenv else None
         self._folder = folder or (dotenv.parent if dotenv else Path())
         self._environ = os.environ if environ is None else environ
         self._files: dict[str, CachedFile[str]] = {}
@@ -105,7 +105,7 @@ class Secrets(Scrubber):
 
         key = reference.scheme, reference.name
         if key not in self._fetching:
-            self._threads = self._threads or anyio.CapacityLimiter(THREADS)
+            self._threads = self._threads or anyio.CapacityLimiter(MAX_FETCH_THREADS)
             work = anyio.to_thread.run_sync(self._value, reference, abandon_on_cancel=True, limiter=self._threads)
             # A task of its own: who asked first may be gone before the answer.
             self._fetching[key] = asyncio.ensure_future(work)
@@ -130,7 +130,7 @@ class Secrets(Scrubber):
     def _file_value(self, reference: Reference) -> str:
         path = self._folder / Path(reference.name).expanduser()
         file = self._files.setdefault(
-            reference.name, CachedFile(path, lambda content: content.decode().rstrip("\r\n"), MOST_BYTES)
+            reference.name, CachedFile(path, lambda content: content.decode().rstrip("\r\n"), MAX_SECRET_FILE_BYTES)
         )
         try:
             return file.get()

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
 
-from doorward.secrets.needles import SHORTEST
+from doorward.secrets.needles import MIN_FORM_BYTES
 
 
 def forms(value: str) -> Iterator[bytes]:
@@ -65,7 +65,7 @@ def variants(value: str) -> Iterator[str]:
             # Inside a longer base64 text the value starts at any of three offsets; its edges mix with neighbours.
             text = alphabet(b"\0" * offset + raw).decode().rstrip("=")
             inner = text[(0, 2, 3)[offset] : len(text) - (1 if (len(raw) + offset) % 3 else 0)]
-            if len(inner) >= SHORTEST:
+            if len(inner) >= MIN_FORM_BYTES:
                 yield inner
 
 
