@@ -1,8 +1,8 @@
-"""Reading JSON of any size, while others have their turn.
+"""Reads JSON of any size without blocking other threads.
 
-No reader of JSON lets go of the interpreter while it works: 64 MiB took up to 0.4 seconds, in which nobody was served,
-in a thread too. So what is large is read in a thread, and piece by piece: no step of it works on more than `PIECE_CHARACTERS`
-characters.
+No JSON reader releases the interpreter lock while it works: 64 MiB took up to 0.4 seconds, in which nobody was served,
+even from a thread. So large texts are read in a thread and piece by piece: no step works on more than
+`PIECE_CHARACTERS`.
 """
 
 from __future__ import annotations
@@ -15,18 +15,17 @@ from json import JSONDecodeError
 from typing import Any
 
 PIECE_CHARACTERS = 2**16
-"""Characters that are worked on at once."""
+"""Characters that one step works on."""
 MAX_DEPTH = 500
-"""Levels below which what is read piece by piece is `…`."""
+"""Levels of nesting; in a text that is read piece by piece, `…` stands for anything deeper."""
 _MIN_PIECE_CHARACTERS = 256
-"""Characters that are looked at if more of them were none that could be read at once."""
+"""The smallest piece, tried after larger ones could not be read at once."""
 _MAX_INTEGER_DIGITS = 4000
-"""Of an integer; one with more stays text."""
+"""An integer with more digits stays text."""
 _CONTAINERS_ENTERED_BLINDLY = 50
-"""Objects and lists that are gone into without a look at whether they can be read at once, after that could not be done
-often."""
+"""Objects and lists that are entered without trying to read them at once, after that has failed often."""
 _CONTAINERS_ENTERED_WHEN_DEEP = 900
-"""Levels of nesting that the reader of the standard library cannot take."""
+"""The same after the standard library's reader has given up because of the depth of nesting."""
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"[-+.0-9eE]*")
@@ -34,12 +33,12 @@ _CHARACTERS = re.compile(r'(?:[^"\\]+|\\u[0-9a-fA-F]{4}|\\[^u])*')
 _HALF = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
 """The first half of a surrogate pair."""
 _AFTER = frozenset(" \t\n\r,]}:")
-"""What may follow a value."""
+"""Characters that may follow a value."""
 
 
 def decoded(data: bytes, encoding: str = "utf-8") -> str:
-    """Text of any size; what is none is replaced. Raises: LookupError, ValueError for an encoding that is none of
-    text."""
+    """The text of bytes of any size; invalid bytes are replaced. Raises: LookupError or ValueError if the encoding is
+    not one for text."""
     if len(data) <= PIECE_CHARACTERS:
         return data.decode(encoding, "replace")
     decoder = codecs.getincrementaldecoder(encoding)("replace")
@@ -52,8 +51,8 @@ def decoded(data: bytes, encoding: str = "utf-8") -> str:
 def read_json(
     text: str | bytes, *, number: Callable[[str], Any] = float, constant: Callable[[str], Any] = lambda name: None
 ) -> Any:
-    """The value of a JSON text. `number` reads what is no integer, `constant` what is no JSON, NaN and infinities. An
-    integer of thousands of digits stays text; half a surrogate pair stays what it is.
+    """The value of a JSON text. `number` reads numbers that are not integers; `constant` reads NaN and infinities,
+    which are not JSON. An integer of thousands of digits stays text, and half a surrogate pair is kept.
 
     Raises: ValueError.
     """
@@ -61,8 +60,8 @@ def read_json(
 
 
 class _Reader:
-    """One text. A value that fits into a piece is read at once; larger objects and lists are gone into, member by
-    member."""
+    """Reads one text. A value that fits into a piece is read at once; larger objects and lists are entered, and read
+    member by member."""
 
     def __init__(self, text: str, number: Callable[[str], Any], constant: Callable[[str], Any]) -> None:
         options: Any = {"parse_float": number, "parse_constant": constant, "strict": False}
@@ -106,12 +105,12 @@ class _Reader:
                 return value
 
     def _value(self) -> tuple[bool | None, Any]:
-        """The value that comes next, and whether it is complete: of one that is not, only its beginning was read."""
+        """Whether the next value is complete, and the value: only the beginning of an incomplete one was read."""
         mark = self._peek()
         if not (self._go_in and mark in ("[", "{")):
             for again in (False, True):
                 if again or not self._start <= self._at < self._start + len(self._piece):
-                    self._width = min(self._width * 2, PIECE_CHARACTERS)  # the piece was read through
+                    self._width = min(self._width * 2, PIECE_CHARACTERS)  # the piece was read to its end
                     self._piece, self._start = self._text[self._at : self._at + self._width], self._at
                 try:
                     value, end = self._scanned(self._at - self._start)
@@ -126,9 +125,7 @@ class _Reader:
                         return True, value
                 if self._start == self._at:
                     break
-            if (
-                self._width <= 2 * _MIN_PIECE_CHARACTERS
-            ):  # nothing but beginnings: to look at each of them costs more than to go in
+            if self._width <= 2 * _MIN_PIECE_CHARACTERS:  # only beginnings: to try each costs more than to enter
                 self._go_in = max(self._go_in, _CONTAINERS_ENTERED_BLINDLY)
             self._width = max(self._width // 4, _MIN_PIECE_CHARACTERS)
         self._go_in = max(self._go_in - 1, 0)
@@ -146,7 +143,7 @@ class _Reader:
             return self._scan_long(self._piece, at)
 
     def _peek(self) -> str:
-        """The next character that is no space; empty at the end."""
+        """The next character that is not a space; empty at the end of the text."""
         while True:
             found = _SPACE.match(self._text, self._at, self._at + PIECE_CHARACTERS)
             assert found is not None

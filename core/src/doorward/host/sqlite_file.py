@@ -44,8 +44,8 @@ class SqliteFile:
         self._event, self._hint, self._aside = event, hint, aside
 
     def opened(self, wait: float) -> sqlite3.Connection:
-        """A connection that waits up to `wait` seconds for its turn. A file that is missing, broken or of another layout
-        is made anew.
+        """A connection that waits up to `wait` seconds for its turn. A file that is missing, broken or of another
+        layout is made anew.
 
         Raises: sqlite3.Error and OSError, see `said`; FileHeld; ConfigError if the file is not ours.
         """
@@ -211,7 +211,7 @@ class SqliteFile:
             yield
 
     def _make(self, wait: float) -> None:
-        """Make an empty file beside its place and rename it when it is complete: processes that start together share it."""
+        """Make an empty file beside its place, and rename it when complete: processes that start together share it."""
         with self._alone(wait):
             if self.place() is not None:
                 return

@@ -31,7 +31,8 @@ class Clock:
 
     @contextlib.contextmanager
     def until(self, deadline: float) -> Iterator[anyio.CancelScope]:
-        """A block that is cancelled when the clock shows `deadline`. Like `anyio.move_on_after`, this raises nothing."""
+        """A block that is cancelled when the clock shows `deadline`. It raises nothing, like
+        `anyio.move_on_after`."""
         import anyio
 
         with anyio.CancelScope() as scope:

@@ -96,8 +96,7 @@ class LimitExceeded(DoorwardError):
 
 
 class Busy(LimitExceeded):
-    """No sandbox became free in time: others use them, or the principal already has the most allowed. Nothing has
-    run."""
+    """No sandbox became free in time: others use them, or the principal has the most allowed. Nothing has run."""
 
 
 class ExecutorError(DoorwardError):
@@ -130,8 +129,7 @@ class ServerError(DoorwardError):
 
 
 class LoginRefused(ServerError):
-    """The issuer of credentials refused, or no person has logged in yet: to ask again with the same secrets does not
-    help."""
+    """The issuer of credentials refused, or no person has logged in yet: a new try with the same secrets is useless."""
 
 
 class ToolError(ServerError):

@@ -18,8 +18,8 @@ class LoginPrompt(Protocol):
         ...
 
     async def ask(self, question: str) -> str | None:
-        """The line that the person types or pastes; `None` if the person is not asked because the answer comes by another
-        way."""
+        """The line that the person types or pastes; `None` if the person is not asked because the answer comes by
+        another way."""
         ...
 
 

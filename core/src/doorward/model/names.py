@@ -105,9 +105,9 @@ class Named(NamedTuple):
 
 
 def _brief(id: str, route: str) -> str:
-    """The name of an id without the parts that only repeat its route. FastAPI makes the id `read_user_users__user_id__get`
-    from the function `read_user` and `GET /users/{user_id}`; its brief name is `read_user`. The name of an id that is
-    only path and method starts with the method, as in a route."""
+    """The name of an id without the parts that only repeat its route. FastAPI makes the id
+    `read_user_users__user_id__get` from the function `read_user` and `GET /users/{user_id}`; its brief name is
+    `read_user`. The name of an id that is only path and method starts with the method, as in a route."""
     method, _, path = route.partition(" ")
     if not path or len(route) > _MAX_ID_CHARACTERS or not id.lower().endswith(method.lower()):
         return python_name(id)

@@ -31,10 +31,10 @@ class Function:
 
     `name` is a Python identifier, unique in its server; `id` is what the upstream calls it. `parameters` is a JSON
     Schema of type object whose properties are the keyword arguments. `returns` is the schema of the result, `None` if
-    it is unknown. `route` (`"GET /repos/{owner}"`) is for patterns and search. `names` maps parameters that have another
-    name here to their names in the upstream; a call may use either. `sends_null`: None for an optional parameter
-    reaches the source even if the schema does not allow null; else it is left out. `headers` are the names of the
-    headers that an answer is documented to have. `aliases` are further names for programs and patterns. `open`: the
+    it is unknown. `route` (`"GET /repos/{owner}"`) is for patterns and search. `names` maps parameters that have
+    another name here to their names in the upstream; a call may use either. `sends_null`: None for an optional
+    parameter reaches the source even if the schema does not allow null; else it is left out. `headers` are the names of
+    the headers that an answer is documented to have. `aliases` are further names for programs and patterns. `open`: the
     upstream may take undeclared arguments, if the operator allows them (`extra`). `data` is whatever the source needs
     to perform the call: plain JSON, never a secret.
     """
@@ -236,8 +236,8 @@ class ProgramResult:
 
 @dataclass(frozen=True, slots=True)
 class Artefact:
-    """A large value or bytes kept on the host. `uri` is `doorward://results/…`, `type` the media type, `bytes` the size,
-    `name` the file name, if there is one."""
+    """A large value or bytes kept on the host. `uri` is `doorward://results/…`, `type` the media type, `bytes` the
+    size, `name` the file name, if there is one."""
 
     uri: str
     type: str
