@@ -373,7 +373,7 @@ def test_a_file_that_is_none(folder: Path) -> None:
     """A pipe would keep everybody waiting; a folder holds no value."""
     os.mkfifo(folder / "pipe")
     for name in ("pipe", "run"):
-        with pytest.raises(MissingSecret, match="no regular file"):
+        with pytest.raises(MissingSecret, match="not a regular file"):
             Secrets(folder=folder, environ={}).expand(f"${{file:{name}}}")
 
 

@@ -1,4 +1,4 @@
-"""Shares the sandboxes of an executor fairly: a principal leaves as many as it takes, and those that wait take turns."""
+"""Shares the sandboxes of an executor fairly: each principal leaves as many as it takes, and all take turns."""
 
 from __future__ import annotations
 

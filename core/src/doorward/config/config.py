@@ -108,9 +108,11 @@ def load(
     if env_file and not os.path.lexists(dotenv):
         raise ConfigError("there is no such file", place=str(dotenv), hint="Check --env-file.")
     if os.path.lexists(dotenv) and not dotenv.is_file():
-        what = "a folder" if dotenv.is_dir() else "no regular file" if dotenv.exists() else "a link that leads nowhere"
+        what = (
+            "a folder" if dotenv.is_dir() else "not a regular file" if dotenv.exists() else "a link that leads nowhere"
+        )
         raise ConfigError(
-            f"is {what}, and no file of variables", place=str(dotenv), hint="Remove it, or write lines NAME=value."
+            f"is {what}, so it cannot hold variables", place=str(dotenv), hint="Remove it, or write lines NAME=value."
         )
     return _loaded(file, Secrets(dotenv, folder=file.resolve().parent, environ=environ))
 

@@ -31,7 +31,7 @@ _MAX_NAMES_CHARACTERS = 200
 
 
 def clean(text: Any, limit: int) -> str:
-    """One printable line of at most `limit` characters. A longer text is cut after a sentence or word, and ends in `…`."""
+    """One printable line of at most `limit` characters. A longer one is cut after a sentence or word, with `…`."""
     if not isinstance(text, str) or not (text := text.strip()):
         return ""
     line = " ".join("".join(c if c.isprintable() else " " for c in clean_text(text[: 4 * limit])).split())

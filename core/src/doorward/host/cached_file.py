@@ -25,7 +25,7 @@ class CachedFile(Generic[T]):
         self._read: tuple[tuple[int, ...], T] | None = None
 
     def get(self) -> T:
-        """Raises: OSError, also if this is no regular file or has more than `max_bytes`; and what `parse` raises."""
+        """Raises: OSError, also if this is not a regular file or has more than `max_bytes`; and what `parse` raises."""
         found = self.file.stat()
         if self._read is None or self._read[0] != stamp(found):
             self._read = stamp(found), self._parse(self._bytes(found))

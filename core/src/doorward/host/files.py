@@ -101,7 +101,7 @@ def check_own(file: Path) -> bool:
 
 def _check_file(found: os.stat_result, file: Path) -> None:
     if not stat.S_ISREG(found.st_mode):
-        what = "a link" if stat.S_ISLNK(found.st_mode) else "no regular file"
+        what = "a link" if stat.S_ISLNK(found.st_mode) else "not a regular file"
         raise ConfigError(
             f"is {what}, so it is not touched", place=str(file), hint="Remove it, or configure the path of a file."
         )

@@ -1,4 +1,4 @@
-"""Finds command lines that start Doorward itself: as a server of Doorward, such a program would start itself forever."""
+"""Finds command lines that start Doorward itself: configured as a server, one would start itself forever."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ class Scrubber:
 
 
 def redact_error(error: DoorwardError, redactor: Redactor) -> None:
-    """Remove secrets from the message, hint and body of an error, and only then cut these: half a credential is not found."""
+    """Remove secrets from the texts of an error, and only then cut these: half a credential is not found."""
     text = redactor.text(error.message)
     error.message = text if len(text) <= MAX_MESSAGE_CHARACTERS else f"{text[:MAX_MESSAGE_CHARACTERS]} …"
     error.hint = redactor.text(error.hint) if error.hint else None

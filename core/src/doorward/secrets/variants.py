@@ -25,7 +25,7 @@ def forms(value: str) -> Iterator[bytes]:
 
 
 def variants(value: str) -> Iterator[str]:
-    """The forms of a value that comes back: plain, percent-encoded, base64 at any offset, hex, JSON- or HTML-escaped."""
+    """How a value may come back: plain, percent-encoded, base64 at any offset, hex, JSON- or HTML-escaped."""
     raw = as_bytes(value)
     yield value
     twice = quote(quote(raw, safe=""), safe="")
